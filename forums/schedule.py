@@ -1,4 +1,4 @@
-"""The forum paper's schedules: era, wra, lra and bra, repaired and literal, and its method 1 by eq. (9)."""
+"""The forum paper's schedules: era, wra, lra and bra, corrected and literal, and its method 1 by eq. (9)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ START_STEP_HOURS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a timetable is computed from: rates (n, bins) in weighted events per hour, importance included."""
+    """The input of a timetable: rates (n, bins) in weighted events per hour, importance included."""
 
     rates: Floats
 
@@ -34,7 +34,7 @@ class Demand:
 
 
 def grid(visits: Ints) -> tuple[Ints, Floats]:
-    """Board numbers and j = 1 … m_i of each board's visits, one entry a visit."""
+    """Board numbers and j = 1 … m_i of each board's visits, one entry per visit."""
     board = np.repeat(np.arange(len(visits)), visits)
     first = np.repeat(np.cumsum(visits) - visits, visits)
     return board, (np.arange(len(board)) - first + 1).astype(float)
@@ -47,10 +47,10 @@ def even_hours(visits: Ints) -> tuple[Ints, Floats]:
 
 
 def equal_area_hours(rates: Floats, visits: Ints, blocks_more: int) -> tuple[Ints, Floats]:
-    """Borders of blocks of equal area under the profile, step 2 of algorithm BRA, repaired.
+    """Boundaries of blocks of equal area under the profile: step 2 of algorithm BRA of the forum paper, corrected.
 
-    blocks_more 1: the paper's m + 1 blocks, c_k = Q^-1(k / (m + 1)). 0: m blocks around the clock,
-    c_k = Q^-1((k - 1/2) / m), which is what the paper's rule means when midnight brings no free visit.
+    blocks_more 1: the paper's m + 1 blocks, c_k = Q^-1(k / (m + 1)). 0: m blocks around the clock, c_k = Q^-1((k - 1/2) / m),
+    which is the paper's rule if midnight brings no free visit.
     """
     board, step = grid(visits)
     share = step / (visits[board] + 1.0) if blocks_more else (step - 0.5) / visits[board]
@@ -58,7 +58,8 @@ def equal_area_hours(rates: Floats, visits: Ints, blocks_more: int) -> tuple[Int
 
 
 def with_midnight(table: Timetable) -> Timetable:
-    """Reading `midnight` of eq. (8): c_(m+1) = 24, a visit more to every board at the end of each day."""
+    """The reading `midnight` of eq. (8) of the forum paper: c_(m+1) = 24, one more visit to every board at the end of each
+    day."""
     board = np.concatenate([table.board, np.tile(np.arange(table.boards), table.days)])
     day = np.concatenate([table.day, np.repeat(np.arange(table.days), table.boards)])
     hour = np.concatenate([table.hour, np.full(table.boards * table.days, DAY_HOURS)])
@@ -71,20 +72,20 @@ Placement = Callable[[Ints], tuple[Ints, Floats]]
 def timetable(allocate: Callable[[int], Ints], place: Placement, boards: int, visits_per_day: int) -> Timetable:
     """Exactly `visits_per_day` visits on every day, by an allocation of a total and a rule for the hours.
 
-    Fewer visits than boards: the allocation is made over a cycle of ceil(n / M) days, so that every board has its turn.
+    Fewer visits than boards: the allocation is made over a cycle of ceil(n / M) days, so that every board is visited.
     """
     days = cycle_days(boards, visits_per_day)
     counts = spread_over_days(allocate(visits_per_day * days), days)
     parts = [place(row) for row in counts]
     board = np.concatenate([part[0] for part in parts])
-    hour = np.concatenate([part[1] for part in parts]) % DAY_HOURS  # 24:00 counts as the same day's 0:00, not as the next day's
+    hour = np.concatenate([part[1] for part in parts]) % DAY_HOURS  # 24:00 counts as 0:00 of the same day, not of the next day
     table = Timetable.of(boards, board, hour, np.repeat(np.arange(days), counts.sum(axis=1)), days)
     assert_budget(table, visits_per_day)
     return table
 
 
 def assert_budget(table: Timetable, visits_per_day: int) -> None:
-    """Every timetable uses its budget exactly; anything else is a fault of the program."""
+    """Checks that a timetable uses its budget exactly; anything else is a program error."""
     if (table.visits_per_day() != visits_per_day).any():
         raise AssertionError(f"{table.visits_per_day().tolist()} visits a day instead of {visits_per_day}")
 
@@ -110,7 +111,7 @@ def lra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
 
 
 def bra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
-    """Algorithm BRA repaired: visits by eq. (6), floor 1, exact sum; hours by equal area."""
+    """Algorithm BRA of the forum paper, corrected: visits by eq. (6), at least 1, exact sum; hours by equal area."""
     return timetable(
         lambda total: rounded(demand.weights, total),
         lambda visits: equal_area_hours(demand.rates, visits, blocks_more),
@@ -120,10 +121,10 @@ def bra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
 
 
 def bra_literal(demand: Demand, visits_per_day: int) -> Timetable:
-    """Algorithm BRA as printed: plain rounding of eq. (6), at most one visit an hour, hours lost when a visit is emitted.
+    """Algorithm BRA as printed: plain rounding of eq. (6), at most one visit an hour, and hours are lost when a visit is emitted.
 
-    The loop over j = 1 … 24 adds sc[j] only when it emits nothing. The hour of a visit, for which the paper has no
-    formula, is interpolated in the hour added last. Uses fewer visits than allowed, boards may get none at all.
+    The loop over j = 1 … 24 adds sc[j] only when it emits nothing. The hour of a visit, for which the paper has no formula, is
+    interpolated in the hour added last. It uses fewer visits than allowed, and boards may get none at all.
     """
     weights = demand.weights
     share = shares(weights)
@@ -156,11 +157,11 @@ def _by_hour(rates: Floats) -> Floats:
 
 
 def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:
-    """The paper's method 1 as an ablation: visits by eq. (6), hours by the recursion of eq. (9) from the best first hour.
+    """The forum paper's method 1 as an ablation: visits by eq. (6), hours by the recursion of eq. (9) from the best first hour.
 
-    c_(i+1) = c_i + (F(c_i) - F(c_(i-1))) / f(c_i) with c_0 = 0; the first hour, which the paper leaves to a person, is
-    the one of a 15-minute grid whose day costs least. Where no first hour gives all visits before 24:00 (the rate falls
-    to 0, or the steps run past midnight), the board gets hours of equal area.
+    c_(i+1) = c_i + (F(c_i) - F(c_(i-1))) / f(c_i) with c_0 = 0; the first hour, which the paper leaves open, is the one of a
+    15-minute grid with the lowest cost of the day. If no first hour gives all visits before 24:00 (the rate falls to 0, or the
+    steps pass midnight), the board gets hours of equal area.
     """
     intensity = Intensity.of(demand.rates)
 
@@ -174,7 +175,7 @@ def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:
 
 
 def _shoot(intensity: Intensity, board: int, visits: int) -> Floats | None:
-    """Hours by eq. (9) from the best first hour; None where there is none."""
+    """Hours by eq. (9) of the forum paper from the best first hour; None if there is none."""
     first = np.arange(START_STEP_HOURS, DAY_HOURS, START_STEP_HOURS)
     owner = np.full(len(first), board)
     hours = np.zeros((len(first), visits + 1))

@@ -13,13 +13,13 @@ from forums.intensity import DAY_HOURS, Intensity, quantiles
 from forums.schedule import Demand, grid, timetable
 from forums.timetable import Timetable
 
-GRID = 96  # 15 minutes
+GRID = 96  # grid of 15 minutes
 MOST_BY_PROGRAMME = 24
 PHASES = 4
 TRIAL_SWEEPS = 3
 SWEEPS = 20
 BLOCK_BOARDS = 1000
-STILL = 1e-3  # hours that no visit of a board has to move for its polish to be over
+STILL = 1e-3  # in hours: polishing of a board ends when no visit moves further than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ def closed_form_hours(rates: Floats, visits: Ints, phase: float = 0.0) -> tuple[
 
 
 def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEPS) -> Floats:
-    """Coordinate descent on continuous hours: each visit moves to the best place between its neighbours, exactly.
+    """Coordinate descent on continuous hours: each visit moves to the exact optimum between its neighbours.
 
-    board and hours: one entry a visit, boards together and hours ascending within each. Inside a bin of rate f the
-    minimiser is c = (f c_next + F(c_prev) - F(bin) + f bin) / (2 f), clipped to the bin; all bins between the neighbours
-    are tried. Boards that lie still leave the sweeps. The expected delay never rises.
+    board and hours: one entry a visit, boards together and hours ascending within each. Inside a bin of rate f the minimiser is c
+    = (f c_next + F(c_prev) - F(bin) + f bin) / (2 f), clipped to the bin; all bins between the neighbours are tried. Boards
+    without further movement are left out of later sweeps. The expected delay never rises.
     """
     hours = np.asarray(hours, dtype=float).copy()
     visits = np.bincount(board, minlength=len(intensity.rates))
@@ -113,7 +113,8 @@ def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEP
 
 
 def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
-    """A board's only visit: its cost is linear inside a bin, so the best hour is a border of bins (or where it is)."""
+    """The best hour of a board's only visit: its cost is linear inside a bin, so it is a boundary of bins (or the current
+    hour)."""
     borders = np.arange(intensity.bins) * intensity.width
     best, least = hours.copy(), intensity.interval_cost(board, hours, hours + DAY_HOURS)
     if not len(board):
@@ -126,14 +127,14 @@ def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
 
 
 def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, high: Floats) -> Floats:
-    """The hour in [low, high] with the least C(low, c) + C(c, high); stays where it is unless another is better."""
+    """The hour in [low, high] with the least C(low, c) + C(c, high); unchanged unless another is better."""
     if not len(board):
         return now.copy()
     least = intensity.interval_cost(board, low, now) + intensity.interval_cost(board, now, high)
     first = np.floor(low / intensity.width)
     spans = (np.floor(high / intensity.width) - first).astype(np.int64) + 1
     start = np.cumsum(spans) - spans
-    row = np.repeat(np.arange(len(board)), spans)  # one entry a visit and bin between its neighbours
+    row = np.repeat(np.arange(len(board)), spans)  # one entry for each visit and each bin between its neighbours
     slot = first[row] + (np.arange(len(row)) - start[row])
     owner, left, right, edge = board[row], low[row], high[row], slot * intensity.width
     rate = intensity.rates[owner, np.mod(slot, intensity.bins).astype(np.int64)]
@@ -142,7 +143,7 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
     inside = np.clip(np.clip(free, edge, edge + intensity.width), left, right)
     cost = intensity.interval_cost(owner, left, inside) + intensity.interval_cost(owner, inside, right)
     lowest = np.minimum.reduceat(cost, start)
-    hit = np.flatnonzero(cost == lowest[row])[::-1]  # backwards, so that the first bin of several equal ones stays
+    hit = np.flatnonzero(cost == lowest[row])[::-1]  # backwards, so that the first of several equal bins is kept
     best = now.copy()
     best[row[hit]] = inside[hit]
     return np.where(lowest < least * (1.0 - 1e-9) - 1e-12, best, now)
@@ -151,7 +152,7 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
 def polished_closed_form(intensity: Intensity, visits: Ints, phases: int = PHASES) -> tuple[Ints, Floats]:
     """Closed form from several start phases, a few sweeps each; every board's best is polished. Any number of visits.
 
-    Boards do not touch one another: they are worked block by block, in arrays that stay in the processor's cache.
+    Boards are independent: they are processed in blocks, in arrays that fit in the processor's cache.
     """
     parts = []
     for first in range(0, max(len(visits), 1), BLOCK_BOARDS):
@@ -203,12 +204,12 @@ def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
 class OptimalPlanner:
     """Timetables of least expected delay for one demand; the programmes are solved once for all budgets.
 
-    exact=True: cyclic programme on 15 minutes up to 24 visits a board, greedy allocation, polish. exact=False: closed
-    form, four phases, polish; nothing but the rates is kept (the way for thousands of boards, and for a slider).
+    exact=True: cyclic programme on 15 minutes up to 24 visits per board, greedy allocation, polish. exact=False: closed form,
+    four phases, polish; it stores only the rates (used for thousands of boards, and for a slider).
     """
 
     def __init__(self, demand: Demand, exact: bool = True, pulse: Callable[[], None] = lambda: None) -> None:
-        """`pulse` is called before each board's programme and may raise."""
+        """Solves the programmes; `pulse` is called before each board's programme and may raise."""
         self.demand = demand
         self.intensity = Intensity.of(demand.rates)
         self.exact = exact
@@ -225,7 +226,7 @@ class OptimalPlanner:
         return square_root(self.demand.rates, total)
 
     def place(self, visits: Ints) -> tuple[Ints, Floats]:
-        """Best hours for these numbers of visits: board and hour, one entry a visit."""
+        """Best hours for these numbers of visits: board and hour, one entry per visit."""
         if not self.exact:
             return polished_closed_form(self.intensity, visits)
         board, hours = polished_closed_form(self.intensity, np.where(visits > MOST_BY_PROGRAMME, visits, 0))
@@ -236,7 +237,7 @@ class OptimalPlanner:
         return np.concatenate([board, owner]), np.concatenate([hours, better])
 
     def plan(self, visits_per_day: int) -> Timetable:
-        """Exactly that many visits on every day."""
+        """The timetable with exactly `visits_per_day` visits on every day."""
         return timetable(self.allocate, self.place, self.demand.boards, visits_per_day)
 
     def plan_by_requests(self, requests_per_visit: Floats, requests_per_day: float) -> Timetable:

@@ -1,4 +1,4 @@
-"""Which links of a page lead to people: by their addresses, and by where they stand for the one word that also names boards."""
+"""Links to users' profiles: recognised by their addresses, and by position for the one word that also names boards."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from forums.reading.addresses import names_user
 from forums.reading.patterns import leads_to
 from forums.reading.values import ends_by, is_name
 
-_VARIED = re.compile(r"[#*]+(?:[-_.]?[#*]+)*|[a-z]{1,24}#")  # a name with digits in it, and one without
-_SPACE = re.compile(r"/spaces?/\d+/?")  # somebody's own pages at some sites, boards at others
+_VARIED = re.compile(r"[#*]+(?:[-_.]?[#*]+)*|[a-z]{1,24}#")  # a name with digits in it, or without
+_SPACE = re.compile(r"/spaces?/\d+/?")  # a user's own pages on some sites, boards on others
 
 
 def leads_to_user(url: str, pattern: str) -> bool:
-    """Whether an address of the page's own site is somebody's profile."""
+    """Tells whether an address of the page's own site is a user's profile."""
     return names_user(url) and (leads_to(pattern) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
 
 
 def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozenset[str]:
-    """The addresses `/space/7` that head parts of a page: three or more, most of them in headings and each but once.
-    `links` are nodes, addresses and fragments."""
+    """The addresses of the form `/space/7` that are headings of parts of a page: three or more, most of them in headings, each
+    only once. `links` are nodes, addresses and fragments."""
     found = [(node, url) for node, url, _ in links if _SPACE.fullmatch(urlsplit(url).path)]
     times = Counter(url for _, url in found)
     heading = {url for node, url in found if times[url] == 1 and _in_heading(page, node)}
@@ -31,7 +31,7 @@ def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozen
 
 
 def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]) -> frozenset[str]:
-    """The patterns of addresses that lead to people by what the page says before their links: "by" before two different
+    """The patterns of addresses that lead to users according to the text before their links: "by" before at least two different
     ones and two fifths of all, none of them long. `found` gives the pattern of an address."""
     said: dict[str, set[str]] = defaultdict(set)
     named: dict[str, list[int]] = defaultdict(list)
@@ -39,7 +39,7 @@ def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Ma
     for node, url, _ in links:
         pattern, first = _VARIED.sub("*", found[url]), page.piece_from[node]
         if first == page.piece_to[node]:
-            continue  # a picture
+            continue  # a link on an image
         named[pattern].append(node)
         if first and page.pieces[first - 1].line == page.pieces[first].line and ends_by(page.pieces[first - 1].text):
             said[pattern].add(url)

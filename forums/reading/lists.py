@@ -1,4 +1,4 @@
-"""Which rows of a page are its boards or its threads: groups weighed by what their rows hold."""
+"""Choice of the rows of a page that are its boards or its threads: groups of rows scored by their contents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORUM_ADDRESS = re.compile(
 
 @dataclass
 class RowSet:
-    """Rows with one name each, and the further link groups that stand in the same rows."""
+    """Rows with one name each, and other groups of links in the same rows."""
 
     page: Page
     group: Group
@@ -35,13 +35,13 @@ class RowSet:
 
     @cached_property
     def heads(self) -> Heads:
-        """The head cells above the rows."""
+        """The header cells above the rows."""
         return Heads(self.page, self.rows)
 
     @cached_property
     def told(self) -> bool:
-        """Whether words on the page say that the rows are of a list: head cells or labels of counts name at least two of
-        replies, views, topics, posts and last, and most rows have a count."""
+        """Tells whether words on the page identify the list: header cells or labels of counts name at least two of replies,
+        views, topics, posts and last, and most rows have a count."""
         if self.group.share("counts") < 0.6:
             return False
         named = (self.heads.all_roles | _count_roles(self.rows)) & {"replies", "views", "topics", "posts", "last"}
@@ -49,13 +49,13 @@ class RowSet:
 
     @property
     def _says_last(self) -> bool:
-        """Whether most rows call a time that of the last reply."""
+        """Tells whether most rows label a time as that of the last reply."""
         said = [f"{row.said_before(time.piece)} {time.said}"[-40:] for row in self.rows for time in row.times[:2]]
         return sum("last" in text_roles(text) for text in said if text) * 2 >= len(self.rows)
 
     @cached_property
     def quality(self) -> float:
-        """How much the rows look like records of a forum, in [0, 1.5]."""
+        """Quality of the rows as records of a forum, in [0, 1.5]."""
         group, n = self.group, len(self.rows)
         texts = [len(row.title.text) for row in self.rows]
         named = min(1.0, sum(texts) / n / 25)
@@ -66,10 +66,10 @@ class RowSet:
         place = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in self.rows) / n
         single = 0.4 if place > 0.55 else 1.0
         if sorted(len(row.times) for row in self.rows)[n // 2] > 4:
-            single *= 0.5  # rows that are lists themselves
+            single *= 0.5  # rows that contain lists themselves
         over = self.heads.of(self.rows[0], self.rows[0].title.node)
         if "last" in over and not over & {"topics", "board"} and "board" in self.heads.all_roles:
-            single *= 0.3  # last posts of boards that stand in another cell
+            single *= 0.3  # last posts of boards, in another cell
         if self.page.is_aside(self.rows[0].start) and self.page.is_aside(self.rows[-1].start):
             single *= 0.5
         told = 0.25 * many if self.told or self.is_bare or self.names_boards else 0.0
@@ -77,7 +77,7 @@ class RowSet:
 
     @cached_property
     def is_bare(self) -> bool:
-        """Whether the rows are names of threads and nothing else, and these are most of the page: lists for robots."""
+        """Tells whether the rows are bare titles of threads that make up most of the page: lists for robots."""
         group, rows = self.group, self.rows
         if len(rows) < 5 or group.share("counts") or group.share("times") or group.text_share < 0.5:
             return False
@@ -85,8 +85,8 @@ class RowSet:
 
     @cached_property
     def names_boards(self) -> bool:
-        """Whether the rows are names of boards and at most counts, by addresses that only forums have, on a page that is
-        itself neither a board nor a thread: an index in its plainest form."""
+        """Tells whether the rows are names of boards and at most counts, with addresses specific to forums, on a page that is
+        neither a board nor a thread: a minimal index."""
         page, rows = self.page, self.rows
         if len(rows) < 3 or self.group.share("times") or not _FORUM_ADDRESS.search(self.group.pattern.partition("/")[2]):
             return False
@@ -96,16 +96,16 @@ class RowSet:
 
     @cached_property
     def board_weight(self) -> float:
-        """Evidence that the rows are boards (above 0) or threads (below 0)."""
+        """Evidence that the rows are boards (positive) or threads (negative)."""
         return sum(self.weights.values())
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """The single pieces of evidence behind `board_weight`, by name."""
+        """The single pieces of evidence in `board_weight`, by name."""
         rows, n = self.rows, len(self.rows)
         found = {"address": {"board": 2.0, "thread": -2.0, "post": -1.0}.get(leads_to(self.group.pattern), 0.0)}
         if found["address"] > 0 and leads_to(self.page.pattern) == "board" and self._stand_below_page():
-            found["address"] = 0.5  # /forum/cars/my-car below /forum/cars: the word may be the page's only
+            found["address"] = 0.5  # /forum/cars/my-car below /forum/cars: the word may belong to the page only
         named = self.heads.roles_beside(rows[-1]) | _count_roles(rows)
         if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:
             found["topics_posts"] = 1.5
@@ -128,12 +128,12 @@ class RowSet:
         return {name: weight for name, weight in found.items() if weight}
 
     def _stand_below_page(self) -> bool:
-        """Whether the addresses of most rows add to the page's own path."""
+        """Tells whether the addresses of most rows extend the page's own path."""
         above = self.page.url.partition("?")[0].partition("#")[0].rstrip("/") + "/"
         return 2 * sum(row.title.url.startswith(above) for row in self.rows) > len(self.rows)
 
     def _counts_topics(self) -> bool:
-        """Whether one column of counts is called topics and another replies or posts, and none views."""
+        """Tells whether one column of counts is named topics and another replies or posts, and none views."""
         votes: Counter[str] = Counter()
         for row in self.rows:
             told = [found.roles if "label" in found.roles else self.heads.of(row, found.node) for found in row.counts]
@@ -142,7 +142,7 @@ class RowSet:
         return "topics" in named and bool(named & {"replies", "posts", "comments"}) and "views" not in named
 
     def _leads_further(self, row: Row) -> bool:
-        """Whether a row, besides its name, links to something with a thread's or post's address, as last posts do."""
+        """Tells whether a row contains, besides its name, a link with a thread's or post's address, such as a last post."""
         for link in row.links:
             if link.key == row.title.key or link.is_user or not link.is_local or link.url.startswith(f"{row.title.url}?"):
                 continue
@@ -154,7 +154,7 @@ class RowSet:
 
 
 def _is_below(url: str, above: str) -> bool:
-    """Whether an address only adds a slug to another one, as a thread's does to its board's: /cars/ and /cars/my-old-car/."""
+    """Tells whether an address only adds a slug to another one, as a thread's to its board's: /cars/ and /cars/my-old-car/."""
     rest = url.removeprefix(above.rstrip("/") + "/").rstrip("/") if "?" not in above else url
     return rest != url and bool(_SLUG.fullmatch(rest))
 
@@ -173,7 +173,7 @@ def _count_roles(rows: list[Row]) -> frozenset[str]:
 
 
 def falling(values: list[float]) -> float | None:
-    """Share of neighbours that do not rise; None for fewer than three values or values that are all the same."""
+    """Share of neighbouring values that do not increase; None for fewer than three values or equal ones."""
     if len(values) < 3 or len(set(values)) < 2:
         return None
     return sum(a >= b for a, b in zip(values, values[1:], strict=False)) / (len(values) - 1)
@@ -187,8 +187,8 @@ def _same_rows(a: Group, b: Group) -> bool:
 
 
 def _comes_first(group: Group, other: Group) -> bool:
-    """Whether a group's links stand before another's in the rows that they share, in at least as many rows: the first
-    link of a row names it, the last thread of a board comes after."""
+    """Tells whether a group's links come before another's in their common rows, and in at least as many rows: the first link of a
+    row names it, a board's last thread comes after."""
     if len(group.rows) < len(other.rows) or leads_to(group.pattern) not in ("board", "thread"):
         return False
     places = {row.start: row.title.node for row in other.rows}
@@ -197,7 +197,8 @@ def _comes_first(group: Group, other: Group) -> bool:
 
 
 def _is_headed_last(group: Group, other: Group) -> bool:
-    """Whether the head above the links of a group says last and that above another's, in the same rows, names boards."""
+    """Tells whether the header above a group's links says last, and the one above another group's in the same rows names
+    boards."""
     places = {row.start: row.title for row in other.rows}
     row = next((row for row in group.rows if row.start in places), None)
     if row is None or row.title.is_user or places[row.start].is_user:
@@ -208,7 +209,7 @@ def _is_headed_last(group: Group, other: Group) -> bool:
 
 
 def _name_score(group: Group) -> float:
-    """How well the links of a group name their rows: long and different texts, early in the row, marked as titles."""
+    """Score of a group's links as names of their rows: long and different texts, early in the row, marked as titles."""
     page, rows = group.page, group.rows
     n = len(rows)
     if rows[0].title.is_user:
@@ -243,7 +244,7 @@ def _is_marked(page: Page, row: Row) -> bool:
 
 
 def row_sets(page: Page) -> list[RowSet]:
-    """The lists of a page that may be of boards or threads, best first."""
+    """The lists of a page that may be boards or threads, best first."""
     made: list[RowSet] = []
     found = [group for group in groups(page) if _may_list(group)]
     found.sort(key=_name_score, reverse=True)
@@ -269,5 +270,5 @@ def _may_list(group: Group) -> bool:
         return False
     title, lead = group.rows[0].title, leads_to(group.pattern)
     if title.key == group.page.key or (lead == "board" and board_key(title.url) == group.page.board_key):
-        return False  # the page itself, sorted or filtered otherwise
+        return False  # the page itself, sorted or filtered differently
     return lead in ("thread", "board") or RowSet(group.page, group, []).told

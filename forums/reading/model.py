@@ -1,4 +1,4 @@
-"""What a forum page says, as values: boards, threads and posts, and how sure the reader is of them."""
+"""The contents of a forum page as values: boards, threads and posts, and the reader's confidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crawlmgr.text.dates import Moment
 
 
 class PageKind(StrEnum):
-    """What a page of a forum shows."""
+    """The kind of a forum page."""
 
     index = "index"  # type: ignore[assignment]  # str.index is never called on a kind
     threadlist = "threadlist"
@@ -20,7 +20,7 @@ class PageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoardRecord:
-    """A row of a board index. `parent` is the address of the board above it, where the page shows one."""
+    """A row of a board index. `parent` is the address of the parent board, if the page shows one."""
 
     url: str
     name: str
@@ -35,8 +35,8 @@ class BoardRecord:
 class ThreadRecord:
     """A row of a list of threads.
 
-    `replies` leaves out the opening post. `counts_posts` tells what the page counted: True posts (one was taken
-    off), False replies, None when the page does not decide it (the figure is then as shown).
+    `replies` excludes the first post. `counts_posts` tells what the page counted: True posts (one was subtracted), False replies,
+    None if unknown (the number is then as shown).
     """
 
     url: str
@@ -57,7 +57,7 @@ class ThreadRecord:
 
 @dataclass(frozen=True, slots=True)
 class PostRecord:
-    """A post of a thread. `number` is the place in the thread that the page shows (1 is the opening post)."""
+    """A post of a thread. `number` is its position in the thread as shown on the page (1 is the first post)."""
 
     author: str | None
     posted: Moment | None
@@ -72,15 +72,14 @@ Records = tuple[BoardRecord, ...] | tuple[ThreadRecord, ...] | tuple[PostRecord,
 
 @dataclass(frozen=True, slots=True)
 class PageReading:
-    """What `read_page` found.
+    """The result of `read_page`.
 
-    `records` are of the type that belongs to `kind`. `complete` is false where records may be missing, `doubts` say in
-    words what speaks against the reading. `rivals` are all addresses that may be the next page, with where they stand
-    (`numbers`, `word`, `head`). `boards` are sub-boards that stand on a list of threads,
-    `confidence` in [0, 1] is how likely every record is there and no other,
-    `sort` is "last_reply" or "created" for a list whose order shows it,
-    `evidence` holds short codes of what decided, `utc_offsets` the moments that the page wrote with an offset from
-    UTC of their own, and that offset in seconds: the site's own time, for showing and for guessing its zone.
+    `records` are of the type that belongs to `kind`. `complete` is false if records may be missing, `doubts` are the reasons for
+    doubt in words. `rivals` are all addresses that may be the next page, with their origin (`numbers`, `word`, `head`). `boards`
+    are sub-boards on a list of threads. `confidence` in [0, 1] is the probability that exactly the right records were found.
+    `sort` is "last_reply" or "created" if the list's order shows it. `evidence` holds short codes of what decided. `utc_offsets`
+    are the times written with their own UTC offset, and that offset in seconds: the site's own time, for display and for guessing
+    its zone.
     """
 
     kind: PageKind

@@ -1,4 +1,4 @@
-"""`read_page`: from the bytes of a page to its reading."""
+"""`read_page`: reads the bytes of a page."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from forums.reading.rows import Row
 from forums.reading.rules import KindRules, SiteRules, corrected
 from forums.reading.threadrows import ThreadRows, board_address, sort_of
 
-CUT = "cut"  # evidence of a page of which only the beginning was read
+CUT = "cut"  # evidence code of a page of which only the beginning was read
 
 
 class Read(NamedTuple):
-    """A reading and the elements of its records."""
+    """A reading, and the elements of its records."""
 
     reading: PageReading
     elements: tuple[HtmlElement, ...]
@@ -49,14 +49,14 @@ def read_page(
     rules: SiteRules | None = None,
     counts_posts: bool | None = None,
 ) -> PageReading:
-    """What the page at `url`, fetched at `fetched_at` (aware), shows. Never raises for what the page holds.
+    """Reads the page at `url`, fetched at `fetched_at` (aware). Never raises for a page's contents.
 
-    Read by content: rows of links alike are weighed as boards or threads by what they hold, records around times as
-    posts; the strongest reading gives the kind. `timezone` (IANA name) and `day_first` are the site's for times that do
-    not say; `hints` lets known engines add certainty; `expect` is the kind that the site's model expects at this
-    address and tips the scales where they are even; `rules` are the operator's corrections; `counts_posts` tells what the
-    site's lists count, where that is known. Of a page beyond the limits of `bounded_markup` the beginning is read; one that
-    takes more than some 1.5 seconds of CPU is of kind other with the evidence "over_budget".
+    Pages are read by content: rows of similar links are scored as boards or threads by their contents, records around times as
+    posts; the strongest reading gives the kind. `timezone` (IANA name) and `day_first` are the site's, for times without zone;
+    `hints` lets known engines add certainty; `expect` is the kind expected by the site's model at this address, which decides
+    close cases; `rules` are the operator's corrections; `counts_posts` tells what the site's lists count, if known. Of a page
+    beyond the limits of `bounded_markup` the beginning is read; one that takes more than about 1.5 seconds of CPU is of kind
+    other with the evidence "over_budget".
     """
     return read_regions(
         html,
@@ -84,8 +84,8 @@ def read_regions(
     counts_posts: bool | None = None,
     seconds: float = PAGE_SECONDS,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
-    """`read_page`, and the element of each record in the order of the records, all of one tree: the row that names a
-    thread or board (the first of several that make one record), the block of a post."""
+    """Like `read_page`, with the element of each record in the order of the records, all of one tree: the row of a thread or
+    board (the first of several that form one record), the block of a post."""
     try:
         with cpu_budget(seconds):
             return _regions(html, url, fetched_at, hints, timezone, day_first, expect, rules, counts_posts)
@@ -137,8 +137,8 @@ def _regions(
 
 
 def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
-    """Which addresses may be further pages of the page at `url`: of a thread with an id of the site's own only those with
-    the same id, so that the pager of its board in the path above it is none of the thread's."""
+    """A test for addresses that can be further pages of the page at `url`: for a thread with an id of the site's own only those
+    with the same id, so that the pager of its board above is not taken for the thread's."""
     own = thread_key(url)
     if kind is not PageKind.thread or " t:" not in own:
         return lambda _other: True
@@ -146,7 +146,7 @@ def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
 
 
 def read_as(second: Second, kind: PageKind, rules: KindRules | None = None) -> Read:
-    """The records of a page read as of one kind."""
+    """The records of a page read as one kind."""
     page = second.page
     base = PageReading(kind, title=_title(page))
     if kind is PageKind.threadlist:
@@ -173,8 +173,8 @@ def _index(page: Page, found: RowSet | None, base: PageReading, rules: KindRules
 
 
 def _counted(records: Records, counts_posts: bool) -> Iterator[ThreadRecord]:
-    """The records of a list with replies that leave out the opening post, where the site's lists are known to count posts
-    (True) or replies (False): what was seen of the whole site outranks what one page looked like."""
+    """The records of a list with replies excluding the first post, if the site's lists are known to count posts (True) or replies
+    (False): knowledge of the whole site overrides the impression of one page."""
     for record in records:
         if isinstance(record, ThreadRecord) and record.replies is not None:
             shown = record.replies + bool(record.counts_posts)
@@ -216,7 +216,7 @@ def _posts(page: Page, found: Choice) -> list[tuple[HtmlElement, PostRecord]]:
 
 
 def _only_reply(page: Page, found: Choice) -> PostSet | None:
-    """The one reply to an opening post that is built otherwise: the next post after it that is as good."""
+    """The single reply to a first post with different structure: the next post after it of the same quality."""
     assert found.posts is not None  # noqa: S101 - asked only for a page with posts
     end, best = found.posts.spans[0].end, 0.6 * found.posts.quality
     later = [
@@ -232,13 +232,13 @@ def _only_reply(page: Page, found: Choice) -> PostSet | None:
 
 
 def _is_marked_post(page: Page, posts: PostSet) -> bool:
-    """Whether the element that holds the only post of a set, or the one above it, is called a comment, reply or post."""
+    """Tells whether the element of a set's only post, or its parent, is named as a comment, reply or post."""
     node = posts.spans[0].start
     return any(page.roles_of(at) & {"comments", "replies", "posts"} for at in (node, page.outline.parents[node]) if at >= 0)
 
 
 def _title(page: Page) -> str:
-    """The title of the page: its first heading where the document's title contains it, else the document's title."""
+    """The title of the page: its first heading if the document's title contains it, otherwise the document's title."""
     for heading in page.headings:
         if 2 < len(heading) <= 200 and heading.casefold() in page.title.casefold():
             return heading

@@ -1,4 +1,4 @@
-"""Every time that a page shows: in attributes, in its text, on its lines, below the headings of days."""
+"""All times on a page: in attributes, in its text, on its lines, below headings of days."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d
 
 
 class Time(NamedTuple):
-    """A time that the page shows: where it stands, and whether an attribute (not the text) told it. `label` is what
-    stands before its text on the line, `said` what stands before it in its own text."""
+    """A time on the page: its position, and whether it comes from an attribute. `label` is the text before it on the line, `said`
+    the text before it in its own text piece."""
 
     node: int
     piece: int
@@ -37,7 +37,7 @@ class Time(NamedTuple):
 
 
 class TimedPage:
-    """The times of a page, worked out when first asked for. `offsets` are the zones that attributes told, by moment."""
+    """The times of a page, computed on first use. `offsets` are the UTC offsets given in attributes, by time."""
 
     outline: Outline
     dates: DateContext
@@ -49,12 +49,12 @@ class TimedPage:
 
     @cached_property
     def times(self) -> list[Time]:
-        """Every time on the page outside long lines of text, in order; attributes come before the text they stand on."""
+        """All times on the page outside long lines of text, in order; those in attributes precede those in their text."""
         return self._times[0]
 
     @cached_property
     def date_parts(self) -> Set[int]:
-        """The texts (by number) that are parts of times whose day, month and year stand in elements of their own."""
+        """The numbers of texts that are parts of times whose day, month and year are in separate elements."""
         return self._times[1]
 
     @cached_property
@@ -70,7 +70,7 @@ class TimedPage:
 
     @cached_property
     def days(self) -> Days:
-        """The headings that name days, and the clock times below them."""
+        """The headings of days, and the clock times below them."""
         return days_of(self.outline, self.dates)
 
     def times_in(self, start: int, end: int) -> list[Time]:
@@ -95,8 +95,8 @@ class TimedPage:
         return [time for time in found if not self._is_inner(time, found)]
 
     def _with_clock(self, time: Time) -> tuple[Time, int]:
-        """A day from an attribute with the time of day that the text beside it adds ("Yesterday" with its date in a tooltip,
-        then "06:47 AM"), and how many pieces of text that takes from the time's first on; 0 where it adds none."""
+        """A date from an attribute with the time of day in the text beside it ("Yesterday" with its date in a tooltip, then
+        "06:47 AM"), and the number of text pieces used; 0 if there is no time of day."""
         if time.moment.precision_seconds < 86_400 or time.line not in self.line_range:
             return time, 0
         moment, used = self._time_at(time.piece, self.line_range[time.line][1], set())
@@ -139,13 +139,13 @@ class TimedPage:
         return best
 
     def _shows_a_time(self, node: int) -> bool:
-        """Whether all that a link shows is a time; then a longer one in its title is the same one in full."""
+        """Tells whether a link shows only a time; then a longer one in its title is the same time in full."""
         first, end = self.outline.piece_from[node], self.outline.piece_to[node]
         return end - first == 1 and parse_time(self.outline.pieces[first].text, self.dates) is not None
 
     @cached_property
     def lines(self) -> list[tuple[int, int]]:
-        """The lines of the page as ranges of pieces."""
+        """The lines of the page as ranges of text pieces."""
         pieces, made, start = self.outline.pieces, [], 0
         for at in range(1, len(pieces) + 1):
             if at == len(pieces) or pieces[at].line != pieces[start].line:
@@ -155,7 +155,7 @@ class TimedPage:
 
     @cached_property
     def line_range(self) -> dict[int, tuple[int, int]]:
-        """The range of pieces of each line, by its number."""
+        """The range of text pieces of each line, by its number."""
         return {self.outline.pieces[start].line: (start, end) for start, end in self.lines}
 
     def _label(self, piece: int, line: int) -> str:
@@ -163,7 +163,7 @@ class TimedPage:
         return " ".join(self.outline.pieces[at].text for at in range(start, piece))[-80:]
 
     def moment(self, text: str) -> Moment | None:
-        """The time inside a short text, remembered."""
+        """The time inside a short text, cached."""
         if text not in self._found:
             self._found[text] = find_time(text, self.dates)
         return self._found[text]
@@ -186,7 +186,7 @@ class TimedPage:
         return found
 
     def _time_at(self, at: int, end: int, covered: set[int]) -> tuple[Moment | None, int]:
-        """The time that begins in piece `at`, and how many pieces it takes: "Yesterday" + "10:15" is one time."""
+        """The time that begins in piece `at`, and the number of pieces it uses: "Yesterday" + "10:15" is one time."""
         pieces = self.outline.pieces
         text = pieces[at].text
         if not any(char.isdigit() for char in text) and (len(text) > 30 or not any(char.isalpha() for char in text)):
@@ -207,14 +207,14 @@ class TimedPage:
                     break
                 whole = parse_time(joined, self.dates) if moment is None else self.moment(joined)
                 if moment is None and whole is not None and whole == self.moment(pieces[after].text):
-                    break  # "Last post:" and a time of its own
+                    break  # a label such as "Last post:" with a time of its own
                 if whole is not None and (moment is None or whole.precision_seconds < moment.precision_seconds):
                     moment, used = whole, after - at + 1
         return moment, used
 
     def _with_clock_below(self, at: int, end: int) -> int:
-        """The end of a line, or of the next one where a line break inside one element, or a column of times of day beside
-        that of the dates, parts a date from its time of day."""
+        """The end of a line, or of the next one if a line break inside one element, or a separate column of times of day,
+        separates a date from its time of day."""
         pieces = self.outline.pieces
         if not (end == at + 1 < len(pieces) and CLOCK.fullmatch(pieces[end].text)):
             return end
@@ -223,13 +223,13 @@ class TimedPage:
 
     @cached_property
     def _clocks_apart(self) -> bool:
-        """Whether the page has a column of dates and right after it one of their times of day: no date stands there."""
+        """Tells whether the page has a column of dates followed by a column of their times of day, without any date."""
         pieces = self.outline.pieces
         seconds = [pieces[at + 1].text for at in range(len(pieces) - 1) if self._is_date_beside(at, at + 1)]
         return bool(seconds) and all(CLOCK.fullmatch(text) for text in seconds)
 
     def _is_date_beside(self, at: int, other: int) -> bool:
-        """Whether a text is a date without a time of day, in an element right before that of another time."""
+        """Tells whether a text is a date without time of day, in the element right before that of another time."""
         texts = [self.outline.pieces[one].text for one in (at, other)]
         if any(len(text) > 40 or not any(char.isdigit() for char in text) for text in texts):
             return False
@@ -240,7 +240,7 @@ class TimedPage:
         return day is not None and time is not None and day.precision_seconds >= 86_400 and not day.relative
 
     def _alone_in(self, at: int) -> int:
-        """The widest element that holds one text and no other."""
+        """The outermost element that contains one text and no other."""
         page, node = self.outline, self.outline.pieces[at].node
         while page.parents[node] >= 0 and page.piece_to[page.parents[node]] - page.piece_from[page.parents[node]] == 1:
             node = page.parents[node]

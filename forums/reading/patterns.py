@@ -1,4 +1,4 @@
-"""The patterns that addresses of one site follow, learned from all of them together, and what their words lead to."""
+"""Patterns of the addresses of one site, learned from all of them together, and the kinds of pages their words suggest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from forums.reading.addresses import (
     split_address,
 )
 
-MAX_ADDRESS = 2_048  # characters of an address that are looked at, and steps of its path: no forum's are longer
+MAX_ADDRESS = 2_048  # limits of an address's characters and path steps; no forum's are longer
 MAX_STEPS = 32
 _KINDS = frozenset("thread topic forum board category user member profile announcement blog group tag".split())
 _ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())
@@ -30,7 +30,7 @@ _PLAIN = re.compile(r"[A-Za-z]+(?:\.(?:php|p?html?|shtml|xhtml|aspx?|jspa?|do|cg
 
 
 def _mask(segment: str) -> str:
-    """A segment's form: digits as #, words of a slug as *."""
+    """A segment's mask: digits as #, words of a slug as *."""
     if segment.isdigit():
         return "#"
     if _HASH.match(segment):
@@ -76,9 +76,9 @@ def _query_mask(query: list[tuple[str, str]]) -> str:
 
 
 def patterns(urls: Iterable[str]) -> dict[str, str]:
-    """The pattern of each address, learned from all of them together: digits are #, what varies is *, words that
-    several addresses share in one place stay. Of each the first 2,048 characters and 32 steps count. `/topic/84-my-notes` and `/topic/9-hello` both give `host/topic/#-*`.
-    """
+    """The pattern of each address, learned from all of them together: # for digits, * for varying words; words shared by several
+    addresses in one position stay. The first 2,048 characters and 32 steps of each address count. `/topic/84-my-notes` and
+    `/topic/9-hello` both give `host/topic/#-*`."""
     forms: dict[str, tuple[str, list[str], str]] = {}
     company: dict[tuple[str, int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     kinds: dict[str, list[str]] = {}
@@ -112,9 +112,9 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
             if ("*" in mask and any("#" in other and "*" not in other for other in (before, after))) or (
                 before == "#" and mask.isalpha() and mask not in _ACTIONS
             ):
-                mask = "*"  # a slug beside an id is decoration
+                mask = "*"  # a slug beside an id is irrelevant
             elif mask[0] == "*" and kinds[url][at] and len(named[host, at, kinds[url][at]]) > 1:
-                mask = f"{kinds[url][at]}-{mask}"  # forum-my-cars and forum-their-boats, not one slug that begins so
+                mask = f"{kinds[url][at]}-{mask}"  # different types of pages, as in forum-my-cars and forum-their-boats
             kept.append(mask)
         result[url] = f"{host}/{'/'.join(kept)}" + (f"?{query_mask}" if query_mask else "")
     return result
@@ -160,7 +160,7 @@ def _query_values(query: list[tuple[str, str]]) -> str:
 
 
 def _crowded(company: dict[str, set[str]]) -> bool:
-    """Whether a place in the path takes so many different words that they are names, not parts of the pattern."""
+    """Tells whether a position in the path takes so many different words that they are names, not parts of the pattern."""
     alone = sum(1 for mask, others in company.items() if len(others) == 1 and (mask.isalpha() or _WORD_ID.match(mask)))
     return alone >= 3 or any(mask.startswith("*") for mask in company)
 
@@ -173,9 +173,9 @@ _BOARD_NUMBERS = frozenset({"f", "fid", "forum", "forumid", "forum_id", "frm_id"
 
 @lru_cache(maxsize=16_384)
 def leads_to(pattern: str) -> str:
-    """What the words of a link pattern say it leads to: "thread", "board", "post" or "" for neither.
+    """The kind of page that a link pattern's words suggest: "thread", "board", "post" or "" for none.
 
-    The last telling word counts; a board word with two ids after it says nothing.
+    The last informative word counts; a board word followed by two ids suggests nothing.
 
     >>> leads_to("a.org/viewtopic.php?f=#&t=#"), leads_to("a.org/forum/#-*"), leads_to("a.org/boards/#-*/#")
     ('thread', 'board', '')
@@ -187,7 +187,7 @@ def leads_to(pattern: str) -> str:
         return {"viewthread": "thread", "forumdisplay": "board", "redirect": "post"}.get(mode.group(1), "")
     words = re.findall(r"[a-z]+", query)
     if path.endswith("thread.php") and set(re.findall(r"(?:^|&)([a-z]+)=", query)) <= {"fid", "page", "type", "digest"}:
-        return "board"  # a list of threads called "thread"
+        return "board"  # a list of threads under the name "thread"
     numbers, modes = (set(re.findall(form, query)) for form in (r"(?:^|&)([a-z_]+)=#", r"=([a-z]+)"))
     if numbers and numbers <= _BOARD_NUMBERS and modes & _TELLING and not set(re.findall(r"(?:^|&)([a-z]+)=[#*]", query)) & _TELLING:
         return "board"  # ?t=thread&frm_id=3: the threads of board 3
@@ -216,7 +216,7 @@ def leads_to(pattern: str) -> str:
         if any(word in ("post", "posts", "comment", "message", "msg") for word in words):
             return "post"
         if words == ["bbs"] and literal:
-            continue  # a folder that holds all of a forum
+            continue  # a folder that contains the whole forum
         if any(word in BOARD_WORDS for word in words):
             return "board" if after <= 1 or (after == 2 and segments[-2:] == ["*", "#"] and len(words[0]) <= 8) else ""
         literal = "#" not in segment and "*" not in segment

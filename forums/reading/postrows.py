@@ -1,4 +1,5 @@
-"""From the records of a thread to posts: text without quotes and signature, ids, numbers, the opening post apart."""
+"""Converts the records of a thread to posts: text without quotes and signature, ids, numbers, and a first post of different
+structure."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _NUMBER = re.compile(
 
 
 class PostRows:
-    """The fields of the posts of a page, worked out over all of them together."""
+    """The fields of the posts of a page, determined over all of them together."""
 
     def __init__(self, posts: PostSet) -> None:
         self.posts = posts
@@ -47,7 +48,7 @@ class PostRows:
         return frozenset(people[0][0] for people in self.posts.people if people)
 
     def text(self, at: int) -> str:
-        """The text of a post: without quotes where something else is left."""
+        """The text of a post, without quotes if anything else remains."""
         body = self.posts.bodies[at]
         if body is None:
             return ""
@@ -69,7 +70,7 @@ class PostRows:
 
     @cached_property
     def _ids(self) -> list[tuple[str, str] | None]:
-        """(id attribute, id) of each post: the attribute that has another number in each."""
+        """(id attribute, id) of each post: from the attribute with a different number in each."""
         found: dict[str, dict[int, str]] = defaultdict(dict)
         for at, span in enumerate(self.spans):
             for prefix, value in self._id_candidates(span):
@@ -78,7 +79,7 @@ class PostRows:
         best, points = "", 0.0
         for prefix, values in found.items():
             if len(set(values.values())) < len(values) or len(values) * 2 < n:
-                continue  # what few posts have is no id of posts
+                continue  # an attribute of few posts is not their id
             name = prefix.partition(":")[2]
             digits = sum(value.isdigit() for value in values.values())
             worth = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
@@ -136,7 +137,7 @@ class PostRows:
                     yield "link:post", match.group(1)
 
     def _permalink(self, at: int, post_id: str | None) -> str | None:
-        """The address of a post: a link in it that carries its id, the one at its time or number first."""
+        """The address of a post: a link in it that contains its id, preferably at its time or number."""
         span, outline = self.spans[at], self.page.outline
         best, points = None, 0.0
         body = self.posts.bodies[at]
@@ -194,7 +195,7 @@ class PostRows:
         return found if len(set(known)) == len(known) else [None] * len(found)
 
     def records(self) -> list[tuple[HtmlElement, PostRecord]]:
-        """The posts, in the order of the page, each with the element that holds most of it."""
+        """The posts in page order, each with the element that contains most of it."""
         made = []
         texts = without_last_of_all([self.text(at) for at in range(len(self.spans))])
         for at in range(len(self.spans)):
@@ -216,8 +217,8 @@ class PostRows:
 
     @cached_property
     def blocks(self) -> list[int]:
-        """The element that holds each post: of several side by side, an anchor and the post behind it, the largest; and for a
-        post that begins further inside than the others, the one around it that is as theirs are."""
+        """The element of each post: the largest of several siblings, such as an anchor and the post after it; and for a post that
+        begins deeper than the others, the ancestor at their level."""
         outline = self.page.outline
         blocks = [self._largest(span) for span in self.spans]
         looks = [self._look(node) for node in blocks]
@@ -229,7 +230,7 @@ class PostRows:
             up = node
             while looks[at] != usual and outline.parents[up] >= 0 and self._look(up) != usual:
                 up = outline.parents[up]
-            inside = bisect_left(taken, outline.ends[up]) - bisect_right(taken, up)  # the post itself among them
+            inside = bisect_left(taken, outline.ends[up]) - bisect_right(taken, up)  # the post itself is one of them
             if up != node and self._look(up) == usual and inside == 1:
                 blocks[at] = up
         return blocks
@@ -246,7 +247,7 @@ class PostRows:
 
 
 def sequential(values: list[str], is_place: bool) -> bool:
-    """Whether ids only count the posts of the page: 1, 2, 3 … or, in an attribute that may be a place, 21, 22, 23 …"""
+    """Tells whether ids only number the posts of the page: 1, 2, 3 … or, in an attribute that may be a position, 21, 22, 23 …"""
     numbers = [int(value) for value in values if value.isdigit()]
     return (
         len(numbers) == len(values)
@@ -256,7 +257,7 @@ def sequential(values: list[str], is_place: bool) -> bool:
 
 
 def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
-    """Whether a supposed opening post only announces the first of the posts, or has the title for its text."""
+    """Tells whether a supposed first post only announces the first of the posts, or has the title as its text."""
     text = page.outline.text(other.bodies[0]) if other.bodies[0] is not None else ""
     if text and any(text.casefold() == heading.casefold() for heading in (*page.headings, page.title)):
         return True
@@ -269,7 +270,7 @@ _PICTURE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*")
 
 
 def _written(page: Page, body: int | None) -> int:
-    """Letters of a text without its icons: those of a font are written as the names of their pictures, "chat_bubble_outline"."""
+    """Number of letters in a text without icons: those of icon fonts are written as names such as "chat_bubble_outline"."""
     outline, letters = page.outline, 0
     for text, node, _ in outline.pieces[outline.piece_from[body] : outline.piece_to[body]] if body is not None else ():
         if not (_PICTURE_NAME.fullmatch(text) and ("_" in text or "icon" in outline.classes[node].lower())):
@@ -277,12 +278,12 @@ def _written(page: Page, body: int | None) -> int:
     return letters
 
 
-_FEWEST = 6  # characters of a text that its element is called
+_FEWEST = 6  # fewest characters in an element named as text
 
 
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:
-    """The opening post, where it is built otherwise than the replies: around a time before the first of them, the
-    element with the longest text that holds no reply."""
+    """A first post with a structure different from the replies: around a time before them, the element with the longest text that
+    contains no reply."""
     first, outline = posts.spans[0], page.outline
     best: PostSet | None = None
     least = 8 if page.is_dense else 20
@@ -314,8 +315,7 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
 
 
 def _below_head(page: Page, posts: PostSet, least: int) -> PostSet | None:
-    """The opening post whose name and time stand in the head of the page and whose text follows apart from them, before
-    the first reply."""
+    """A first post whose author and time are in the page's header and whose text comes separately, before the first reply."""
     first, outline = posts.spans[0], page.outline
     for time in page.times_in(0, first.start):
         apart = abs((first.anchor.moment.value - time.moment.value).total_seconds()) >= 60

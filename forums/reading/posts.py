@@ -1,4 +1,4 @@
-"""Posts of a thread: the records around the times of a page, chosen by what they hold: somebody, a time, a text."""
+"""Posts of a thread: the records around the times of a page, chosen by their contents: author, time and text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forums.reading.posts_spans import Span, agree
 
 _MAX_SETS = 6
 _OWN_LEVELS = 4
-_OWN_WORDS = 0.2  # share of the texts of a level outside links and buttons
+_OWN_WORDS = 0.2  # share of the text at a level outside links and buttons
 
 
 def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
 
 
 def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet]:
-    """The sets of records that may be posts, best first. Times in the ranges of nodes `apart`, in order, are not asked."""
+    """The sets of records that may be posts, best first. Times in the node ranges `apart` (in order) are not used."""
     grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
     accepted = [time for time in page.times if is_post_time(page, time) and not is_within(time.node, apart)]
     for time in _with_lonely(page, accepted, apart):
@@ -42,7 +42,7 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
 
 
 def _tells_again(inner: PostSet, outer: PostSet) -> bool:
-    """Whether a lone post stands inside another, told to be of the same person and time in the head of the page."""
+    """Tells whether a single post is inside another with the same person and time in the page's header."""
     if len(inner.spans) != 1 or len(outer.spans) != 1 or not inner.people[0] or not outer.people[0]:
         return False
     one, other = inner.spans[0], outer.spans[0]
@@ -53,7 +53,7 @@ def _tells_again(inner: PostSet, outer: PostSet) -> bool:
 
 
 def is_within(node: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether a node stands in one of several ranges of nodes, which are in order."""
+    """Tells whether a node is in one of several ordered node ranges."""
     at = bisect_left(ranges, (node + 1, 0)) - 1
     return at >= 0 and node < ranges[at][1]
 
@@ -62,15 +62,15 @@ _INLINE = frozenset("span em b strong i small font a time abbr u".split())
 
 
 def _block(page: Outline, node: int) -> int:
-    """The nearest element around a node that is not mere formatting."""
+    """The nearest ancestor of a node that is not just formatting."""
     while page.parents[node] >= 0 and page.tags[node] in _INLINE:
         node = page.parents[node]
     return node
 
 
 def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
-    """Groups of times put together where they differ in formatting only and never stand in one element: recent posts
-    often wear their exact time in a further element."""
+    """Groups of times merged if they differ only in formatting and never occur in one element: recent posts often have their
+    exact time in an additional element."""
     kept: dict[tuple[str, ...], list[list[Time]]] = defaultdict(list)
     for group in sorted(groups, key=len, reverse=True):
         blocks = {_block(page, time.node) for time in group}
@@ -86,8 +86,8 @@ def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
 
 
 def _with_variants(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
-    """Groups of times put together where one element above them is a sibling of the others' with a class more or less, and
-    all else is the same: posts of moderators, one's own, the first."""
+    """Groups of times merged if one ancestor differs from the others' only by one class: posts of moderators, one's own, the
+    first."""
     made: list[list[Time]] = []
     for group in sorted(groups, key=len, reverse=True):
         other = next((known for known in made if _is_variant(page, known[0].node, group[0].node)), None)
@@ -114,7 +114,7 @@ def _is_variant(page: Outline, one: int, other: int) -> bool:
 
 
 def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
-    """The times of posts, and times of edits that stand where other posts have theirs with none of their own beside."""
+    """The times of posts, plus times of edits in the position where other posts have their time, if they have no other."""
     outline, kept = page.outline, {id(time) for time in accepted}
     shapes = {_local_shape(outline, time.node) for time in accepted}
     nodes = [time.node for time in accepted]
@@ -135,11 +135,11 @@ def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, in
 
 
 def _distinct(page: Page, times: list[Time]) -> list[Time]:
-    """Times without repetitions: the same moment again with hardly a word between is the same post's, and so is the
-    clock after its day."""
+    """Times without repetitions: the same time again with hardly a word between belongs to the same post, as does a clock time
+    after its date."""
     pieces = page.outline.pieces
     kept: list[Time] = []
-    last = 0  # the text after the time before
+    last = 0  # length of the text since the last time
     for time in times:
         between = sum(len(piece.text) for piece in pieces[last : time.piece])
         last = time.piece + 1
@@ -184,13 +184,13 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
 
 
 def _is_whole(posts: PostSet) -> bool:
-    """Whether most records have somebody and a text."""
+    """Tells whether most records have an author and a text."""
     whole = sum(1 for people, length in zip(posts.people, posts.body_lengths, strict=True) if people and length)
     return whole >= 0.7 * len(posts.spans)
 
 
 def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
-    """Posts that hold the answers to them beside their own text: elements around each time that hold other times too."""
+    """Posts that contain their replies beside their own text: elements around each time that contain other times as well."""
     for higher in (level + 1, level + 2):
         posts = _at_level(page, times, higher)
         if len({span.start for span in posts.spans}) < len(posts.spans) or not any(span.nested for span in posts.spans):
@@ -201,8 +201,8 @@ def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
 
 
 def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
-    """Two posts of several siblings each: what stands between the two times' own belongs to the first, as much after the
-    second to that. Of two alone nothing else tells how many siblings make a post."""
+    """Two posts of several siblings each: what is between the two times' own siblings belongs to the first, and as many siblings
+    after the second belong to that."""
     outline, tops = page.outline, [time.node for time in times]
     while outline.parents[tops[0]] != outline.parents[tops[1]]:
         tops = [outline.parents[node] for node in tops]
@@ -222,8 +222,8 @@ def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
 
 
 def _origins(page: Outline, times: Sequence[Time]) -> list[int]:
-    """The elements that levels are counted from: those of the times, or, where some times wear more formatting than others, as
-    recent ones do that stand in words, the first around each that is no mere formatting."""
+    """The elements from which levels are counted: those of the times, or, if some have more formatting (such as recent times in
+    words), the first non-formatting ancestor of each."""
     own = [time.node for time in times]
     blocks = [_block(page, node) for node in own]
     worn = {page.depths[node] - page.depths[block] for node, block in zip(own, blocks, strict=True)}

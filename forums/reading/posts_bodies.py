@@ -1,4 +1,4 @@
-"""The text of each post: the column with the most text that holds neither time nor name."""
+"""The text of each post: the column with most text that contains neither time nor name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from forums.reading.words import FOOTER, class_roles, is_profile_line, text_role
 
 
 def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int | None]:
-    """The node of each post's own text: the column with the most text that holds neither time nor name."""
+    """The node of each post's own text: in the column with most text that contains neither time nor name."""
     people = [{node for _, node in found[:1]} for found in names]
     columns = _columns(posts, people)
     chosen = _most_like_text(posts, columns)
@@ -28,7 +28,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
 
 
 def _columns(posts: PostSpans, people: list[set[int]]) -> dict[str, dict[int, int]]:
-    """The elements with text of each post, by the column that they stand in: those with neither its time nor its name."""
+    """The elements with text of each post, by column: those with neither its time nor its name."""
     places, ends = posts.page.text_places, posts.page.outline.ends
     columns: dict[str, dict[int, int]] = defaultdict(dict)
     for at, span in enumerate(posts.spans):
@@ -56,8 +56,8 @@ _APART, _NONE, _TEXT = range(3)
 
 
 def _place(posts: PostSpans, node: int) -> int:
-    """Whether an element may hold the text of a post: one that stands apart from it with all that is in it, one with nothing
-    of it, or one with text. The same whatever post it is in."""
+    """Tells how an element can contain the text of a post: not at all including everything in it, possibly inside it, or itself.
+    The result does not depend on the post."""
     page, outline = posts.page, posts.page.outline
     if _is_apart(outline.tags[node], called(page, node)):
         return _APART
@@ -74,8 +74,8 @@ def _place(posts: PostSpans, node: int) -> int:
 
 
 def _most_like_text(posts: PostSpans, columns: dict[str, dict[int, int]]) -> str:
-    """The column with the highest value, the first of several; "" for none. Those with the most text are looked at first: what
-    is left when no other can reach the best of them is not."""
+    """The column with the highest value, the first in ties; "" for none. Those with most text are evaluated first, and the search
+    stops when no other can reach the best."""
     weights = [0.85 if column.endswith(LOOSE) else 1.0 for column in columns]
     texts = [_text_value(posts, found) for found in columns.values()]
     names, order = list(columns), sorted(range(len(columns)), key=lambda at: -texts[at] * weights[at])
@@ -103,7 +103,8 @@ _PARTS = frozenset({"span", "font"})
 
 
 def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int | None:
-    """The element that holds a text whose parts, before and after a quote or a signature, stand in elements for looks."""
+    """The element that contains the whole of a text whose parts, before and after a quote or signature, are in separate
+    formatting elements."""
     outline, span = posts.page.outline, posts.spans[at]
     if body is None or outline.tags[body] not in _PARTS or outline.parents[body] < span.start:
         return body
@@ -117,17 +118,19 @@ def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int 
     return body if any(outline.contains(around, node) for node in apart) else around
 
 
-_LONGEST_DATE, _LONGEST_LINE = 30, 150  # characters of what may be a time, and of a title or a line at the foot of a page
-_COUNTED = re.compile(r"^(?:([^\d:：]{3,30})[:：]\s*[\d.,]+|[\d.,]+k? ?([^\W\d_]{2,20}))$")  # "Number of replies: 0", "4 replies"
-_COUNTS = re.compile(r"^\W*\d[\d.,]*\s*[^\d∙·•|]{1,16}(?:[∙·•|]\W*\d[\d.,]*\s*[^\d∙·•|]{1,16})+$")  # "705 views · 2 likes"
+_LONGEST_DATE, _LONGEST_LINE = 30, 150  # longest time, and longest title or line at the foot of a page, in characters
+# labelled counts: "Number of replies: 0", "4 replies"
+_COUNTED = re.compile(r"^(?:([^\d:：]{3,30})[:：]\s*[\d.,]+|[\d.,]+k? ?([^\W\d_]{2,20}))$")
+# lines of counts: "705 views · 2 likes"
+_COUNTS = re.compile(r"^\W*\d[\d.,]*\s*[^\d∙·•|]{1,16}(?:[∙·•|]\W*\d[\d.,]*\s*[^\d∙·•|]{1,16})+$")
 _IN_TEXTS = frozenset("a b strong br time i em".split())
 _LOOKS = re.compile(
     r"(?<!\S)text-(?!body|content|block|wrap|post|main)\S+"
-)  # text-right, text-muted: how it looks, not what it is
+)  # classes for looks, such as text-right and text-muted
 
 
 def is_called_text(page: Page, node: int) -> bool:
-    """Whether the class or id of an element says that it holds a text."""
+    """Tells whether the class or id of an element names it as a text."""
     return "body" in page.roles_of(node) and ("text-" not in page.outline.classes[node] or _is_text_apart_from_looks(page, node))
 
 
@@ -138,8 +141,8 @@ def _is_text_apart_from_looks(page: Page, node: int) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _is_apart(tag: str, classes: str) -> bool:
-    """Whether an element is a quote by its tag or class, a signature or a list of files. Some boards put what is written
-    itself into a blockquote, then its class says so: `<blockquote class="postMessage">`."""
+    """Tells whether an element is a quote by its tag or class, a signature or a list of files. Some forums put the post itself
+    into a blockquote with a corresponding class: `<blockquote class="postMessage">`."""
     roles = class_roles(classes)
     if tag == "blockquote" and is_own_blockquote(classes):
         return False
@@ -149,14 +152,14 @@ def _is_apart(tag: str, classes: str) -> bool:
 
 
 def _is_label(posts: PostSpans, node: int) -> bool:
-    """Whether a short text is a time, a count, or words for fields: no text of anybody. A note of an edit
-    above or below a line of text makes that no time."""
+    """Tells whether a short text is a time, a count, or labels of fields, so that it is not a post's text. A note of an edit
+    above or below a line of text is not such a time."""
     text = posts.page.outline.text(node)
     return (_is_field(text) or posts.page.moment(text) is not None) and not _has_words(posts, node)
 
 
 def _has_words(posts: PostSpans, node: int) -> bool:
-    """Whether a short text is a note of an edit and words of somebody, in lines of their own."""
+    """Tells whether a short text is a note of an edit with a user's words in separate lines."""
     outline = posts.page.outline
     pieces = outline.pieces[outline.piece_from[node] : outline.piece_to[node]]
     lines = [" ".join(piece.text for piece in line) for _, line in groupby(pieces, key=lambda piece: piece.line)]
@@ -178,14 +181,15 @@ def _is_field(text: str) -> bool:
 
 
 def _describes(posts: PostSpans, node: int) -> bool:
-    """Whether lines about a member stand in a node."""
+    """Tells whether a node contains lines that describe a member."""
     outline, lines = posts.page.outline, posts.page.member_lines
     at = bisect_left(lines, outline.piece_from[node])
     return at < len(lines) and lines[at] < outline.piece_to[node]
 
 
 def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
-    """Whether of two nodes that stand alike the other is the longer text: one of facts about a member only where both are."""
+    """Tells whether the second of two nodes in the same position is the better text: the longer one, avoiding descriptions of
+    members unless both are."""
     outline = posts.page.outline
     if outline.ends[known] <= node:
         facts, known_facts = _describes(posts, node), _describes(posts, known)
@@ -197,17 +201,17 @@ def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
 _CALLED_TEXT = 1.8
 _VARIED, _ALIKE = 1.0, 0.2
 _MOST_FACTOR = (_ALIKE + _VARIED) * _CALLED_TEXT * 1.000001
-"""How many times its `_text_value` the value of a column is at the most."""
+"""Upper bound of the ratio of a column's value to its `_text_value`."""
 
 
 def _text_value(posts: PostSpans, found: dict[int, int]) -> float:
-    """How much text a column holds: the mean of its posts' characters, each up to 600, times the share that has it."""
+    """Amount of text in a column: the mean of its posts' characters, each up to 600, times the share of posts that have it."""
     n = len(posts.spans)
     return sum(min(600, posts.page.outline.text_length(node)) for node in found.values()) / n * (len(found) / n)
 
 
 def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
-    """How much a column looks like the text of posts."""
+    """Score of a column as the text of posts."""
     outline = posts.page.outline
     texts = {outline.text(node)[:80] for node in found.values()}
     varied = _VARIED * len(texts) / len(found)
@@ -224,16 +228,16 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
     if is_called_text(posts.page, node):
         factor *= _CALLED_TEXT
     if "input" in outline.tags[node : min(outline.ends[node], node + 400)]:
-        factor *= 0.2  # a form to fill in
+        factor *= 0.2  # an input form
     if sum(_describes(posts, inner) for inner in found.values()) >= 0.6 * len(found):
-        factor *= 0.2  # lines about a member, with or without the text beside them
+        factor *= 0.2  # lines that describe a member, with or without the text beside them
     if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
         factor *= 0.3
     return _text_value(posts, found) * (_ALIKE + varied) * factor
 
 
 def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str) -> str:
-    """The innermost column that still has nearly all text of `column` or is marked as the text itself."""
+    """The innermost column that still contains nearly all text of `column` or is named as the text itself."""
     outline = posts.page.outline
     while True:
         size = sum(outline.text_length(node) for node in columns[column].values())
@@ -282,7 +286,7 @@ def _body_at(posts: PostSpans, columns: dict[str, dict[int, int]], column: str, 
     path = ORDINAL.sub("", column.removesuffix(LOOSE))
     empty = [node for node in posts.nodes(posts.spans[at]) if ORDINAL.sub("", posts.column(posts.spans[at], node)) == path]
     if empty:
-        return empty[0]  # a post of pictures only
+        return empty[0]  # a post with images only
     others = [nodes[at] for name, nodes in columns.items() if at in nodes]
     others = [node for node in others if not _describes(posts, node)] or others
     value = {node: _body_value(posts, {at: node}) for node in others}
@@ -293,8 +297,8 @@ _WITHIN_TEXTS = frozenset({"p", "ul", "ol", "pre"})
 
 
 def paragraphs(posts: PostSpans, at: int, body: int, name: int | None) -> list[int]:
-    """The nodes of a text whose paragraphs no element of their own holds: the one found as the text, and those like it
-    beside it up to anything that is none, as is what holds the time or the name (node `name`), or links and fields only."""
+    """The nodes of a text whose paragraphs have no common element of their own: the one found as the text, and similar siblings
+    up to one that is not text, that contains the time or the name (node `name`), or only links and fields."""
     outline, span = posts.page.outline, posts.spans[at]
     if outline.tags[body] != "p" or not span.start < body:
         return [body]

@@ -1,4 +1,4 @@
-"""Links of posts that lead to people, by what they do on the page, where their addresses have no known word for people."""
+"""Links of posts that lead to users, recognised by their use on the page if their addresses contain no known word for users."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME_LENGTH = 24
 
 
 def link_of(page: Page, node: int) -> Link | None:
-    """The link that a node is or stands in, at most three levels up."""
+    """The link that a node is, or is inside of by at most three levels; None if there is none."""
     for _ in range(4):
         if node < 0:
             return None
@@ -23,13 +23,13 @@ def link_of(page: Page, node: int) -> Link | None:
 
 
 def writers(page: Page, people: Sequence[Sequence[tuple[str, int]]]) -> list[Link | None]:
-    """The link on the name of each post's author, where the name is one."""
+    """The link on each post's author name, if there is one."""
     return [link_of(page, found[0][1]) if found else None for found in people]
 
 
 def repeats(links: Sequence[Link | None]) -> bool:
-    """Whether links to several targets, one name for each, come again in several posts: people write more than once,
-    while each thread, board or answer is linked by its own name but once."""
+    """Tells whether links with several targets, one name each, recur in several posts: people write repeatedly, while each
+    thread, board or reply is linked by its name only once."""
     names: dict[str, set[str]] = defaultdict(set)
     times: dict[str, int] = defaultdict(int)
     for link in links:
@@ -42,7 +42,7 @@ def repeats(links: Sequence[Link | None]) -> bool:
 
 
 def spells(link: Link) -> bool:
-    """Whether the end of an address spells the text of its link, as `/p/anna` does for "anna"."""
+    """Tells whether the end of an address spells the text of its link, as `/p/anna` does for "anna"."""
     name = _plain(link.text)
     return len(name) >= 2 and _plain(unquote(link.url.rstrip("/")).rsplit("/", 1)[-1].rpartition("=")[2]).endswith(name)
 
@@ -52,7 +52,7 @@ def _plain(text: str) -> str:
 
 
 def are_short(links: Sequence[Link | None]) -> bool:
-    """Whether the texts are as short as names: a word or two in each, hardly ever three."""
+    """Tells whether the texts are as short as names: one or two words in each, rarely three."""
     texts = [link.text for link in links if link is not None]
     words = sum(len(text.split()) for text in texts)
     dense = any(len(text) > 8 and max(text) >= "\u2e80" for text in texts)

@@ -1,4 +1,5 @@
-"""The only post of a page, or of its shape: grown around its time until somebody's name and a text are in it."""
+"""The only post of a page, or of its structure: an element extended around its time until it contains an author's name and a
+text."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span, agree
 from forums.reading.words import class_roles
 
-_OWN_WORDS = 0.3  # share of a text outside links
+_OWN_WORDS = 0.3  # share of the text outside links
 
 
 def lone(page: Page, time: Time) -> PostSet | None:
-    """The only post of a page: the smallest element around the time with somebody's name and a text in it, widened
-    where that brings a longer text that is not marked as one."""
+    """The only post of a page: the smallest element around the time with an author's name and a text, extended if that gives a
+    longer text that is not marked as something else."""
     posts = _smallest(page, time)
     if posts is None:
         return None
@@ -39,8 +40,8 @@ def lone(page: Page, time: Time) -> PostSet | None:
 
 
 def _smallest(page: Page, time: Time) -> PostSet | None:
-    """The smallest element around a time with somebody's name and a text in it. One whose only text is a link, as that to
-    the post itself in its head, is taken where none around it, up to another post's time, has a text of its own."""
+    """The smallest element around a time with an author's name and a text. One whose only text is a link (such as that to the
+    post itself in its header) is taken if no ancestor, up to another post's time, has a text of its own."""
     outline, node = page.outline, time.node
     linked: PostSet | None = None
     for step in range(13):
@@ -60,15 +61,15 @@ def _smallest(page: Page, time: Time) -> PostSet | None:
 
 
 def _others(page: Page, node: int, time: Time) -> list[Time]:
-    """The times in an element that tell another moment than `time`: a post often shows its day and its clock apart, or
-    its time a second time in short."""
+    """The times in an element that differ from `time`, apart from a post's separate day and clock time or a short repetition of
+    its time."""
     at = time.moment
     return [one for one in page.times_in(node, page.outline.ends[node]) if one is not time and not agree(one.moment, at)]
 
 
 def _with_writer(page: Page, posts: PostSet) -> PostSet:
-    """A lone post whose supposed author nothing tells from other short texts: widened up to a name that is linked or
-    called so, where nobody else's post stands between."""
+    """A single post whose supposed author cannot be distinguished from other short texts: extended to a name that is linked or
+    labelled, if no other post is in between."""
     outline, span = page.outline, posts.spans[0]
     node = span.start
     if span.end != outline.ends[node] or posts.names_writer(0):
@@ -86,7 +87,7 @@ def _with_writer(page: Page, posts: PostSet) -> PostSet:
 
 
 def _with_text_below(page: Page, posts: PostSet) -> PostSet:
-    """A post whose element holds only its head: with the siblings after it, up to one that holds a text."""
+    """A post whose element contains only its header, extended by the following siblings up to one with a text."""
     span, outline = posts.spans[0], page.outline
     body = posts.bodies[0]
     if body is not None and not _is_heading(outline, body):

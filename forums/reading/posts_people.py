@@ -1,4 +1,4 @@
-"""Who wrote each post: the column of short texts that names people best."""
+"""The authors of posts: the column of short texts that looks most like names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from forums.reading.words import NOT_NAMES, PROFILE, RANK, class_roles, is_profi
 
 
 def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
-    """Names in each post, from the column that names people best: links to profiles, classes and microdata that say
-    so, and texts that differ between posts and stand near the time."""
+    """Names in each post, from the column that looks most like names: links to profiles, classes and microdata, and texts that
+    differ between posts and are near the time."""
     columns: dict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
     points: dict[str, list[float]] = defaultdict(list)
     for at, span in enumerate(posts.spans):
@@ -36,7 +36,7 @@ def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
             linked = {link.url for _, node in found.values() if (link := posts.page.link_at.get(node)) is not None}
             value -= (
                 2.5 if len(linked) >= 2 else 0.0 if n < 3 else 0.3 if linked else 0.7
-            )  # one word that leads to many places is a button
+            )  # a single word with many targets is a button
         if len(names) >= 2:
             value += 0.3
         if column.endswith(LOOSE):
@@ -63,12 +63,12 @@ _LOOKS = frozenset("a b strong i em u font span big small".split())
 
 
 def _without_looks(column: str) -> str:
-    """A column without places among siblings, nor elements for looks: members' names are linked, guests' are not."""
+    """A column without sibling indices and formatting elements: members' names are linked, guests' are not."""
     return "/".join(part for part in ORDINAL.sub("", column).split("/") if part not in _LOOKS)
 
 
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
-    """Columns without places among siblings: for records with a row or a badge more or less than the others."""
+    """Adds columns without sibling indices, for records with a row or a badge more or less than the others."""
     for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
         loose = _without_looks(column) + LOOSE
         for at, value in found.items():
@@ -90,7 +90,7 @@ _RANKED = re.compile(r"^(?:lv|lvl|level|等级|等級|rank|ур|уровень|s
 _FILE = re.compile(
     r"^[^\s@]{3,}\.(?:jpe?g|png|gif|web[pm]|mp[34]|pdf|zip|rar|7z|gz|txt|docx?|xlsx?|log|patch|diff|torrent)$", re.I
 )
-_PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # "12. anna"
+_PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # a position before a name: "12. anna"
 _OFFER = re.compile(
     r"repl(?:y|ies)|quot|report|edit|delete|posting|respond|answer|action=|mode=|like|share|vote|flag|login|regist", re.I
 )
@@ -100,11 +100,12 @@ _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", 
 
 @lru_cache(maxsize=16_384)
 def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, bool]:
-    """The name that a short text alone may be, "" for none; whether it needs a "by" before it to be one, as "admin" does; and
-    whether it reads like a rank."""
+    """The name that a short text alone may be, "" for none; whether it needs a "by" before it to be a name, as "admin" does; and
+    whether it looks like a rank."""
     none = "", False, False
     label = _LABEL.match(text) if not is_user else None
-    if label and "author" not in text_roles(label[1]) or not is_user and PROFILE.match(text):  # "From: Leeds"
+    # a field of the member: "From: Leeds"
+    if label and "author" not in text_roles(label[1]) or not is_user and PROFILE.match(text):
         return none
     name = (text if is_link else _PLACE.sub("", label[2] if label else text)).strip(" :：,，»«·•|")
     if not (is_name(name) or is_user) or count(name) is not None or text.endswith((":", "：")) or _BUTTON.search(name):
@@ -154,11 +155,11 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
 _FIELDS = frozenset({"created", "last", "edit", "joined", "replies", "posts", "topics", "views"})
 _TITLES = frozenset(
     {"admin", "administrator", "moderator", "guest", "author", "user", "member"}
-)  # also what people call themselves
+)  # also used as names by users
 
 
 def _follows_by(page: Page, at: int) -> bool:
-    """Whether "posted by", "von" or the like stands right before a text on its line."""
+    """Tells whether "posted by", "von" or the like comes right before a text on its line."""
     pieces = page.outline.pieces
     if at == 0 or pieces[at - 1].line != pieces[at].line or len(pieces[at - 1].text) > 40 or not ends_by(pieces[at - 1].text):
         return False
@@ -166,14 +167,14 @@ def _follows_by(page: Page, at: int) -> bool:
 
 
 def _follows_last(page: Page, at: int) -> bool:
-    """Whether a word for the last reply stands right before a text on its line: who wrote that wrote not this."""
+    """Tells whether a word for the last reply comes right before a text on its line: then it names the author of that reply."""
     pieces = page.outline.pieces
     before = pieces[at - 1].text if at and pieces[at - 1].line == pieces[at].line else ""
     return 0 < len(before) <= 40 and "last" in text_roles(before) and page.moment(before) is None
 
 
 def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
-    """Whether lines about a member (joined, posts, location) follow a text soon, as they do below a name."""
+    """Tells whether lines that describe a member (joined, posts, location) follow soon after a text, as they do after a name."""
     pieces = posts.page.outline.pieces
     for after in range(at + 1, min(at + 9, posts.last_piece(span))):
         text = pieces[after].text
@@ -184,12 +185,13 @@ def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
     return False
 
 
-_ANSWERED = re.compile(r"repl(?:y|ied|ying)[-_]?to|in[-_]?reply|parent[-_]?(?:post|author|user|comment)", re.I)  # to whom
+# the user replied to
+_ANSWERED = re.compile(r"repl(?:y|ied|ying)[-_]?to|in[-_]?reply|parent[-_]?(?:post|author|user|comment)", re.I)
 _NOBODYS = frozenset({"blockquote", "cite", "button", "form", "label"})
 
 
 def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
-    """How much a short text looks like the name of who wrote the post."""
+    """Score of a short text as the name of a post's author."""
     outline, worth = page.outline, 0.0
     text, node, line = outline.pieces[at]
     link = page.piece_link.get(at)
@@ -214,7 +216,7 @@ def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
         if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
             worth -= 1.2
         if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
-            worth -= 1.5  # but a form or a label around the time too is one around the head of the post
+            worth -= 1.5  # but a form or label that also contains the time is the header of the post
         if outline.classes[up] and _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
             worth -= 1.5
         if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:
@@ -224,9 +226,9 @@ def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
         worth += 0.3
     start, end = page.line_range.get(line, (at, at + 1))
     if start == at and 0 < span.anchor.piece - at <= 3 and (line == span.anchor.line or end == at + 1):
-        worth += 0.45  # it begins the line of the time, or the one before
+        worth += 0.45  # it begins the line of the time, or the line before
     elif link is None and start == at and end == at + 1 and 0 < at - span.anchor.piece <= 2:
-        worth += 0.35  # the line after the time is nothing else
+        worth += 0.35  # it is the only text on the line after the time
     if 0 < span.anchor.piece - at <= 3:
         worth += 0.4
     if len(text) > 2 and any(text.casefold() in said for said in pictures):
@@ -237,7 +239,7 @@ def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
 
 
 def _pictures(page: Page, span: Span) -> list[str]:
-    """What the first pictures of a post are called: an avatar carries the name of its owner."""
+    """The alternative texts of a post's first images: an avatar has the name of its owner."""
     outline, said = page.outline, []
     for node in range(span.start, min(span.end, span.start + 40)):
         if outline.tags[node] == "img":

@@ -1,4 +1,4 @@
-"""What of a post's text is not its author's own: quotes by their tags, classes or heads, signatures, notes of edits."""
+"""Parts of a post's text by others: quotes by their tags, classes or headings, signatures, notes of edits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BY = (
     r"ответ для|回[复覆] ?(?:第|(?=@)))"
 )
 _MARKED = (
-    r"\s*[:：(（@#\[\d第\"“].{0,100}$"  # what follows a word for quotes: a mark, "from anna", or a line that ends in a colon
+    r"\s*[:：(（@#\[\d第\"“].{0,100}$"  # text after a word for quotes: a mark, "from anna", or a line that ends in a colon
 )
 _FROM = r"\s*(?:from|by|von|de|от|di|av|van)\b.{1,60}$"
 _WHEN = r"\W{0,3}(?:(?:on|am|le|el|at)\s)?(?:\w{2,9}[., ]+){0,2}\d[^!?]{0,40}$"
@@ -39,13 +39,13 @@ ATTACHED = re.compile(r"(?:^|[\s_-])attach(?:ments?|ed)?(?![a-z])|(?:^|\s)file-?
 
 
 def is_head(line: str) -> bool:
-    """Whether a line introduces a quote: "Quote (anna)", "anna wrote:", "引用 3 楼"."""
+    """Tells whether a line introduces a quote: "Quote (anna)", "anna wrote:", "引用 3 楼"."""
     line = line.strip()
     return 0 < len(line) <= LONGEST_HEAD and any(head.match(line) for head in _HEADS)
 
 
 def _first_line(page: Page, node: int) -> tuple[str, int]:
-    """The first line of an element's text, and the number of the piece after it."""
+    """The first line of an element's text, and the number of the text piece after it."""
     outline = page.outline
     at, end = outline.piece_from[node], outline.piece_to[node]
     first = outline.pieces[at].line
@@ -56,7 +56,7 @@ def _first_line(page: Page, node: int) -> tuple[str, int]:
 
 
 def _begins_as_quote(page: Page, node: int) -> bool:
-    """Whether an element begins with the head of a quote and has more after it."""
+    """Tells whether an element begins with a quote's heading and has more text after it."""
     outline = page.outline
     if outline.tags[node] not in _BOXES or outline.piece_from[node] == outline.piece_to[node]:
         return False
@@ -69,7 +69,7 @@ def _begins_as_quote(page: Page, node: int) -> bool:
 
 
 def _stands_below_head(page: Page, node: int, body: int) -> bool:
-    """Whether a box stands right below the head of a quote, with more of the text after it: the box is the quote then."""
+    """Tells whether a box comes right after a quote's heading and is followed by more of the text: then the box is the quote."""
     outline = page.outline
     before, after = outline.piece_from[node] - 1, outline.piece_to[node]
     if outline.tags[node] not in _BOXES or before < outline.piece_from[body] or after >= outline.piece_to[body]:
@@ -79,8 +79,8 @@ def _stands_below_head(page: Page, node: int, body: int) -> bool:
 
 
 def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
-    """Whether a box begins with somebody who writes on the page, set off and with a colon, has more after that, and
-    more of the text stands below the box: "anna: what she wrote"."""
+    """Tells whether a box begins with an author on the page, set off and with a colon, has more text after that, and is followed
+    by more of the post's text: "anna: what she wrote"."""
     outline = page.outline
     first, end = outline.piece_from[node], outline.piece_to[node]
     if outline.tags[node] not in _BOXES or end - first < 2 or end >= outline.piece_to[body]:
@@ -90,21 +90,21 @@ def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str
 
 
 def called(page: Page, node: int) -> str:
-    """The classes of an element with what its `data-role` says."""
+    """The classes of an element with its `data-role`."""
     role = page.outline.elements[node].get("data-role")
     return f"{page.outline.classes[node]} {role}" if role else page.outline.classes[node]
 
 
 def is_own_blockquote(classes: str) -> bool:
-    """Whether the classes of a blockquote say that it holds what is written itself: the first of them names a text and
-    no quote, "messageText", "postMessage"."""
+    """Tells whether the classes of a blockquote mark it as the post's own text: the first of them names a text and not a quote,
+    as "messageText" or "postMessage"."""
     first = class_roles(classes.split(maxsplit=1)[0]) if classes.strip() else frozenset()
     return "body" in first and "quote" not in first
 
 
 def is_quote(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
-    """Whether an element inside a text is a quote: by its tag or class, or a box whose first line names who said it. Of
-    boxes in each other that begin alike the innermost with more than the head is the quote, the others hold the reply too."""
+    """Tells whether an element inside a text is a quote: by its tag or class, or as a box whose first line names its author. Of
+    nested boxes that begin alike, the innermost with more than the heading is the quote; the others contain the reply too."""
     outline = page.outline
     roles = class_roles(outline.classes[node])
     if outline.tags[node] == "blockquote" or "quote" in roles:
@@ -129,20 +129,20 @@ def is_quote(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
 
 
 def is_edit_line(text: str) -> bool:
-    """Whether a short text only notes that the post was edited."""
+    """Tells whether a short text only notes that the post was edited."""
     return len(text) < 200 and bool(EDIT_LINE.match(text))
 
 
 def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlElement], set[HtmlElement]]:
-    """Elements inside a body that are not its author's words: quotes first, then signatures and notes of edits.
-    `authors` are those who write on the page."""
+    """Elements inside a post's body that are not its author's words: quotes first, then signatures and notes of edits. `authors`
+    are the authors on the page."""
     outline, quotes, others = page.outline, set(), set()
     whole = outline.piece_from[body], outline.piece_to[body]
     node = body + 1
     while node < outline.ends[body]:
         pieces = outline.piece_from[node], outline.piece_to[node]
         if pieces == whole or pieces[0] == pieces[1]:
-            node += 1  # what holds all of the text is no part of it
+            node += 1  # an element with the whole text is not a part of it
             continue
         element = outline.elements[node]
         roles = class_roles(called(page, node))
@@ -169,7 +169,7 @@ _OFFERS = re.compile(
 
 
 def _offers(page: Page, body: int) -> set[HtmlElement]:
-    """Links at the end of a text that offer to answer, quote or report it."""
+    """Links at the end of a text for replying to, quoting or reporting it."""
     outline, found = page.outline, set()
     for piece in range(outline.piece_to[body] - 1, outline.piece_from[body] - 1, -1):
         link = page.piece_link.get(piece)

@@ -1,4 +1,4 @@
-"""A set of records that may be posts: who wrote each, its text, and how much all of them look like a thread."""
+"""A set of records that may be posts: each one's author and text, and how much all of them look like a thread."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MEMBER = re.compile(
 
 
 class PostSet(PostSpans):
-    """Records that may be posts, and what they hold."""
+    """Records that may be posts, with their contents."""
 
     @cached_property
     def people(self) -> list[list[tuple[str, int]]]:
@@ -43,7 +43,7 @@ class PostSet(PostSpans):
 
     @cached_property
     def quality(self) -> float:
-        """How much the records look like posts, in [0, 1.5]: all of person, time and text, and much of the page."""
+        """Quality of the records as posts, in [0, 1.5]: author, time and text in each, and a large part of the page."""
         n = len(self.spans)
         whole = sum(1 for people, length in zip(self.people, self.body_lengths, strict=True) if people and length) / n
         bodies = [length for length in self.body_lengths if length]
@@ -58,21 +58,21 @@ class PostSet(PostSpans):
         return whole * (0.35 + 0.25 * unlinked + 0.5 * share + 0.15 * fine + 0.1 * min(1.0, n / 3))
 
     def describes_author(self, at: int) -> bool:
-        """Whether lines about a member follow the name of a post's author."""
+        """Tells whether lines that describe a member follow the name of a post's author."""
         name = self.people[at][0][0] if self.people[at] else None
         first = self.page.outline.piece_from[self.spans[at].start]
         pieces = range(first, self.last_piece(self.spans[at]))
         return any(self.page.outline.pieces[p].text == name and heads_profile(self, p, self.spans[at]) for p in pieces)
 
     def names_writer(self, at: int) -> bool:
-        """Whether the name of a post's author is a link to a person, or stands in an element called author, nick or name."""
+        """Tells whether the name of a post's author is a link to a user, or is in an element named author, nick or name."""
         span, (name, node) = self.spans[at], self.people[at][0]
         if any(link.is_user and link.text == name for link in self.page.links_in(span.start, span.end)):
             return True
         return bool(_WRITER.search(self.page.roles_above(node, max(span.start, node - 6))))
 
     def is_sure(self, at: int) -> bool:
-        """Whether a text is surely somebody's post: its author is linked or described, its time told to the hour."""
+        """Tells whether a text is certainly a post: its author is linked or described, and its time is given to the hour."""
         moment = self.spans[at].anchor.moment
         if not self.people[at] or (moment.precision_seconds >= 86_400 and not moment.relative):
             return False
@@ -80,8 +80,8 @@ class PostSet(PostSpans):
         return linked or self.names_writer(at) or self.describes_author(at)
 
     def has_byline(self, at: int) -> bool:
-        """Whether a post's name stands right by its time, told to the minute, with hardly a word beside them: on one line, "anna
-        (12.3.2026 10:15)", or on the lines around it."""
+        """Tells whether a post's name is next to its time, given to the minute, with hardly a word beside them: on one line,
+        "anna (12.3.2026 10:15)", or on adjacent lines."""
         anchor, outline = self.spans[at].anchor, self.page.outline
         if not self.people[at] or anchor.moment.precision_seconds > 60:
             return False
@@ -95,7 +95,7 @@ class PostSet(PostSpans):
         return sum(len(piece.text) for piece in outline.pieces[start:end]) < len(name) + 60
 
     def tells_of_member(self, at: int) -> bool:
-        """Whether a post tells when its author joined, as it does of members and of nothing else."""
+        """Tells whether a post shows when its author joined, as is only shown of members."""
         pieces = self.page.outline.pieces
         return any(
             len(pieces[piece].text) <= 40 and _MEMBER.match(pieces[piece].text)
@@ -109,7 +109,7 @@ class PostSet(PostSpans):
 
     @cached_property
     def links_people(self) -> bool:
-        """Whether the links on the authors' names lead to people: they come again with the same name, or spell it."""
+        """Tells whether the links on the authors' names lead to users: they recur with the same name, or spell it."""
         links = [link for link in self.writers if link is not None]
         if 2 * len(links) < len(self.spans):
             return False
@@ -119,21 +119,21 @@ class PostSet(PostSpans):
 
     @cached_property
     def own_words(self) -> float:
-        """Share of the text of the bodies that stands outside links: posts are written, lists are linked."""
+        """Share of the bodies' text outside links: posts are written, lists are linked."""
         outline, plain, total = self.page.outline, 0, 0
         for body in self.bodies:
             if body is None:
                 continue
             for at in range(outline.piece_from[body], outline.piece_to[body]):
                 text = outline.pieces[at].text
-                length = len(text) if len(text) > 3 or any(map(str.isalnum, text)) else 0  # "(" is no word
+                length = len(text) if len(text) > 3 or any(map(str.isalnum, text)) else 0  # "(" is not a word
                 total += length
                 plain += 0 if at in self.page.piece_link or outline.tags[outline.pieces[at].node] in ("a", "button") else length
         return plain / total if total else 0.0
 
 
 def is_post_time(page: Page, time: Time) -> bool:
-    """Whether a time may be that of a post: not when somebody joined, nor when a text was edited."""
+    """Tells whether a time may be that of a post: not when someone joined, nor when a text was edited."""
     if time.moment.precision_seconds > 366 * 86_400:
         return False
     if tells_joining(page, time) or "edit" in text_roles(time.label[-24:]):
@@ -155,7 +155,7 @@ _HAS_VALUE = re.compile(r"\d|[:：]\s*\w")
 def tells_joining(page: Page, time: Time) -> bool:
     own = page.outline.pieces[time.piece].text if time.piece < len(page.outline.pieces) else ""
     before = page.outline.pieces[time.piece - 1].text if not time.label and time.piece else ""
-    named = len(before) <= 24 and JOINED.match(before) and not _HAS_VALUE.search(before)  # "Location: Ulm" is whole in itself
+    named = len(before) <= 24 and JOINED.match(before) and not _HAS_VALUE.search(before)  # "Location: Ulm" is complete in itself
     ends = not time.label and any(
         found.end() == len(before.rstrip(" :：")) for found in JOINED.finditer(before[-40:].rstrip(" :："))
     )

@@ -1,4 +1,4 @@
-"""Records of a page that may be posts: where each begins and ends, and which of their parts stand alike."""
+"""Records of a page that may be posts: the beginning and end of each, and corresponding positions in them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TITLE_MARKS = re.compile(r"\s+[-–—|·•:»«>/]+\s+|\s*[|»«]\s*|:\s+")
 
 @lru_cache(maxsize=64)
 def title_parts(title: str) -> frozenset[str]:
-    """The parts of a document's title: the subject of a thread, its board and its site, which are nobody's names."""
+    """The parts of a document's title: the thread's subject, its board and its site, which are not names of users."""
     return frozenset(_TITLE_MARKS.split(title)) if title else frozenset()
 
 
 def agree(one: Moment, other: Moment) -> bool:
-    """Whether two times may be the same: within a minute, or of one day where one tells no more than the day."""
+    """Tells whether two times may be the same: within a minute, or on one day if one has no time of day."""
     days = max(one.precision_seconds, other.precision_seconds) >= 86_400
     return one.value.date() == other.value.date() if days else abs((one.value - other.value).total_seconds()) < 60
 
@@ -37,12 +37,12 @@ class Span:
     nested: tuple[tuple[int, int], ...] = ()
 
     def holds(self, node: int) -> bool:
-        """Whether a node belongs to this post itself."""
+        """Tells whether a node belongs to this post itself."""
         return self.start <= node < self.end and not any(start <= node < end for start, end in self.nested)
 
 
 class PostSpans:
-    """The records around times that stand alike, before anybody asked what they hold."""
+    """The records around times in corresponding positions, before their contents are examined."""
 
     def __init__(self, page: Page, spans: list[Span]) -> None:
         self.page = page
@@ -50,7 +50,7 @@ class PostSpans:
         self._last_pieces: dict[tuple[int, int], int] = {}
 
     def column(self, span: Span, node: int) -> str:
-        """Where a node stands in its record, the same for like records."""
+        """The position of a node in its record, equal for corresponding nodes of similar records."""
         outline, top = self.page.outline, span.start
         if not outline.contains(top, node):
             top = node
@@ -61,7 +61,7 @@ class PostSpans:
         return f"0:{outline.relative(node, top)}"
 
     def is_title(self, text: str) -> bool:
-        """Whether a text is what the page calls itself, or "Re:" and that: the subject above a text, not the text."""
+        """Tells whether a text is the page's own title, possibly with "Re:": then it is the subject above a text."""
         bare = REPLY.sub("", text).strip() if ":" in text[:14] or "：" in text[:14] else text
         if bare in self.page.own_titles:
             return True
@@ -70,7 +70,7 @@ class PostSpans:
         return self.page.title.startswith(bare) or self.page.title.endswith(bare) or bare in title_parts(self.page.title)
 
     def nodes(self, span: Span) -> Iterator[int]:
-        """The nodes of a post itself: those that end in it."""
+        """The nodes of a post itself: those that end inside it."""
         ends, node = self.page.outline.ends, span.start
         while node < span.end:
             inner = next((end for start, end in span.nested if start == node), None)
@@ -91,7 +91,7 @@ class PostSpans:
         node = span.start
         while node < span.end:
             if outline.ends[node] > span.end:
-                node += 1  # begins in the post and goes on behind it
+                node += 1  # it begins in the post and continues after it
                 continue
             last = max(last, outline.piece_to[node])
             node = outline.ends[node]

@@ -1,4 +1,4 @@
-"""The words of a post as a reader sees them: lines without quotes, signature, notes of edits and the controls beside them."""
+"""The words of a post as displayed: lines without quotes, signature, notes of edits and controls."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from forums.reading.words import SAID
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})
 _SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- ?)$", re.M)
-_REPEATED = re.compile(r"^(?:>|&gt;)+(?!>?>?\d+$)")  # a line of a mail that quotes another; ">>12" only refers
-_REPEATED_BELOW = re.compile(r"^[:：|](?:\s|$)")  # boards of old repeat so, below a line that tells whom
+_REPEATED = re.compile(r"^(?:>|&gt;)+(?!>?>?\d+$)")  # a mail's line that quotes another; ">>12" is only a reference
+_REPEATED_BELOW = re.compile(r"^[:：|](?:\s|$)")  # how old forums quote, below a line that names the author
 _REFERENCE = re.compile(r"^(?:>>|»)\s*\d+(?:\s*\(\w{1,4}\))?$")
 _BY_SOURCE = re.compile(
     r"\n[ \t]*\r?\n[ \t]*\S|\n[ \t]*--[ \t]*\r?\n|\n[ \t]*>+ ?\S"
-)  # an empty line, a signature's dashes, a quoting line: the breaks of the source are shown
+)  # an empty line, a signature's dashes, a quoting line: line breaks of the source are displayed
 _SENT = re.compile(
     r"^(?:※\s?|(?:sent|posted|written) (?:from|via|with) (?:my |the |an? )?\S+|(?:von|mit) mein\w+ \S+(?: \S+)* gesendet|"
     r"gesendet (?:von|mit) |envoyé (?:de|depuis) mon|enviado desde|отправлено (?:с|из) |发自|發自|.{0,3}来自.{1,20}客户端|"
@@ -31,13 +31,13 @@ _QUOTE = "\x00"
 
 
 def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement] | None = None) -> str:
-    """The text of an element as a reader sees it: one line a block, without the elements left out; a quote goes
-    together with a line like "anna wrote:" or ">>12" before it."""
+    """The text of an element as displayed: one line per block, without the elements left out; a quote is removed together with a
+    line such as "anna wrote:" or ">>12" before it."""
     parts: list[str] = []
     _collect(element, left_out, quotes or set(), parts)
     kept: list[str] = []
     repeated: list[str] = []
-    below = False  # right below the head of a quote, or another line of it
+    below = False  # directly below a quote's heading, or another line of the quote
     for line in "".join(parts).split("\n"):
         line = " ".join(line.split())
         if line == _QUOTE:
@@ -87,7 +87,7 @@ def _collect(root: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElem
 
 
 def _is_control(element: HtmlElement) -> bool:
-    """Whether a link leads nowhere and shows no word: what unfolds a quote, "..."."""
+    """Tells whether a link has no target and no words, such as "..." for unfolding a quote."""
     if element.tag != "a" or not (element.get("href") or "#").startswith(("#", "javascript:")):
         return False
     return len(element) == 0 and not any(char.isalnum() for char in element.text or "")
@@ -102,7 +102,7 @@ def _flat(text: str | None) -> str:
 
 
 def own_lines(text: str) -> str:
-    """A text without its signature, and without notes of edits and of what it was sent with around it."""
+    """A text without its signature, and without notes of edits and of the sending program around it."""
     lines = _SIGNATURE.split(text, maxsplit=1)[0].rstrip().split("\n") if not _SIGNATURE.match(text) else text.split("\n")
     while lines and (is_edit_line(lines[-1]) or len(lines) > 1 and _is_sent(lines[-1])):
         lines.pop()
@@ -116,7 +116,7 @@ def _is_sent(line: str) -> bool:
 
 
 def without_last_of_all(texts: list[str]) -> list[str]:
-    """Texts without the line that most of them end in: a signature, an offer, a notice; where other lines stand above it."""
+    """Texts without the last line that most of them share (a signature, an offer, a notice), if they have other lines."""
     lasts = Counter(text.rsplit("\n", 1)[1] for text in texts if "\n" in text)
     line, times = max(lasts.items(), key=lambda item: item[1], default=("", 0))
     if times < 2 or times * 5 < 3 * len(texts) or len(line) < 4:

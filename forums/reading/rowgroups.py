@@ -1,4 +1,4 @@
-"""Candidate lists of a page: links of one pattern at one place of the tree, and the row around each."""
+"""Candidate lists of a page: links of one pattern at one position of the tree, and the row around each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_GROUPS = 40
 
 
 class Group:
-    """Rows whose names are links of one pattern."""
+    """Rows named by links of one pattern."""
 
     def __init__(self, page: Page, pattern: str, rows: list[Row]) -> None:
         self.page = page
@@ -30,18 +30,18 @@ class Group:
 
     @cached_property
     def labels_first(self) -> bool | None:
-        """Whether the words for values stand before them in the rows (True) or after; None where neither is more usual."""
+        """Tells whether labels come before their values in the rows (True) or after; None if neither is more frequent."""
         votes = sum(row.label_votes for row in self.rows[:30])
         return votes > 0 if votes else None
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
-        """The ranges of nodes of the rows."""
+        """The node ranges of the rows."""
         return [(row.start, row.end) for row in self.rows]
 
     @cached_property
     def text_share(self) -> float:
-        """Share of the page's text that stands in the rows."""
+        """Share of the page's text in the rows."""
         return min(1.0, sum(len(row.text) for row in self.rows) / max(1, self.page.text_total))
 
     def share(self, test: str) -> float:
@@ -50,7 +50,7 @@ class Group:
 
 
 def _names(link: Link, page: Page) -> bool:
-    """Whether a link's text can name a thread or a board."""
+    """Tells whether a link's text can name a thread or a board."""
     text = link.text
     if not text or count(text) is not None or len(text) > 300:
         return False
@@ -60,7 +60,7 @@ def _names(link: Link, page: Page) -> bool:
 
 
 def _cell_path(page: Page, node: int) -> tuple[int, str]:
-    """The tag path of a node with the column of the table or definition list that it stands in."""
+    """The tag path of a node, with its column in a table or definition list."""
     outline, at, cells = page.outline, node, []
     while at >= 0:
         if outline.tags[at] in ("td", "th", "dd"):
@@ -75,7 +75,7 @@ LONGEST_LONE = 500
 
 
 def _lone(page: Page) -> Callable[[int], bool]:
-    """Whether a node can be the row of a list that has only one: it holds a time, and little text."""
+    """A test for the row of a list with only one row: it contains a time, and little text."""
 
     def enough(node: int) -> bool:
         tag = page.outline.tags[node]
@@ -91,7 +91,7 @@ def _lone(page: Page) -> Callable[[int], bool]:
 
 
 def _row_above(page: Page, node: int) -> Iterator[int]:
-    """The nearest element around a node that markup calls a row or an item, if it is near."""
+    """The nearest ancestor of a node that is a row or an item by its markup, within six levels."""
     for _ in range(6):
         node = page.outline.parents[node]
         if node < 0:
@@ -111,7 +111,7 @@ def _rows(page: Page, links: list[Link]) -> list[Row]:
 
 
 def _below_day(page: Page, record: Record, title: Link) -> Record:
-    """A record without the heading of its day, which stands above those of the whole day."""
+    """A record without the heading of its day, which belongs to all records of the day."""
     first, at = page.outline.piece_from, 0
     while at + 1 < len(record) and first[record[at]] in page.days.headings and record[at + 1] <= title.node:
         at += 1
@@ -119,7 +119,7 @@ def _below_day(page: Page, record: Record, title: Link) -> Record:
 
 
 def groups(page: Page) -> list[Group]:
-    """Candidate lists of a page: links of one pattern at one place of the tree, with the record around each."""
+    """Candidate lists of a page: links of one pattern at one position of the tree, with the record around each."""
     timed = {time.node for time in page.times if time.is_attribute}
     named = [link for link in page.links if _names(link, page)]
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
@@ -128,7 +128,7 @@ def groups(page: Page) -> list[Group]:
     for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
-            places[bare].extend(places.pop(key))  # /thread/7 and, where somebody replied, /thread/9?lastmod=1234
+            places[bare].extend(places.pop(key))  # /thread/7 and, with replies, /thread/9?lastmod=1234
     places = {place: kept for place, links in places.items() if (kept := _without_times(links, timed))}
     ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
     made = []
@@ -143,16 +143,16 @@ def groups(page: Page) -> list[Group]:
 
 
 def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
-    """The links of one place without those that only tell a time, shortly, and in full in their tooltips."""
+    """The links of one position without those that only show a time, short with the full one in a tooltip."""
     told = [link for link in links if link.node in timed]
     letters = sum(len(link.text) + sum(char >= "\u2e80" for char in link.text) for link in told)
     if not told or letters >= 14 * len(told):
-        return links  # titles, with the time of their opening for a tooltip
+        return links  # titles with their creation time as a tooltip
     return [link for link in links if link.node not in timed or len(link.text) > 24]
 
 
 def _holds_others(row: Row) -> bool:
-    """Whether a supposed lone row holds further links of its kind: then it is no row but their list."""
+    """Tells whether a supposed single row contains further links of its kind: then it is their list."""
     own = family(row.title.pattern)
     return any(
         link.key != row.title.key and not link.is_user and not link.fragment and family(link.pattern) == own
@@ -161,12 +161,12 @@ def _holds_others(row: Row) -> bool:
 
 
 def _sorts(page: Page, link: Link) -> bool:
-    """Whether a link leads to the page itself, sorted or filtered otherwise."""
+    """Tells whether a link leads to the page itself, sorted or filtered differently."""
     return link.url.startswith(f"{page.url}&") and not any(char.isdigit() for char in link.url[len(page.url) :])
 
 
 def _has_id(link: Link) -> bool:
-    """Whether an address has an id that tells a thread or board: what a list of one row has to name."""
+    """Tells whether an address has an id of a thread or board, as the name of a list's single row must have."""
     return " t:" in link.key or names_board(board_key(link.url)) or leads_to(link.pattern) == "thread"
 
 
@@ -175,7 +175,7 @@ def _can_be_alone(page: Page, link: Link) -> bool:
 
 
 def _in_wide_row(page: Page, link: Link) -> bool:
-    """Whether a link stands in a row of a table with at least four cells: heads above it may tell what it is."""
+    """Tells whether a link is in a table row with at least four cells, where headers may identify it."""
     node, outline = link.node, page.outline
     while node >= 0 and outline.tags[node] != "tr":
         node = outline.parents[node]
@@ -183,7 +183,7 @@ def _in_wide_row(page: Page, link: Link) -> bool:
 
 
 def _varied(links: list[Link]) -> bool:
-    """Whether the links name different things: their texts differ, or they are few."""
+    """Tells whether the links name different things: their texts differ, or they are few."""
     texts = {link.text for link in links}
     keys = {link.key for link in links}
     if len(keys) > 1 and all(text.lower() in NOT_NAMES for text in texts):
@@ -193,12 +193,12 @@ def _varied(links: list[Link]) -> bool:
 
 @lru_cache(maxsize=8_192)
 def family(pattern: str) -> str:
-    """A pattern with its slugs alike: words with and without a number in them are one family."""
+    """A pattern with equal forms for slugs: words with and without a number."""
     return re.sub(r"\*\.html?(?=$|\?)", "*", re.sub(r"\*[-_]#|#[-_]\*", "*", pattern))
 
 
 def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> list[Row]:
-    """Adds rows of the same level whose link stands deeper or higher in them (bold, with a prefix, as a heading)."""
+    """Adds rows of the same level whose link is at another depth in them (bold, with a prefix, as a heading)."""
     outline = page.outline
     levels = {(outline.paths[row.start], outline.depths[row.start]) for row in rows if len(row.record) == 1}
     if not levels or len(rows) < 2:

@@ -1,4 +1,4 @@
-"""A row of a list: the record around the link that names it, and the counts, times and links that it holds."""
+"""A row of a list: the record around the link that names it, with its counts, times and links."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
-"""What the numbers of a row count."""
+"""The roles that numbers in a row can have."""
 
 
 class Count(NamedTuple):
-    """A count in a row: its value, its column, what its surroundings call it, and its node."""
+    """A count in a row: its value, its column, the roles suggested by its surroundings, and its node."""
 
     value: int
     column: str
@@ -34,8 +34,8 @@ class Count(NamedTuple):
 
 
 def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
-    """The counts of rows by their columns: where they stand, and what they are called where a label that most rows have
-    says so. A mark before it, as pinned threads have, moves a count among its siblings, not its label."""
+    """The counts of rows by columns: by position, or by a label that most rows have. An icon before it, as in pinned rows, shifts
+    a count's sibling index but not its label."""
     told = [[(found, found.roles & _COUNT_ROLES - {"last"}) for found in row.counts] for row in rows]
     labels = [{next(iter(roles)) for found, roles in each if "label" in found.roles and len(roles) == 1} for each in told]
     votes = Counter(role for roles in labels for role in roles)
@@ -50,7 +50,8 @@ def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
         while (shorter := _INSIDE.sub("", outer)) != outer:
             outer = shorter
             if outer in columns and not columns[outer].keys() & columns[inner].keys():
-                columns[outer].update(columns.pop(inner))  # an element more around some of the numbers, as of rounded ones
+                # some of the numbers, such as rounded ones, have an additional element around them
+                columns[outer].update(columns.pop(inner))
                 break
     return columns
 
@@ -59,7 +60,7 @@ _INSIDE = re.compile(r"/(?:span|b|strong|em|i|a|font|abbr|small|bdi)\b[^/]*$")
 
 
 class Row:
-    """One record of a list and the link that names it."""
+    """One record of a list, with the link that names it."""
 
     def __init__(self, page: Page, record: Record, title: Link) -> None:
         self.page = page
@@ -70,7 +71,7 @@ class Row:
         self.end = page.outline.ends[record[-1]]
 
     def column(self, node: int) -> str:
-        """Where a node stands in the row, the same for like rows."""
+        """The position of a node in the row, equal for similar rows."""
         at = max(0, bisect_left(self.record, node + 1) - 1)
         return f"{at}:{self.page.outline.relative(node, self.record[at])}"
 
@@ -94,7 +95,7 @@ class Row:
         return plain or found
 
     def _in_title_of_other(self, time: Time) -> bool:
-        """Whether a time is only part of a link's text, as a date in the title of the last thread is."""
+        """Tells whether a time is only part of a link's text, such as a date in the title of the last thread."""
         link = self.page.piece_link.get(time.piece)
         return link is not None and parse_time(link.text, self.page.dates) is None
 
@@ -117,7 +118,7 @@ class Row:
         return found
 
     def _told_inside(self, at: int) -> list[Count]:
-        """Counts in a line with a time, each right beside a word for it: "(3 replies, last 2014-3-1 10:15)"."""
+        """Counts in a line with a time, each next to its word: "(3 replies, last 2014-3-1 10:15)"."""
         text, node, _ = self.page.outline.pieces[at]
         found = []
         taken = time_words(text, self.page.moment) or (0, 0)
@@ -142,7 +143,7 @@ class Row:
             return self._told_inside(at)
         column, top = self.column(node), self._top(node)
         if page.tags[node][:1] == "h" or page.tags[page.parents[node]] in ("h1", "h2", "h3", "h4"):
-            return [found for found in self._labelled(text, node, column) if found.roles]  # else a badge beside a name
+            return [found for found in self._labelled(text, node, column) if found.roles]  # otherwise a badge beside a name
         value = count(text)
         if value is not None:
             if self._is_pager(at):
@@ -150,21 +151,22 @@ class Row:
             exact, title_roles = self._attribute(node, top)
             tooltip: list[Count] = []
             if title_roles and exact is not None and text.isdigit() and not str(exact).startswith(text):
-                tooltip = [Count(exact, f"{column}/title", title_roles | {"label"}, node)]  # "Views: 6877" over the replies
+                # a tooltip "Views: 6877" on the number of replies
+                tooltip = [Count(exact, f"{column}/title", title_roles | {"label"}, node)]
                 exact, title_roles = None, frozenset()
             if exact is not None and (exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()):
                 value = exact
-            hints = self._roles(node, top) if not title_roles else title_roles | {"label"}  # words say more than class names
+            hints = self._roles(node, top) if not title_roles else title_roles | {"label"}  # words count more than class names
             told = self._beside(at)
             if told & COUNTED:
-                hints -= COUNTED  # a word beside it says more than class names, which may be those of all the counts
+                hints -= COUNTED  # an adjacent word counts more than class names, which may apply to all counts
             return [Count(value, column, hints | told, node), *tooltip]
         both = pair(text)
         if both:
             roles = self._roles(node, top)
             return [Count(both[0], column + "/0", roles, node), Count(both[1], column + "/1", roles, node)]
         if self.page.moment(text) is not None or (at in self.page.piece_link and not text[0].isdigit()):
-            return []  # a number in the title of another thread counts nothing
+            return []  # a number in the title of another thread is not a count
         return self._labelled(text, node, column)
 
     def _labelled(self, text: str, node: int, column: str) -> list[Count]:
@@ -201,11 +203,11 @@ class Row:
         return None, frozenset()
 
     def _roles(self, node: int, top: int) -> frozenset[str]:
-        """Roles by the classes of the nearest elements; those far above name groups of fields, not this one."""
+        """Roles by the classes of the nearest elements; higher ones name groups of fields, not this field."""
         page, found, steps = self.page.outline, frozenset[str](), 0
         while node > top and steps < 4 and not found & _COUNT_ROLES:
             hints = class_roles(page.classes[node])
-            found |= hints - _TITLED if "title" in hints else hints  # "post_subject" names the cell of a title
+            found |= hints - _TITLED if "title" in hints else hints  # "post_subject" is the name of a title's cell
             icons = [child for child in page.children(node) if page.tags[child] in ("i", "svg", "img", "use", "span")]
             for icon in icons[:2]:
                 if page.piece_from[icon] == page.piece_to[icon]:
@@ -217,9 +219,8 @@ class Row:
         return found & (_COUNT_ROLES | {"likes", "avatar"})
 
     def _beside(self, at: int) -> frozenset[str]:
-        """Roles by the texts beside: after on the same line (5 "replies"), below in its own element, before
-        ("Replies:" 5). Where both sides have one, the pair that stands alone in an element, else the order that holds
-        over the rows of the list."""
+        """Roles by adjacent texts: after it on the same line (5 "replies"), below it in its own element, or before it ("Replies:"
+        5). If both sides have one, the pair alone in an element counts, otherwise the order usual in the list."""
         before, after = self.labels(at)
         if before and after:
             first = self._pairs_first(at)
@@ -230,7 +231,7 @@ class Row:
         return told | {"label"} if told else told
 
     def labels(self, at: int) -> tuple[frozenset[str], frozenset[str]]:
-        """The roles that the text before and the text after a value name, where these can be its label."""
+        """The roles named by the text before and the text after a value, if these can be its label."""
         pieces, ends = self.page.outline.pieces, self.page.outline.piece_to
         before = after = frozenset[str]()
         if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24 and at != ends[self.title.node]:
@@ -245,7 +246,7 @@ class Row:
 
     @property
     def label_votes(self) -> int:
-        """How many values of the row have a label before them less those that have one after."""
+        """The number of the row's values with a label before them, minus those with one after."""
         votes, timed = 0, {time.piece for time in self.times}
         for at in self.pieces:
             if at in timed or count(self.page.outline.pieces[at].text) is not None:
@@ -255,8 +256,8 @@ class Row:
         return votes
 
     def _pairs_first(self, at: int) -> bool | None:
-        """Whether the label of a value is the text before it (True) or after it, by the elements alone: a term and its
-        definition, a colon, an element that holds nothing but the two; None where these do not tell."""
+        """Tells whether the label of a value is the text before it (True) or after it, from the elements alone: a term and its
+        definition, a colon, an element with only the two; None if these do not show it."""
         page = self.page.outline
         label, value = page.pieces[at - 1], page.pieces[at]
         if page.tags[label.node] in ("dt", "th") or label.text.endswith((":", "：")):
@@ -268,15 +269,15 @@ class Row:
         return None
 
     def _common(self, node: int, other: int) -> int:
-        """The lowest element that holds both nodes."""
+        """The lowest element that contains both nodes."""
         page = self.page.outline
         while node > 0 and not page.contains(node, other):
             node = page.parents[node]
         return node
 
     def said_before(self, at: int) -> str:
-        """What stands before a text on its line, from the row's title or the last time on; else the term in the element
-        before it that names its value."""
+        """The text before a text on its line, from the row's title or the last time on; otherwise the term in the element before
+        it."""
         page, title = self.page.outline, self.page.outline.piece_to[self.title.node]
         first, _ = self.page.line_range.get(page.pieces[at].line, (at, at))
         first = max(first, self.pieces.start, title if title <= at else 0)
@@ -292,7 +293,7 @@ class Row:
         return max(time.piece, self.page.outline.piece_to[time.node]) if time.is_attribute else time.piece + 1
 
     def _is_named_by(self, at: int) -> bool:
-        """Whether the text before stands in the element right before that of this one, as a term before its definition."""
+        """Tells whether the text before is in the element directly before this one's, as a term before its definition."""
         page = self.page.outline
         term, node = page.pieces[at - 1].node, page.pieces[at].node
         if page.tags[term] in ("dt", "th"):
@@ -307,13 +308,13 @@ class Row:
         return page.pieces[at].text.endswith((":", "：")) or page.tags[node] in _TERMS
 
     def _is_beside(self, at: int, other: int) -> bool:
-        """Whether two texts stand in elements of one small parent, as in cards: <b>5</b><span>replies</span>."""
+        """Tells whether two texts are in elements with a common small parent, as in cards: <b>5</b><span>replies</span>."""
         page = self.page.outline
         mine, its = page.pieces[at].node, page.pieces[other].node
         return page.parents[mine] == page.parents[its] or page.parents[its] == mine
 
     def _is_pager(self, at: int) -> bool:
-        """Whether a number is one of the little pager that stands beside a thread's title."""
+        """Tells whether a number belongs to the small pager beside a thread's title."""
         page, node = self.page.outline, self.page.outline.pieces[at].node
         while node > self.start and not page.contains(node, self.title.node):
             if "pager" in class_roles(page.classes[node]):

@@ -1,4 +1,4 @@
-"""An operator's corrections: what a field of a site's pages is, by CSS or XPath."""
+"""An operator's corrections: selectors (CSS or XPath) for the fields of a site's pages."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ AnyRecord = TypeVar("AnyRecord", BoardRecord, ThreadRecord, PostRecord)
 _COUNTS = frozenset({"replies", "views", "threads", "posts", "number"})
 _TIMES = frozenset({"created", "last_reply", "posted"})
 _LINKS = frozenset({"url", "last_post_url", "board_url", "parent"})
-NOTHING = "./self::nothing"  # a selector that never finds anything: the field is empty on this site
+NOTHING = "./self::nothing"  # a selector that matches nothing: the field is empty on this site
 _FLAGS = frozenset({"pinned", "locked"})
 
 
 @dataclass(frozen=True, slots=True)
 class KindRules:
-    """Corrections for one kind of page: a selector of the records and, inside a record, selectors of single roles.
+    """Corrections for one kind of page: a selector for the records and, inside a record, selectors for single roles.
 
-    A selector is CSS (with `::text` and `::attr(name)` as parsel knows them) or XPath when it starts with `/`, `./` or
-    `(`. Roles are the field names of the record types. An empty `records` keeps the records found.
-    `learned` are selectors that the site's own pages taught: what they find takes the place of what was read, and where they
-    find nothing that stays.
+    A selector is CSS (with `::text` and `::attr(name)` as in parsel), or XPath if it starts with `/`, `./` or `(`. Roles are the
+    field names of the record types. An empty `records` keeps the records found. `learned` are selectors learned from the site's
+    own pages: what they find replaces the value read; if they find nothing, that value stays.
     """
 
     records: str = ""
@@ -41,7 +40,7 @@ class KindRules:
 
 @dataclass(frozen=True, slots=True)
 class SiteRules:
-    """Corrections of a site, and addresses (regular expressions) whose kind the operator states."""
+    """Corrections of a site, and regular expressions of addresses whose kind the operator states."""
 
     kinds: tuple[tuple[PageKind, KindRules], ...] = ()
     addresses: tuple[tuple[str, PageKind], ...] = ()
@@ -51,12 +50,12 @@ class SiteRules:
         return next((rules for named, rules in self.kinds if named is kind), None)
 
     def corrects(self, kind: PageKind) -> bool:
-        """Whether an operator corrected pages of a kind."""
+        """Tells whether the operator corrected pages of a kind."""
         own = self.for_kind(kind)
         return own is not None and bool(own.records or own.fields)
 
     def kind_of(self, url: str) -> PageKind | None:
-        """The kind that the operator states for an address."""
+        """The kind that the operator states for an address; None if there is none."""
         return next((kind for pattern, kind in self.addresses if re.search(pattern, url)), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -67,7 +66,7 @@ class SiteRules:
         }
 
     def over(self, learned: SiteRules | None) -> SiteRules:
-        """These corrections before what was learned: a field that an operator corrected is learned from no page."""
+        """These corrections combined with learned ones: a field corrected by the operator is not overridden."""
         taught = dict(learned.kinds) if learned else {}
         own = dict(self.kinds)
         kinds = []
@@ -93,10 +92,8 @@ class SiteRules:
 
 
 def select(element: HtmlElement, selector: str) -> list[Any]:
-    """What a selector finds below an element: elements, or texts for `::text` and `::attr(name)`.
-
-    Raises ValueError for a selector that is neither CSS nor XPath.
-    """
+    """What a selector finds below an element: elements, or texts for `::text` and `::attr(name)`. Raises ValueError if it is
+    neither CSS nor XPath."""
     try:
         path = (
             selector if selector.startswith(("/", "./", "(")) else HTMLTranslator().css_to_xpath(selector, "descendant-or-self::")
@@ -134,8 +131,8 @@ def value_of(page: Page, role: str, found: list[Any]) -> Any:
 def corrected(
     page: Page, rules: KindRules, empty: AnyRecord, found: list[tuple[HtmlElement, AnyRecord]]
 ) -> list[tuple[HtmlElement, AnyRecord]]:
-    """The records of a page, with their elements, under an operator's rules: `found` are the reader's own, `empty` is what
-    a record starts from where the rules select the records themselves. Records without an address or author drop out."""
+    """The records of a page, with their elements, under an operator's rules: `found` are the reader's own, `empty` is the initial
+    record if the rules select the records themselves. Records without an address or author are left out."""
     known = {field.name for field in fields(empty)}
     if rules.records:
         own = {id(element): record for element, record in found}

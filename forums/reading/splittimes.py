@@ -1,5 +1,5 @@
-"""Times whose parts stand apart: a day drawn as the leaf of a calendar, its number, month and year in elements of their
-own, and the clock elsewhere in the same record."""
+"""Times in separate parts: a day drawn as a calendar leaf, with number, month and year in separate elements, and the clock time
+elsewhere in the same record."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _MONTH = re.compile(r"(?:[^\W\d_]{3,12}\.?|\d{1,2}月),?")
 _WEEKDAY = re.compile(r"[^\W\d_]{1,12}[.,]?")
 CLOCK = re.compile(r"(?:(?:at|um|à|в) |@ ?)?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?(?: Uhr)?", re.I)
 _MOST_PARTS = 5
-_LEVELS = 3  # from a part of a leaf up to the leaf
-_RECORD_LEVELS = 6  # from a leaf up to what holds its clock too
+_LEVELS = 3  # levels from a part of a leaf up to the leaf
+_RECORD_LEVELS = 6  # levels from a leaf up to an element that also contains its clock time
 _DAY_SECONDS = 86_400
 
 
 class Leaf(NamedTuple):
-    """A day on a page: the element, the range of texts in it, and what it tells."""
+    """A day on a page: its element, its range of texts, and the day as text."""
 
     node: int
     first: int
@@ -32,15 +32,15 @@ class Leaf(NamedTuple):
 
 
 class SplitTimes(NamedTuple):
-    """The times that parts of a page tell together, by the first of their texts; and all texts (by number) that are parts."""
+    """The times formed from parts, by their first text; and the numbers of all texts that are parts."""
 
     moments: dict[int, Moment]
     parts: frozenset[int]
 
 
 def split_times(page: Outline, told: Set[int], dates: DateContext) -> SplitTimes:
-    """The days of leaves, each with the clock of its record where there is one: the only clock in the smallest element
-    around both, which holds no other leaf. The texts `told` are told otherwise already."""
+    """The days of calendar leaves, each with the clock time of its record, if any: the only one in the smallest element around
+    both that contains no other leaf. The texts in `told` are already used otherwise."""
     leaves = [leaf for leaf in _leaves(page, dates) if told.isdisjoint(range(leaf.first, leaf.end))]
     clocks = [at for at, piece in enumerate(page.pieces) if at not in told and CLOCK.fullmatch(piece.text)] if leaves else []
     moments: dict[int, Moment] = {}
@@ -59,7 +59,7 @@ def split_times(page: Outline, told: Set[int], dates: DateContext) -> SplitTimes
 
 
 def _leaves(page: Outline, dates: DateContext) -> list[Leaf]:
-    """The leaves of a page, in order."""
+    """The calendar leaves of a page, in order."""
     found: list[Leaf] = []
     for at, (text, node, _) in enumerate(page.pieces):
         if len(text) > 5 or not _DAY.fullmatch(text) or (found and at < found[-1].end):
@@ -77,8 +77,8 @@ def _leaves(page: Outline, dates: DateContext) -> list[Leaf]:
 
 
 def _day_of(texts: list[str], dates: DateContext) -> str:
-    """The day that texts tell together, each a part of it: a number, a month, perhaps a year and a day of the week; with the
-    time of day where that stands among them. "" for none."""
+    """The day formed by texts, each a part of it: a number, a month, possibly a year and a weekday; with a time of day if among
+    them. "" for none."""
     number = year = month = clock = weekday = ""
     for text in texts:
         day_found, year_found = _DAY.fullmatch(text), _YEAR.fullmatch(text.rstrip(","))
@@ -113,7 +113,7 @@ def _is_day(text: str, dates: DateContext) -> bool:
 
 
 def _clock_of(page: Outline, leaf: Leaf, leaves: list[Leaf], clocks: list[int]) -> int | None:
-    """The number of the text that tells the time of day of a leaf."""
+    """The number of the text with the time of day of a leaf; None if there is none."""
     node = leaf.node
     own = bisect_left(leaves, leaf)
     for _ in range(_RECORD_LEVELS):

@@ -1,5 +1,5 @@
-"""Records that only line breaks or rules part: a line or a few of text around a link, in one block or in preformatted text,
-and messages below each other. They get elements of their own, so that all further reading finds rows and posts."""
+"""Records separated only by line breaks or rules: lines of text around a link, in one block or preformatted, and consecutive
+messages. They are put into elements, so that further reading finds rows and posts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lxml.html import HtmlElement
 
 from forums.reading.patterns import patterns
 
-FEWEST = 2  # records in a block, and breaks
-LONGEST = 400  # characters of a record beside its link, in the mean
-MOST_LINES = 5  # of one record
+FEWEST = 2  # fewest records in a block, and fewest breaks
+LONGEST = 400  # mean characters of a record beside its link
+MOST_LINES = 5  # most lines of a record
 
 Part: TypeAlias = str | HtmlElement
 Line: TypeAlias = list[Part]
@@ -25,9 +25,9 @@ _BREAKS = frozenset({"br", "hr"})
 
 
 def part_lines(root: HtmlElement, base: str) -> None:
-    """Puts each record of a block of lines into an element, the fields of its text into others. Changes the tree. A
-    block is one where lines of FEWEST or more begin with, or hold, links of one pattern, and numbers beside most of
-    them; anything else stays as it is. Messages that only rules part are done likewise."""
+    """Puts each record of a block of lines into an element, and the fields of its text into others. Modifies the tree. A block
+    qualifies if FEWEST or more lines begin with, or contain, links of one pattern, mostly with numbers beside them;
+    anything else is unchanged. Messages separated only by rules are treated likewise."""
     part_messages(root)
     for block in _blocks(root):
         lines = _lines(block)
@@ -37,7 +37,7 @@ def part_lines(root: HtmlElement, base: str) -> None:
 
 
 def _blocks(root: HtmlElement) -> list[HtmlElement]:
-    """The elements that hold breaks or preformatted lines, and links."""
+    """The elements that contain breaks or preformatted lines, and links."""
     breaks: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("br", "hr"))
     found = [element for element, number in breaks.items() if element is not None and number >= FEWEST]
     for element in root.iter("pre"):
@@ -72,7 +72,7 @@ def _lines(block: HtmlElement) -> list[Line]:
 
 
 def _link(line: Line) -> HtmlElement | None:
-    """The first link of a line that has a text that can name something."""
+    """The first link of a line with a text that can be a name; None if there is none."""
     for part in line:
         if isinstance(part, str):
             continue
@@ -87,7 +87,7 @@ def _text(element: HtmlElement) -> str:
 
 
 def _heads(lines: list[Line], base: str) -> list[int]:
-    """The numbers of the lines whose first link follows the pattern that most of them follow."""
+    """The numbers of the lines whose first link has the most frequent pattern."""
     found: dict[int, str] = {}
     for at, line in enumerate(lines):
         link = _link(line)
@@ -105,7 +105,8 @@ def _heads(lines: list[Line], base: str) -> list[int]:
 
 
 def _are_records(lines: list[Line], heads: list[int]) -> bool:
-    """Whether most records have a number beside their link, none of them is long, and no line is a block of its own."""
+    """Tells whether the lines are records: most have a number beside their link, none is long, and no line is a block of its
+    own."""
     numbered = total = 0
     for at, end in _spans(lines, heads):
         link = _link(lines[at])
@@ -123,7 +124,7 @@ _BLOCKS = frozenset({"table", "div", "ul", "ol", "dl", "form", "section", "artic
 
 
 def _spans(lines: list[Line], heads: list[int]) -> list[tuple[int, int]]:
-    """The ranges of lines of the records: from one head to the next, the last as long as the others."""
+    """The line ranges of the records: from one head to the next, the last as long as the others."""
     gaps = sorted(b - a for a, b in zip(heads, heads[1:], strict=False))
     usual = min(gaps[len(gaps) // 2], MOST_LINES)
     ends = [*(min(b, a + MOST_LINES) for a, b in zip(heads, heads[1:], strict=False)), heads[-1] + usual]
@@ -157,7 +158,7 @@ def _wrap(block: HtmlElement, lines: list[Line], heads: list[int]) -> None:
 
 
 def _fill(element: HtmlElement, line: Line, fields: bool) -> None:
-    """Puts the parts of a line into an element, texts of several fields in elements of their own."""
+    """Puts the parts of a line into an element, with separate elements for several fields of a text."""
     for part in line:
         if not isinstance(part, str):
             element.append(part)
@@ -173,7 +174,7 @@ def _fill(element: HtmlElement, line: Line, fields: bool) -> None:
                 span.text = text.strip()
                 span.tail = f" {gap.group()}" if gap else " "
                 element.append(span)
-            else:  # a mark, no field
+            else:  # a separator, not a field
                 _append(element, text + (gap.group() if gap else ""))
             start = gap.end() if gap else start
 
@@ -190,8 +191,8 @@ _INLINE = frozenset("a b i em strong u s span font small big tt code sub sup img
 
 
 def part_messages(root: HtmlElement) -> None:
-    """Puts messages of bare text that stand between rules in one block, each a head of short lines, an empty line and a
-    text, as mail has them, into elements: one for each message, in it one for the head and one for the text."""
+    """Puts bare-text messages between rules in one block (each with a header of short lines, an empty line and a text, as in
+    mails) into elements: one per message, with one for the header and one for the text."""
     rules: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("hr"))
     for block, number in rules.items():
         if block is None or number < FEWEST:
@@ -203,7 +204,7 @@ def part_messages(root: HtmlElement) -> None:
 
 
 def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
-    """Each rule of a block with the inline elements and line breaks after it, up to the first element that is a block."""
+    """Each rule of a block with the inline elements and line breaks after it, up to the first block element."""
     runs: list[tuple[HtmlElement, list[HtmlElement]]] = []
     open_run = False
     for child in block:
@@ -218,7 +219,8 @@ def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
 
 
 def _message(run: tuple[HtmlElement, list[HtmlElement]]) -> tuple[HtmlElement, list[HtmlElement], list[HtmlElement]] | None:
-    """The rule before a message, the elements of its head with the break that ends it, and those of its text."""
+    """The rule before a message, the elements of its header with the break that ends it, and those of its text; None if it is no
+    message."""
     rule, children = run
     line, lines = rule.tail or "", []
     for at, child in enumerate(children):

@@ -1,4 +1,4 @@
-"""Times inside a text among other words: where each begins and ends, and what is said right before it."""
+"""Times inside longer texts: where each begins and ends, and the text right before it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Find = Callable[[str], Moment | None]
 
 
 def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
-    """The times of a text with what stands before each in it, back to a bar or dot between fields: the first one, and,
-    where a word for the opening or the last reply stands after it, the next. Empty where there is none.
+    """The times of a text, each with the text before it back to a separator between fields: the first one and, if a word for the
+    creation or the last reply follows it, the next. Empty if there is none.
 
-    `find` tells the first time of a text.
+    `find` returns the first time of a text.
     """
     found: list[tuple[Moment, str]] = []
     words = text.split()
@@ -34,7 +34,7 @@ def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
 
 
 def time_words(text: str, find: Find) -> tuple[int, int] | None:
-    """The range of characters that the first time of a text takes, in the text with single blanks."""
+    """The character range of the first time of a text, in the text with single spaces; None if there is none."""
     words = text.split()
     span = _span(words, find) if len(words) <= MOST_WORDS else None
     if span is None:
@@ -44,19 +44,19 @@ def time_words(text: str, find: Find) -> tuple[int, int] | None:
 
 
 def _span(words: list[str], find: Find) -> tuple[Moment, int, int] | None:
-    """The first time among words, and the range of words that tell it."""
+    """The first time among words, and the range of words that form it."""
     moment = find(" ".join(words))
     if moment is None:
         return None
     low, high = 0, len(words) - 1
-    while low < high:  # the last word that the time can begin with
+    while low < high:  # binary search for the last word that the time can begin with
         middle = (low + high + 1) // 2
         if find(" ".join(words[middle:])) == moment:
             low = middle
         else:
             high = middle - 1
     start, low, high = low, low + 1, len(words)
-    while low < high:  # the first word that it can end with
+    while low < high:  # binary search for the first word that it can end with
         middle = (low + high) // 2
         if find(" ".join(words[start:middle])) == moment:
             high = middle

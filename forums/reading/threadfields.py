@@ -13,12 +13,12 @@ from forums.reading.rows import COUNTED, Count, Row, count_columns
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles
 
-_POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # of an opening post or of the last one
+_POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # of a first post or of the last one
 _BRACKETED = re.compile(r"[\[(（【]\s*\d[\d,.]*\s*[\])）】]")
 
 
 class ThreadFields:
-    """The fields of a list of threads, worked out over all rows together."""
+    """The fields of a list of threads, determined over all rows together."""
 
     def __init__(self, rows: RowSet) -> None:
         self.set = rows
@@ -53,14 +53,14 @@ class ThreadFields:
             told = found.roles - {"last"}
             if "label" not in told:
                 head = self.heads.of(self.rows[at], found.node) & COUNTED
-                if head and not {"replies", "views"} <= head:  # one head for both: order decides
+                if head and not {"replies", "views"} <= head:  # one header for both: the order decides
                     told = (told - COUNTED) | head
             votes.update(told)
         return frozenset(role for role, number in votes.items() if number * 2 >= len(cells))
 
     @cached_property
     def _count_columns(self) -> tuple[list[str], list[str], frozenset[str]]:
-        """Columns of replies, columns of views, and what the replies' column calls itself."""
+        """Columns of replies, columns of views, and the roles by which the replies' column is named."""
         known = {column: self._column_roles(column) for column in self._columns}
         by_order = sorted(self._columns, key=lambda column: min(found.node for found in self._columns[column].values()))
         replies: list[str] = []
@@ -91,7 +91,7 @@ class ThreadFields:
         return len(self._columns[column]) >= 0.4 * len(self.rows) or len(self.rows) == 1
 
     def _follows_title(self, column: str) -> bool:
-        """Whether the numbers of a column stand in brackets behind the titles, in their cell: "Old lamp hums [12]"."""
+        """Tells whether the numbers of a column are in brackets after the titles, in their cell: "Old lamp hums [12]"."""
         outline, told = self.page.outline, 0
         for at, found in self._columns[column].items():
             row, title = self.rows[at], self.rows[at].title.node
@@ -100,7 +100,7 @@ class ThreadFields:
         return told >= 0.8 * len(self._columns[column])
 
     def _by_size(self, plain: list[str], views: list[str]) -> tuple[list[str], list[str]]:
-        """Of two columns without a word, the larger one counts views."""
+        """Of two columns without labels, takes the larger numbers as views."""
         if len(plain) >= 2 and not views:
             first, second = plain[0], plain[1]
             if self._exceeds(first, second) and not self._exceeds(second, first):
@@ -136,7 +136,7 @@ class ThreadFields:
 
     @cached_property
     def _leaves_out_zero(self) -> bool:
-        """Whether rows without a count are those that nobody replied to: some have none, and none counts 0."""
+        """Tells whether rows without a count have no replies: some rows have none, and none shows 0."""
         replies, _, told = self._count_columns
         values = [self._value(replies, at) for at in range(len(self.rows))]
         missing = sum(value is None for value in values)
@@ -144,7 +144,7 @@ class ThreadFields:
         return 0 < missing < len(values) and 0 not in values and "posts" not in told and enough
 
     def _replies(self, at: int) -> int | None:
-        """The replies of a row, without its opening post."""
+        """The replies of a row, without its first post."""
         number = self._value(self._count_columns[0], at)
         if number is None:
             return 0 if self._leaves_out_zero else None
@@ -205,7 +205,7 @@ class ThreadFields:
         return best
 
     def _times(self, row: Row) -> tuple[Moment | None, Moment | None, Time | None]:
-        """When a thread was opened and last replied to, and where the latter stands."""
+        """The time of a thread's creation, the time of its last reply, and the position of the latter."""
         roles = [(time, self._role(row, time)) for time in row.times]
         roles = [(time, role) for time, role in roles if role not in ("edit", "joined")]
         if not roles:
@@ -238,8 +238,8 @@ class ThreadFields:
 
     @cached_property
     def _alone_is_created(self) -> bool:
-        """Whether the only time of a row, with nothing said about it, is that of its opening: the list is not in its
-        order, though longer than chance."""
+        """Tells whether the only time of an unlabelled row is its creation: in a list long enough, the rows are not in its
+        order."""
         values = [row.times[0].moment.value.timestamp() for row in self.rows if row.times]
         order = falling(values)
         return order is not None and len(values) >= 8 and order < 0.6
@@ -254,8 +254,8 @@ def _oldest(times: list[Time]) -> Time:
 
 
 def _are_ranks(cells: dict[int, Count]) -> bool:
-    """Whether the numbers of a column are the places of the rows: 1, 2, 3 down the list, from 26 on its second page, or the
-    newest first, down from the number of all."""
+    """Tells whether the numbers of a column are the positions of the rows: 1, 2, 3 down the list, from 26 on its second page, or
+    descending from the total."""
     values = [cells[at].value for at in sorted(cells)]
     steps = Counter(b - a for a, b in zip(values, values[1:], strict=False))
     return len(values) >= 4 and max(steps[1], steps[-1]) >= 0.9 * (len(values) - 1)

@@ -1,4 +1,4 @@
-"""Who opened the threads of a list, and who wrote last."""
+"""The authors of the threads of a list, and of their last replies."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
 from forums.reading.words import NOT_NAMES, PINNED, class_roles, text_roles
 
 _AUTHOR = re.compile(r"(?:author|autor[aei]?|auteur|автор|作者|楼主|樓主|作成者|投稿者|yazar)(?:\s*[:：]\s*|\s+|$)", re.I)
-_TALLY = re.compile(r"\d[\d.,]*\s+[^\W\d_]+$")  # "273 points"
+_TALLY = re.compile(r"\d[\d.,]*\s+[^\W\d_]+$")  # tallies such as "273 points"
 
 
 class Person(NamedTuple):
-    """Somebody named in a row: where, and what the surroundings call them."""
+    """A person named in a row: the position, and the roles suggested by the surroundings."""
 
     name: str
     node: int
@@ -30,7 +30,7 @@ class Person(NamedTuple):
 
 
 class ThreadPeople(ThreadFields):
-    """The people of a list of threads, told apart by what the surroundings call them."""
+    """The people in a list of threads, distinguished by the roles that their surroundings suggest."""
 
     def _people(self, row: Row) -> list[Person]:
         found: list[Person] = []
@@ -43,7 +43,7 @@ class ThreadPeople(ThreadFields):
                 name = link.text or self._image_name(link.node)
                 told = whole.get(link.url, "")
                 if len(name) == 1 or (not link.text and told and told in name):
-                    name = told  # not the letter or the tooltip of an avatar
+                    name = told  # not the letter or tooltip of an avatar
                 name = clean_name(name)
                 if name and is_name(name) and not self._again(row, found, name, link.node):
                     roles = self._person_roles(row, link.node, self.page.outline.piece_from[link.node])
@@ -59,7 +59,7 @@ class ThreadPeople(ThreadFields):
         return sorted(found + others, key=lambda person: person.node)
 
     def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
-        """Whether a person was already named right before: an avatar beside the name."""
+        """Tells whether a person was named right before: an avatar beside the name."""
         if not people or people[-1].name != name or node - people[-1].node > 6:
             return False
         outline = self.page.outline
@@ -76,7 +76,7 @@ class ThreadPeople(ThreadFields):
             name = element.get("title") or element.get("alt") or ""
             if name:
                 if len(own) > 1 and name.startswith(own) and not name[len(own) : len(own) + 1].isalnum():
-                    return own  # "anna started this on Monday"
+                    return own  # a sentence such as "anna started this on Monday"
                 return re.split(r"\s+[-–|]\s+|'s avatar| 的头像|,", name)[0]
         return ""
 
@@ -89,7 +89,7 @@ class ThreadPeople(ThreadFields):
             texts = [at for at in reversed(row.pieces) if self._may_be_name(row, at)]
             named = {self._place(row, pieces[at].node, by_shape): at for at in texts}
             at = named.get(column)
-            if at is None:  # a mark before it, as of pinned threads, moves a column
+            if at is None:  # an icon before it, as in pinned rows, shifts a column
                 alike = [other for other in named if _bare(other) == _bare(column)]
                 at = named[alike[0]] if len(alike) == 1 else None
             if at is not None:
@@ -111,13 +111,12 @@ class ThreadPeople(ThreadFields):
         return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
 
     def _place(self, row: Row, node: int, by_shape: bool) -> str:
-        """Where a text stands in its row, or only what its own element looks like."""
+        """The position of a text in its row, or with `by_shape` only the form of its own element."""
         return self.page.outline.shapes[node] if by_shape else row.column(node)
 
     @cached_property
     def _name_column(self) -> tuple[bool, str] | None:
-        """The column of names that nothing calls so, by its place in the rows, or by the look of its elements where rows within
-        rows are not built alike."""
+        """The column of unlabelled names, by position in the rows, or by the form of its elements if rows are not built alike."""
         for by_shape in (False, True):
             column = self._column_of_names(by_shape)
             if column is not None:
@@ -125,8 +124,8 @@ class ThreadPeople(ThreadFields):
         return None
 
     def _column_of_names(self, by_shape: bool) -> str | None:
-        """The texts that can be names in nearly every row, different and repeated. The first ones after the title in its cell,
-        else after it in a cell without the last reply, else before it."""
+        """The column of texts that can be names in nearly every row, both different and repeated: the first after the title in
+        its cell, otherwise after it in a cell without the last reply, otherwise before it."""
         names: dict[str, list[str]] = defaultdict(list)
         places: dict[str, Counter[int]] = defaultdict(Counter)
         for row in self.rows:
@@ -142,7 +141,7 @@ class ThreadPeople(ThreadFields):
         return min(found)[2] if found else None
 
     def _name_places(self, row: Row, by_shape: bool) -> Iterator[tuple[int, int]]:
-        """The texts of a row that can be names, the first of each column, and how near to the title each stands."""
+        """The texts of a row that can be names, the first of each column, and each one's distance class from the title."""
         cell, seen = self.heads.cell(row, row.title.node), set()
         end = self.page.outline.piece_to[row.title.node]
         lasts = {self.heads.cell(row, time.node) for time in row.times if self._role(row, time) == "last"} - {cell}
@@ -160,7 +159,7 @@ class ThreadPeople(ThreadFields):
             elif at < end and own != cell:
                 yield at, 2
             elif at >= end and not self.heads.roles and all(abs(time.piece - at) > 1 for time in row.times):
-                yield at, 3  # in one block with the time, other fields between
+                yield at, 3  # in one block with the time, with other fields between
 
     def _said_people(self, row: Row) -> list[Person]:
         outline, found = self.page.outline, []
@@ -193,7 +192,7 @@ class ThreadPeople(ThreadFields):
         return found
 
     def _after_time(self, row: Row, at: int) -> list[Person]:
-        """The name behind "by" after the only time of a text: "Last post: 2014-3-1 10:15 by anna"."""
+        """The name after "by" following the only time of a text: "Last post: 2014-3-1 10:15 by anna"."""
         text, node, _ = self.page.outline.pieces[at]
         times = [time for time in row.times if time.piece == at and not time.is_attribute]
         span = time_words(text, self.page.moment) if len(times) == 1 and len(text) <= 90 else None
@@ -218,7 +217,7 @@ class ThreadPeople(ThreadFields):
         return False
 
     def _before_time(self, text: str) -> str:
-        """The name in "by anna » Tue Mar 04" or "Started by anna, 3 days ago"."""
+        """The name in texts such as "by anna » Tue Mar 04" or "Started by anna, 3 days ago"."""
         name = clean_name(text)
         span = time_words(name, self.page.moment) if any(char.isdigit() for char in name) else None
         if span and span[0]:
@@ -250,8 +249,8 @@ class ThreadPeople(ThreadFields):
         return frozenset({"last"}) if "last" in told else told
 
     def _belongs_to(self, row: Row, person: Person, last: Time) -> bool:
-        """Whether the only name of a row is of the time of the last reply: below one head, or right beside it without a
-        label of its own between them."""
+        """Tells whether the only name of a row belongs to the time of the last reply: below one header, or next to it without a
+        label between."""
         if "last" in self.heads.of(row, person.node):
             return True
         pieces, at = self.page.outline.pieces, self.page.outline.piece_from[person.node]
@@ -261,30 +260,31 @@ class ThreadPeople(ThreadFields):
         return all(len(piece.text) < 12 and (ends_by(piece.text) or not piece.text.strip("·|•- ")) for piece in between)
 
     def _is_called_author(self, row: Row, at: int) -> bool:
-        """Whether a name follows a word for the author of the thread itself, not only "by"."""
+        """Tells whether a name follows a word for the thread's author, not only "by"."""
         pieces = self.page.outline.pieces
         if _AUTHOR.match(pieces[at].text):
             outline, node = self.page.outline, pieces[at].node
-            defined = "dd" in (outline.tags[node], outline.tags[outline.parents[node]])  # of "Last reply": 10:15 作者 anna
+            # in the definition of "Last reply": 10:15 作者 anna
+            defined = "dd" in (outline.tags[node], outline.tags[outline.parents[node]])
             return not (defined and "last" in self._role_after_time(row, at))
         return at - 1 in row.pieces and bool(row.said_before(at)) and bool(_AUTHOR.fullmatch(pieces[at - 1].text))
 
     def _role_after_time(self, row: Row, at: int) -> frozenset[str]:
-        """The role of the time that a name follows on its line, with at most "by" between: "2014-3-1 10:15 by anna"."""
+        """The role of the time before a name on its line, with at most "by" between: "2014-3-1 10:15 by anna"."""
         pieces = self.page.outline.pieces
         for back in (at, at - 1):
             for time in row.times:
                 if row.time_end(time) != back or pieces[time.piece].line != pieces[at].line:
                     continue
                 if not time.is_attribute and self._after_time(row, time.piece):
-                    return frozenset()  # its text names somebody itself
+                    return frozenset()  # the time's own text contains a name
                 if back == at or ends_by(pieces[at - 1].text) and len(pieces[at - 1].text) < 12:
                     role = self._role(row, time)
                     return frozenset({role}) if role in ("last", "created") else frozenset()
         return frozenset()
 
     def _names(self, row: Row, last: Time | None) -> tuple[str | None, str | None]:
-        """Who opened a thread and who wrote last."""
+        """The names of a thread's author and of its last author."""
         people = self._people(row)
         if not people:
             return None, None
@@ -307,5 +307,5 @@ class ThreadPeople(ThreadFields):
 
 
 def _bare(column: str) -> str:
-    """A column without the places among siblings."""
+    """A column without sibling indices."""
     return re.sub(r"#\d+", "", column)

@@ -1,4 +1,4 @@
-"""From the rows of a list to thread records: who, when, how many, pinned, where the last post is."""
+"""Converts the rows of a list to thread records: authors, times, counts, pinned flag, address of the last post."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from forums.reading.threadpeople import ThreadPeople
 from forums.reading.values import count
 from forums.reading.words import LOCKED, PINNED, text_roles
 
-_TALKED = 0.6  # share of rows with a link to what is said from which it stands for their threads
-_BULLETS = "●•◆■□▪►▶◇○·» "  # drawn before a title
+_TALKED = 0.6  # share of rows with a link to their discussion from which that link is the thread's address
+_BULLETS = "●•◆■□▪►▶◇○·» "  # symbols drawn before a title
 
 
 class ThreadRows(ThreadPeople):
-    """The fields of a list of threads, worked out over all rows together."""
+    """The fields of a list of threads, determined over all rows together."""
 
     # marks
 
     def _words(self, row: Row) -> str:
-        """What classes, icons and badges of a row say, without its title, names and numbers."""
+        """The words in classes, icons and badges of a row, without its title, names and numbers."""
         outline, found = self.page.outline, []
         title = range(row.title.node, outline.ends[row.title.node])
         for node in range(row.start, row.end):
@@ -57,7 +57,8 @@ class ThreadRows(ThreadPeople):
 
     @cached_property
     def _sections(self) -> list[bool]:
-        """Rows below a heading like "Announcements" or "Sticky threads", up to the next heading among the rows."""
+        """A flag for each row: whether it is below a heading such as "Announcements" or "Sticky threads", up to the next
+        heading."""
         outline, flags, state = self.page.outline, [], False
         for at, row in enumerate(self.rows):
             start = self.rows[at - 1].end if at else max(0, row.start - 40)
@@ -77,7 +78,8 @@ class ThreadRows(ThreadPeople):
         return flags if 0 < sum(flags) < len(flags) else [False] * len(flags)
 
     def _by_order(self, lasts: list[Moment | None], marked: list[bool]) -> list[bool]:
-        """Rows at the top that are older than the rows after them, which fall in time: pinned, said by nothing else."""
+        """A flag for each row: whether it is at the top and older than the rows after it, which are in descending order; then it
+        is pinned although not marked."""
         flags = [False] * len(lasts)
         spans = [_span(moment) if moment else None for moment in lasts]
         rest = [at for at, span in enumerate(spans) if span is not None and not marked[at]]
@@ -140,7 +142,7 @@ class ThreadRows(ThreadPeople):
 
     @cached_property
     def _board_pattern(self) -> str | None:
-        """The pattern of links to the thread's board, in lists that mix boards."""
+        """The pattern of links to the thread's board, in lists that mix boards; None if there is none."""
         urls: dict[str, set[str]] = defaultdict(set)
         rows: Counter[str] = Counter()
         for row in self.rows:
@@ -173,15 +175,14 @@ class ThreadRows(ThreadPeople):
         return next((link for link in row.links if link.pattern == pattern and self._may_be_board(row, link)), None)
 
     def _boards(self, people: list[tuple[str | None, str | None]]) -> list[Link | None]:
-        """The board that each row names; none where these are the people of the rows by an unusual address."""
+        """The board named in each row; none if these are the people of the rows with unusual addresses."""
         boards = [self._board(row) for row in self.rows]
         named = sum(board is not None and board.text in names for board, names in zip(boards, people, strict=True))
         return boards if named * 2 < sum(board is not None for board in boards) + 1 else [None] * len(boards)
 
     @cached_property
     def _addresses(self) -> list[str]:
-        """The address of each row's thread: that of its title, or, in a list whose titles lead off the site, that of the link
-        beside it to what is said there."""
+        """The address of each row's thread: its title's, or, if titles lead off the site, that of the link to the discussion."""
         own = [row.title.url for row in self.rows]
         if 2 * sum(row.title.is_local for row in self.rows) > len(self.rows):
             return own
@@ -191,14 +192,14 @@ class ThreadRows(ThreadPeople):
         return own if distinct < _TALKED * len(self.rows) else [url or title for url, title in zip(found, own, strict=True)]
 
     def _talk_pattern(self) -> str:
-        """The pattern of local links that most often tell of comments or replies, or are called so; "" for none."""
+        """The pattern of local links that most often mention comments or replies; "" for none."""
         told: Counter[str] = Counter()
         for row in self.rows:
             told.update({link.pattern for link in row.links if link.is_local and text_roles(link.text) & {"comments", "replies"}})
         return told.most_common(1)[0][0] if told else ""
 
     def records(self) -> list[ThreadRecord]:
-        """The thread records, one a row, in order."""
+        """The thread records, one per row, in order."""
         _, views, _ = self._count_columns
         times = [self._times(row) for row in self.rows]
         marked, locked = self._marks
@@ -245,21 +246,21 @@ class ThreadRows(ThreadPeople):
 
 
 def _span(moment: Moment) -> tuple[float, float]:
-    """The first and last second that a moment can mean."""
+    """The first and last second that a time can mean."""
     at = moment.value.timestamp()
     return (at - moment.precision_seconds, at) if moment.relative else (at, at + moment.precision_seconds)
 
 
 def _marked(words: list[str], pattern: re.Pattern[str]) -> list[bool]:
-    """Rows that say a word which not all rows say."""
+    """A flag for each row: whether it contains a word of the pattern that not all rows contain."""
     found = [{word.lower() for word in pattern.findall(text)} for text in words]
     everywhere = set.intersection(*found) if len(found) >= 2 else set()
     return [bool(own - everywhere) for own in found]
 
 
 def sort_of(records: list[ThreadRecord]) -> str | None:
-    """The order of a list: "last_reply", "created", or None where it shows none. Times that can be the same, as coarse
-    ones often are, do not speak against an order."""
+    """The order of a list: "last_reply", "created", or None if not shown. Times that may be equal, as coarse ones often are, are
+    not evidence against an order."""
     for name in ("last_reply", "created"):
         moments = [moment for record in records if not record.pinned and (moment := getattr(record, name)) is not None]
         spans = [_span(moment) for moment in moments]

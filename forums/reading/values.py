@@ -1,4 +1,4 @@
-"""Single values of a row: counts as sites write them, names, what is left of a line beside its time."""
+"""Parsing of single values in a row: counts, names, and the rest of a line beside its time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNT = re.compile(
 )
 _INNER = re.compile(
     rf"(?<![\w.,:/#-])({_NUMBER})\s*(k|m|万|萬|千|亿|億|тыс|млн|tsd|만|천)?"
-    r"(?![\d:]|(?<=[a-zа-я])[a-zа-я])(?!\s*[:/.-]\s*\d)",  # k and m, not the beginning of a word
+    r"(?![\d:]|(?<=[a-zа-я])[a-zа-я])(?!\s*[:/.-]\s*\d)",  # k and m, unless they begin a word
     re.I,
 )
 _PAIR = re.compile(rf"^\s*({_NUMBER})\s*[/|｜]\s*({_NUMBER})\s*$")
@@ -34,7 +34,7 @@ def _value(number: str, scale: str | None) -> int:
 
 
 def count(text: str) -> int | None:
-    """The count that the whole of `text` is: "1,234", "(12)", "1.2k", "3.4万"; None for anything else.
+    """Parses a text that is a count as a whole: "1,234", "(12)", "1.2k", "3.4万"; None for anything else.
 
     >>> count("1.2k"), count("12:30")
     (1200, None)
@@ -74,7 +74,7 @@ _AUTHOR_IS = re.compile(r"^([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]\s*")
 
 
 def _after_by(text: str) -> str:
-    """A text without "by", "Author:" or "Started by" at its beginning, in any language; the whole text without one."""
+    """A text without a leading "by", "Author:" or "Started by" in any language; otherwise the whole text."""
     shorter = BY.sub("", text, count=1)
     if shorter != text:
         return shorter
@@ -86,13 +86,13 @@ def _after_by(text: str) -> str:
 
 
 def clean_name(text: str) -> str:
-    """A name without "by", colons and brackets around it."""
+    """A name without surrounding "by", colons and brackets."""
     text = _without_edges(" ".join(text.split()))
     return _without_edges(_after_by(text)) or text
 
 
 def _without_edges(text: str) -> str:
-    """A text without marks at its ends, but for a bracket that closes one inside: "Hill [Ret.]"."""
+    """A text without punctuation at its ends, except a bracket that closes one inside: "Hill [Ret.]"."""
     inner = text.strip(_EDGES)
     at = text.find(inner) + len(inner)
     for opening, closing in ("[]", "()"):
@@ -102,31 +102,32 @@ def _without_edges(text: str) -> str:
 
 
 def starts_by(text: str) -> bool:
-    """Whether a text begins with a word like "by" that a name follows."""
+    """Tells whether a text begins with a word such as "by" that precedes a name."""
     text = text.strip(_EDGES)
     return _after_by(text) != text
 
 
 def ends_by(text: str) -> bool:
-    """Whether a text is, or ends in, a word like "by": the name follows in the next element."""
+    """Tells whether a text is, or ends in, a word such as "by", so that the name is in the next element."""
     tail = text.strip().rstrip(":： ").split()
     return bool(tail) and (
         bool(BY.fullmatch(" ".join(tail[-1:])))
         or bool(BY.fullmatch(" ".join(tail[-2:])))
         or tail[-1].lower() in ("by", "von", "par", "por", "от")
         or (len(tail) <= 4 and (AUTHOR.fullmatch(" ".join(tail)) is not None or _begins(" ".join(tail))))
-        or (len(tail) == 2 and AUTHOR.fullmatch(tail[0]) is not None and TOPICS.fullmatch(tail[1]) is not None)  # "Автор темы"
+        # "thread author", as in "Автор темы"
+        or (len(tail) == 2 and AUTHOR.fullmatch(tail[0]) is not None and TOPICS.fullmatch(tail[1]) is not None)
     )
 
 
 def _begins(text: str) -> bool:
-    """Whether a text is only "Started by"."""
+    """Tells whether a text is only "Started by"."""
     found = _BEGUN_BY.fullmatch(text)
     return found is not None and bool(text_roles(text) & {"created", "last"})
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be the name of a person on a forum."""
+    """Tells whether a text can be the name of a forum user."""
     text = text.strip()
     if not 1 <= len(text) <= NAME_MAX or len(text.split()) > 5 or count(text) is not None and len(text) < 2:
         return False

@@ -1,4 +1,5 @@
-"""The rules' verdict on a page's kind: its readings as boards, threads and posts weighed against each other, and against none."""
+"""The rules' verdict on a page's kind: scores of its readings as boards, threads and posts, compared with each other and with
+none."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from forums.reading.words import class_roles
 
 
 class Verdict(NamedTuple):
-    """How much a page looks like each kind by the rules, and codes of what spoke for or against."""
+    """The scores of a page as each kind by the rules, and codes of the evidence for or against."""
 
     threads: float
     boards: float
@@ -29,7 +30,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(page: Page, found: Choice) -> Verdict:
-    """The readings of a page weighed against each other by the rules."""
+    """Compares the readings of a page by the rules."""
     evidence: list[str] = []
     threads, boards = _lists(page, found, evidence)
     posts = _posts(page, found, evidence)
@@ -39,7 +40,7 @@ def verdict_of(page: Page, found: Choice) -> Verdict:
 
 
 def ruled(page: Page, verdict: Verdict, expect: PageKind | None) -> tuple[PageKind, float]:
-    """The kind of the page by the rules, and how sure they are in [0, 1]."""
+    """The kind of the page by the rules, and their certainty in [0, 1]."""
     values = {PageKind.threadlist: verdict.threads, PageKind.index: verdict.boards, PageKind.thread: verdict.posts}
     if expect in values and values[expect] >= 0.5 * ENOUGH:
         values[expect] *= 1.5
@@ -53,7 +54,7 @@ def ruled(page: Page, verdict: Verdict, expect: PageKind | None) -> tuple[PageKi
 
 
 def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float]:
-    """How much a page looks like a list of threads and like an index of boards."""
+    """The page's scores as a list of threads and as an index of boards."""
     threads = found.threads.quality if found.threads else 0.0
     boards = found.boards.quality if found.boards else 0.0
     if found.threads and not _is_of_a_forum(page, found.threads):
@@ -76,7 +77,7 @@ def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float
 
 
 def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
-    """How much a page looks like a thread."""
+    """The page's score as a thread."""
     if not found.posts:
         return 0.0
     posts, value = found.posts, 1.3 * found.posts.quality
@@ -120,8 +121,8 @@ _FRONT = re.compile(r"/?(?:index\.\w+)?")
 
 
 def _is_no_thread(page: Page, posts: PostSet) -> str:
-    """What kind of page, if any, tells that texts are not those of a thread: a site's front page, somebody's profile, a
-    form to register with (two passwords), or texts of nobody with days for times."""
+    """The kind of page, if any, whose texts are not a thread's: a site's home page, a user's profile, a registration form (two
+    passwords), or texts without authors and with days as times; "" otherwise."""
     parts = urlsplit(page.url)
     if _FRONT.fullmatch(parts.path) and not parts.query:
         return "front-page"
@@ -142,8 +143,8 @@ _FORUM_COUNTS = frozenset({"replies", "comments", "posts", "views"})
 
 
 def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
-    """Whether anything but its looks says that a list is of threads: addresses of threads, counts called replies or
-    views, or the address of a board. Lists of news and goods have titles, times and pictures as well."""
+    """Tells whether a list has evidence of threads besides its looks: addresses of threads, counts named replies or views, or the
+    address of a board. Lists of news and products have titles, times and images as well."""
     if sum(bool(_DATED.search(row.title.url)) for row in rows.rows) * 2 > len(rows.rows):
         return False
     if rows.told or (leads_to(rows.group.pattern) == "thread" and (rows.group.share("times") >= 0.5 or rows.is_bare)):
@@ -158,13 +159,13 @@ def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
 
 
 def _takes_text(form: HtmlElement) -> bool:
-    """Whether a form takes a name and a line: several small fields and none for a password."""
+    """Tells whether a form takes a name and a line of text: several small fields and none for a password."""
     types = [(field.get("type") or "text").lower() for field in form.iter("input")]
     return "password" not in types and types.count("text") >= 2
 
 
 def _replies(posts: PostSet, other: PostSet) -> bool:
-    """Whether another lone text has a line of a name and a time of its own, apart from the first one's time."""
+    """Tells whether another single text has its own line with a name and a time, apart from the first one's time."""
     if len(other.spans) != 1 or other.own_words < 0.8 or not other.has_byline(0) or not other.body_lengths[0]:
         return False
     apart = other.spans[0].anchor.node != posts.spans[0].anchor.node and other.bodies[0] != posts.bodies[0]
@@ -172,9 +173,9 @@ def _replies(posts: PostSet, other: PostSet) -> bool:
 
 
 def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> bool:
-    """Whether texts below lines of a name and a time, and nothing else, stand beside a field to write another in. A single
-    text needs a large field, its name and time on one line; a name that links elsewhere than to a person is a
-    menu's, unless another text with such a line stands there too: an opening post and a reply."""
+    """Tells whether texts below lines of only a name and a time come with a field for a reply. A single text needs a large field,
+    and its name and time on one line; a name linked to something other than a user is a menu's, unless there is another
+    text with such a line: a first post and a reply."""
     large = page.root.find(".//textarea") is not None
     if large and len(posts.spans) == 1 and posts.has_byline(0) and any(_replies(posts, other) for other in others):
         return True
@@ -190,15 +191,15 @@ def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> boo
 
 
 def _are_announcements(rows: RowSet) -> bool:
-    """Whether the rows have long texts below titles that link to no thread's address: a blog's or paper's front page."""
+    """Tells whether the rows have long texts below titles without a thread's address: the home page of a blog or newspaper."""
     if leads_to(rows.group.pattern) in ("thread", "board"):
         return False
     return sum(len(row.text) - len(row.title.text) for row in rows.rows) > 260 * len(rows.rows)
 
 
 def _are_articles(page: Page, posts: PostSet) -> bool:
-    """Whether supposed posts only announce pages of their own, as blogs and news do: each with a heading of its own
-    that links to another page."""
+    """Tells whether supposed posts only announce other pages, as in blogs and news: each with a heading linked to another
+    page."""
     headings = []
     for span in posts.spans:
         for link in page.links_in(span.start, span.end):
@@ -221,18 +222,18 @@ def _is_heading(page: Outline, node: int, top: int) -> bool:
 
 
 def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
-    """Whether the supposed posts are rows of a list: each in its own row, with a link of the list as its text."""
+    """Tells whether the supposed posts are rows of a list: each in its own row, with a link of the list as its text."""
     if posts.own_words >= 0.5 and not rows.told and (len(rows.rows) < 2 or _names_posts(posts, rows)):
         return False
     spans = rows.group.spans
     if len(rows.rows) > 1 and posts.own_words >= 0.5 and len({row.title.text for row in rows.rows}) == 1:
-        return False  # one word that leads to many places is a button
+        return False  # a single word with many targets is a button
     inside = sum(any(start <= span.anchor.node < end for start, end in spans) for span in posts.spans)
     return inside >= 0.7 * len(posts.spans)
 
 
 def _names_posts(posts: PostSet, rows: RowSet) -> bool:
-    """Whether the links that name rows are addresses or titles of posts that have a longer text of their own."""
+    """Tells whether the links that name rows are addresses or titles of posts with longer texts of their own."""
     if posts.own_words < 0.5:
         return False
     longer = sum(posts.body_lengths) / len(posts.spans) > 1.5 * sum(len(row.title.text) for row in rows.rows) / len(rows.rows)
@@ -244,7 +245,7 @@ def _names_posts(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _carry_ids(posts: PostSet, rows: RowSet) -> bool:
-    """Whether the links that name rows end in the number that the element of a post has for its id."""
+    """Tells whether the links that name rows end in the numbers of the posts' element ids."""
     elements = posts.page.outline.elements
     ids = " ".join(
         elements[node].get("id") or "" for span in posts.spans for node in range(span.start, min(span.end, span.start + 4))

@@ -1,4 +1,4 @@
-"""What people write beside the fields of a forum, in many languages, and how sites name them in classes."""
+"""Words beside the fields of forums in many languages, and class names used for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 def _any(*words: str) -> re.Pattern[str]:
-    """Latin and Cyrillic words as whole words, words of scripts without blanks anywhere."""
+    """Matches Latin and Cyrillic words as whole words, words of scripts without spaces anywhere."""
     spaced = [word for word in words if re.match(r"[\w(]", word) and word[0] < "\u2e80"]
     dense = [word for word in words if word not in spaced]
     parts = []
@@ -132,7 +132,7 @@ _SPLIT = re.compile(r"([a-z0-9])([A-Z])")
 
 @lru_cache(maxsize=8192)
 def class_roles(classes: str) -> frozenset[str]:
-    """What the classes of an element hint at: names of CLASS_ROLES."""
+    """The roles suggested by the classes of an element: names in CLASS_ROLES."""
     words = _SPLIT.sub(r"\1-\2", classes)
     return frozenset(role for role, pattern in CLASS_ROLES if pattern.search(words))
 
@@ -145,7 +145,7 @@ TEXT_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 @lru_cache(maxsize=8192)
 def text_roles(text: str) -> frozenset[str]:
-    """What a label, a head cell or a title attribute names."""
+    """The roles named by a label, a header cell or a title attribute."""
     return frozenset(role for role, pattern in TEXT_ROLES if pattern.search(text))
 
 BY = re.compile(
@@ -194,5 +194,5 @@ PROFILE = re.compile(
 
 @lru_cache(maxsize=16_384)
 def is_profile_line(text: str) -> bool:
-    """Whether a short text tells something about a member: when joined, how many posts, where from."""
+    """Tells whether a short text describes a member: date of joining, number of posts, location."""
     return len(text) <= 60 and bool(JOINED.match(text) or PROFILE.match(text))

@@ -1,4 +1,4 @@
-"""Reads for the forum pages and charts: bounded, by key, from counters and sums."""
+"""Queries for the forum pages and charts: bounded, by key, from counters and sums."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from forums.reads.upcoming import LATE, Due, due
 BY_NAME = Order(("name", "id"), downwards=False)
 IN_THREAD = Order(("page", "position", "id"), downwards=False)
 BOARDS_A_PAGE = 200
-TREE_LIMIT = 300  # boards of a site, in the tree
+TREE_LIMIT = 300  # boards of a site shown in the tree
 TREE_SITES = 60
 
 
 @dataclass(slots=True)
 class SiteRow:
-    """A site with what a list shows of it; `failed` is its last run, where that failed."""
+    """A site with the values shown in a list; `failed` is its last run, if that failed."""
 
     site: Site
     boards: int = 0
@@ -39,7 +39,7 @@ class SiteRow:
 
     @property
     def state(self) -> str:
-        """In one word: the state of the run that is at it, or failed, paused, overdue, new or fresh."""
+        """The state in one word: that of the site's active run, or failed, paused, overdue, new or fresh."""
         if self.run is not None:
             return str(self.run.state)
         marks = (("failed", self.failed), ("paused", self.site.paused), ("overdue", self.overdue), ("new", not self.last_visit))
@@ -48,7 +48,7 @@ class SiteRow:
 
 @dataclass(slots=True)
 class BoardRow:
-    """A board, how deep it lies under others, and its last visit."""
+    """A board, its nesting depth, and its last visit."""
 
     board: Board
     depth: int = 0
@@ -65,7 +65,7 @@ class BoardDays:
 
 
 def zone(site: Site) -> ZoneInfo:
-    """The site's time zone; UTC where its name is unknown to this machine."""
+    """The site's time zone; UTC if its name is unknown on this machine."""
     try:
         return ZoneInfo(site.timezone)
     except (ZoneInfoNotFoundError, ValueError):
@@ -78,13 +78,13 @@ def all_sites() -> QuerySet[Site]:
 
 
 def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:
-    """Sites by name as SiteRow; three queries, whatever their number."""
+    """Sites by name as SiteRow; three queries, whatever the number of sites."""
     slice_ = cut(Site.objects.defer("structure", "settings"), BY_NAME, size=size, query=query)
     return Slice(with_freshness(slice_.rows, now), slice_.newer, slice_.older)
 
 
 def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
-    """Sites with the sums over their boards and the run that is at them."""
+    """Sites with the sums over their boards and their active run."""
     found = {site.pk: SiteRow(site) for site in rows}
     hold = all_paused()
     late, working = overdue(now - LATE), {run.target: run for run in active_runs(list(found))}
@@ -112,7 +112,7 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
 
 
 def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
-    """Until when the next visit of a site is likely, where it is not planned at a time."""
+    """Adds the end of the span in which the next visit of a site is likely, if it is not planned at a time."""
     planned = Board.objects.filter(site_id__in=list(found), enabled=True, next_visit__isnull=False, next_until__isnull=False)
     for site, at, until in planned.order_by().values_list("site_id", "next_visit", "next_until"):
         if at == found[site].due.at:
@@ -120,7 +120,7 @@ def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
 
 
 def _note_failures(found: Mapping[int, SiteRow]) -> None:
-    """The last visit of each site, where it failed."""
+    """Adds the last visit of each site, if it failed."""
     newest = Run.objects.filter(kind="forum", target=OuterRef("pk")).order_by("-id").values("pk")[:1]
     last = Site.objects.filter(pk__in=list(found)).order_by().annotate(newest=Subquery(newest)).values_list("newest", flat=True)
     keys = [pk for pk in last if pk is not None]
@@ -130,17 +130,17 @@ def _note_failures(found: Mapping[int, SiteRow]) -> None:
 
 
 def active_runs(site_ids: Sequence[int]) -> list[Run]:
-    """Visits that run, wait or are paused, of these sites."""
+    """Active visits (running, waiting or paused) of these sites."""
     return list(run_reads.at_work("forum", set(site_ids)).values())
 
 
 def tree_sites(limit: int = TREE_SITES) -> list[Site]:
-    """Sites for the tree, by name; one more than `limit` tells that there are more."""
+    """Sites for the tree, by name; one more than `limit` if there are more."""
     return list(Site.objects.only("id", "name", "paused")[: limit + 1])
 
 
 def ordered(boards: Sequence[Board]) -> list[tuple[Board, int]]:
-    """Boards as a tree read from the top, each with its depth; a circle of parents is cut where it closes."""
+    """Boards as a tree in preorder, each with its depth; a cycle of parents is broken."""
     known = {board.pk for board in boards}
     children: dict[int | None, list[Board]] = defaultdict(list)
     for board in sorted(boards, key=lambda one: (one.position, one.pk)):
@@ -158,7 +158,7 @@ def ordered(boards: Sequence[Board]) -> list[tuple[Board, int]]:
 
 
 def tree_boards(site_id: int, limit: int = TREE_LIMIT) -> list[tuple[Board, int]]:
-    """A site's boards for the tree."""
+    """A site's boards for the tree, with depths."""
     rows = Board.objects.filter(site_id=site_id).only("id", "name", "parent_id", "position", "enabled", "site_id")
     return ordered(list(rows.order_by("position", "id")[:limit]))
 
@@ -176,17 +176,17 @@ def boards(site: Site, number: int = 1) -> tuple[list[BoardRow], int]:
 
 
 def overdue(since: datetime) -> Q:
-    """Boards whose visit was to be before a moment, and is not likely to come after it."""
+    """Condition for boards whose visit was due before a time, and is not likely to come after it."""
     return Q(enabled=True, next_visit__lt=since) & (Q(next_until__isnull=True) | Q(next_until__lt=since))
 
 
 def all_boards() -> QuerySet[Board]:
-    """Every board with its forum, without the big columns."""
+    """Every board with its forum, without the large columns."""
     return Board.objects.select_related("site").defer("unfinished", "site__structure", "site__settings", "site__rules")
 
 
 def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
-    """Boards with their last and next visit; three queries, whatever their number."""
+    """Boards with their last and next visit; three queries, whatever the number of boards."""
     latest = Visit.objects.filter(board=OuterRef("pk"), started__isnull=False).order_by("-started").values("pk")[:1]
     keys = Board.objects.filter(pk__in=[board.pk for board in rows]).order_by().annotate(latest=Subquery(latest))
     visits = Visit.objects.defer("state").in_bulk([one for one in keys.values_list("latest", flat=True) if one])
@@ -198,7 +198,7 @@ def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
 
 
 def threads(board: Board) -> QuerySet[Thread]:
-    """A board's threads, without the big column."""
+    """A board's threads, without the large column."""
     return Thread.objects.filter(board=board).defer("signature")
 
 
@@ -217,13 +217,13 @@ def all_posts() -> QuerySet[Post]:
 
 
 def recent_threads(site: Site, limit: int = 12) -> list[Thread]:
-    """The threads of a site with the newest replies."""
+    """The threads of a site with the most recent replies."""
     rows = Thread.objects.filter(site=site, last_reply__isnull=False).select_related("board").defer("signature")
     return list(rows.order_by("-last_reply", "-id")[:limit])
 
 
 def posts(thread: Thread, query: Mapping[str, str], size: int = 40) -> Slice:
-    """A thread's posts in their order."""
+    """A thread's posts, in order."""
     return cut(Post.objects.filter(thread=thread), IN_THREAD, size=size, query=query)
 
 
@@ -237,13 +237,13 @@ def visits(board: Board, query: Mapping[str, str], size: int = 15) -> Slice:
 
 
 def visits_of_run(run: Run, limit: int = 300) -> list[Visit]:
-    """The visits of a run in their order: running and ended ones before those that wait."""
+    """The visits of a run in order: started ones before waiting ones."""
     rows = Visit.objects.filter(run=run).select_related("board").defer("state", "board__unfinished")
     return list(rows.order_by("id")[:limit])
 
 
 def due_next(limit: int = 8) -> list[Board]:
-    """The boards whose visits come next; none while all crawling is paused."""
+    """The boards with the next visits; none while all crawling is paused."""
     if all_paused():
         return []
     rows = Board.objects.filter(enabled=True, next_visit__isnull=False, site__paused=False).select_related("site")
@@ -251,7 +251,7 @@ def due_next(limit: int = 8) -> list[Board]:
 
 
 def site_runs(site: Site, limit: int = 40) -> list[Run]:
-    """The last visits of a site as a whole, oldest first."""
+    """The last visits of a site, oldest first."""
     return list(Run.objects.filter(kind="forum", target=site.pk).defer("parameters", "result").order_by("-id")[:limit])[::-1]
 
 
@@ -262,7 +262,7 @@ def board_visits(board: Board, limit: int = 60) -> list[Visit]:
 
 
 def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> list[BoardDays]:
-    """Posts (opening ones and replies) a day of the busiest boards of a site in its own zone; one more row for all others."""
+    """Posts per day of the busiest boards of a site, in its own zone; one more row for all other boards."""
     since = now - timedelta(days=days)
     sums = BoardHour.objects.filter(board__site=site, hour__gt=since)
     totals = sums.values("board_id", "board__name").annotate(n=Sum("threads") + Sum("replies")).order_by("-n")
@@ -270,7 +270,7 @@ def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> lis
     rows = {pk: BoardDays(name) for pk, name in names.items()}
     rest = BoardDays("")
     local = zone(site)
-    days_of: dict[datetime, date] = {}  # an hour stands there once a board, and turning it into a day is what costs
+    days_of: dict[datetime, date] = {}  # each hour occurs once per board, and converting it to a day is the expensive part
     for board_id, hour, opened, replies in sums.values_list("board_id", "hour", "threads", "replies").iterator():
         day = days_of.get(hour) or days_of.setdefault(hour, hour.astimezone(local).date())
         target = rows.get(board_id, rest).days
@@ -279,7 +279,7 @@ def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> lis
 
 
 def board_by_day(board: Board, local: ZoneInfo, now: datetime, days: int = 30) -> dict[date, tuple[int, int]]:
-    """Threads opened and replies of one board by day."""
+    """New threads and replies of one board by day."""
     found: dict[date, tuple[int, int]] = {}
     rows = BoardHour.objects.filter(board=board, hour__gt=now - timedelta(days=days)).values_list("hour", "threads", "replies")
     for hour, opened, replies in rows:

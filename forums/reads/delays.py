@@ -1,4 +1,4 @@
-"""Reads for the delay report: what visits found and when it was posted, what was expected of them."""
+"""Queries for the delay report: what visits found and when it was posted, and what was expected of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_ITEMS = 300_000
 
 @dataclass(slots=True)
 class Expected:
-    """Visits that were planned and made: expected and measured weighted event-hours, by board, by local day, by local hour."""
+    """Completed planned visits: expected and measured weighted event-hours by board, local day and local hour."""
 
     boards: dict[int, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
     days: dict[date, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
@@ -40,9 +40,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a report is made from: boards in the order of the items' numbers, the items, and sums over visits.
+    """The data of a report: boards in the order of the items' numbers, the items, and sums over visits.
 
-    `cut` is true where there were more items than are read; `sums` counts visits, fetched, changed and failed threads.
+    `cut` is true if there were more items than are read; `sums` counts visits, and fetched, changed and failed threads.
     """
 
     boards: list[Board]
@@ -62,23 +62,24 @@ def boards(site: Site | None) -> list[Board]:
 
 
 def targets(boards: Iterable[Board], usual: float) -> list[float]:
-    """The longest that a post of each board should wait, in hours: its own where a person set one, else the usual."""
+    """The longest time in hours that a post of each board should wait: its own if an operator has set one, otherwise the
+    usual."""
     return [usual if board.deadline_hours is None else board.deadline_hours for board in boards]
 
 
 def by_board(found: Found, era_hours: Floats, usual: float) -> list[BoardDelay]:
-    """Delays of the boards in which something was found, each against its target, by their numbers in `found`."""
+    """Delays of the boards in which something was found, each with its target, by their numbers in `found`."""
     return delay_report.by_board(found.items, era_hours, len(found.boards), found.days, targets(found.boards, usual))
 
 
 def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
-    """Visits that ended since then."""
+    """Visits that ended since a time."""
     rows = Visit.objects.filter(finished__gte=since)
     return rows.filter(board__site=site) if site is not None else rows
 
 
 def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, bool, float]]:
-    """Board key, epoch seconds, whether an opening post, and seconds waited, of everything that visits found since."""
+    """Board key, epoch seconds, whether it is a first post, and seconds waited, for everything that visits found since a time."""
     rows = visits(site, since).filter(Q(arrived_new__gt=0) | Q(arrived_replies__gt=0)).order_by("-finished")
     for board, arrivals in rows.values_list("board_id", "arrivals").iterator(chunk_size=500):
         for posted, opener, waited in arrivals:
@@ -86,7 +87,7 @@ def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, 
 
 
 def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneInfo) -> Found:
-    """Everything that visits of the last days found, newest visits first until MOST_ITEMS; four queries."""
+    """Everything found by visits of the last days, newest visits first, up to MOST_ITEMS; four queries."""
     known = boards(site)
     number = {board.pk: place for place, board in enumerate(known)}
     today = now.astimezone(own).date()
@@ -125,7 +126,7 @@ def _items(known: list[Board], rows: list[tuple[int, float, bool, float]], theta
 
 
 def expected(site: Site | None, since: datetime, theta: float) -> Expected:
-    """Planned visits that were made since then, with what was expected of them and what was measured; one query."""
+    """Planned visits completed since a time, with expected and measured delays; one query."""
     rows = PlannedVisit.objects.filter(
         at__gte=since, state=PlannedVisit.State.STARTED, expected_delay__isnull=False, visit__isnull=False
     )

@@ -1,4 +1,4 @@
-"""Why a visit that is late has not begun, as far as the database knows."""
+"""Why an overdue visit has not started, from what the database shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_WORKER, ASKED_TO_WAIT, HOST_FAILS, VISIT_RUNS, VISIT_STANDS, NO_TURN = (
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """One reason: a code; the run or the host that it concerns, and until when it holds, where that is known."""
+    """One reason: a code; the run or host concerned, and its end time, if known."""
 
     code: str
     run: Run | None = None
@@ -26,8 +26,8 @@ class Why:
 
 
 def why_late(board: Board, now: datetime) -> list[Why]:
-    """The reasons that hold a late board's visit up, the one that holds up most first; three queries. Where none of them is found
-    it waits for its turn: the dispatcher looks every minute."""
+    """The reasons that hold up an overdue board's visit, the most important first; three queries. Without any it waits for the
+    dispatcher, which runs every minute."""
     found: list[Why] = []
     if not Node.objects.filter(heartbeat__gte=alive_since(now)).exists():
         found.append(Why(NO_WORKER))

@@ -1,4 +1,4 @@
-"""Reads for a board's hourly pattern: when its posts come, when it is visited, what looks told of it last."""
+"""Queries for a board's hourly pattern: when its posts are made, when it is visited, and what overview sources showed last."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MOST_VISITS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A board's last weeks by its site's clock. week: 7 rows (Monday first) of 24, posts in all. posts, visits: mean of a day by
-    hour, 24 each."""
+    """A board's last weeks in its site's local time. week: 7 rows (Monday first) of 24, total posts. posts, visits: daily means
+    by hour, 24 each."""
 
     week: list[list[int]]
     posts: list[float]
@@ -39,7 +39,7 @@ def pattern(board: Board, local: ZoneInfo, now: datetime, days: int = PATTERN_DA
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the last look at an overview source told of a board; None where it shows none."""
+    """What an overview source last showed about a board; None for values it does not show."""
 
     source: OverviewSource
     threads: int | None
@@ -48,7 +48,7 @@ class Seen:
 
 
 def seen(board: Board) -> list[Seen]:
-    """What each source of the site showed of a board last, and how many posts more than at the look before its last visit."""
+    """What each source of the site last showed about a board, and how many posts more than before its last visit."""
     found = []
     for source in OverviewSource.objects.filter(site_id=board.site_id, enabled=True).order_by("pk"):
         threads, posts, _last = source.shown.get(str(board.pk)) or (None, None, None)

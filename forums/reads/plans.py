@@ -1,4 +1,4 @@
-"""Reads for the plan page: visits to come and made, and what each planned day rested on."""
+"""Queries for the plan page: coming and completed visits, and the basis of each planned day."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ AHEAD = timedelta(days=2)
 
 @dataclass(slots=True)
 class Coming:
-    """A visit to come: one that is planned (`planned`) at a time, or one that the closed loop expects to make, likely before
-    `until`; `posts` that should wait by then; `before`: visits of the same board that are expected before it;
-    `more`: those that are expected after it on the same day."""
+    """A coming visit: a planned one (`planned`) at a time, or one that the closed loop expects, likely before `until`; `posts`
+    expected to wait by then; `before`: expected visits of the same board before it; `more`: expected ones after it on the
+    same day."""
 
     board: Board
     at: datetime
@@ -34,12 +34,12 @@ class Coming:
 
     @property
     def expected_at(self) -> datetime:
-        """The moment that the plan or the loop's outlook names."""
+        """The time given by the plan or the loop's outlook."""
         return self.middle or self.at
 
     @property
     def reason(self) -> str:
-        """Why, in plain English; pages have their own words in the reader's language."""
+        """The reason in plain English; pages use the user's language."""
         hours, waiting = self.figures.get("hours_since"), self.figures.get("waiting")
         after = "" if hours is None else f", {hours:.1f} h after the visit before"
         if self.code == "rhythm":
@@ -54,8 +54,8 @@ class Coming:
 def coming(
     plan: Plan, now: datetime, limit: int, board: int | None = None, *, next_only: bool = False
 ) -> tuple[list[Coming], bool]:
-    """The next visits of a plan in their order, and whether there are more; three queries and the loop's own. next_only: of what
-    the loop expects, the next visit of each board."""
+    """The next visits of a plan in order, and whether there are more; three queries and the loop's own. next_only: of the loop's
+    expected visits, only the next one of each board."""
     rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__gte=now - timedelta(minutes=10))
     rows = rows.filter(board_id=board) if board else rows
     rows = rows.select_related("board__site", "edited_by").defer("board__unfinished", "board__site__structure")
@@ -71,8 +71,8 @@ def coming(
 
 
 def _expected(plan: Plan, now: datetime, board: int | None) -> list[Coming]:
-    """What the loop expects, as it was written down after its last ranking. A board's next visit stands in the span that every
-    list shows; where looks decide, the ones after it are told in number only."""
+    """The loop's expected visits, as stored after its last ranking. A board's next visit has the span shown in every list; if
+    overview sources decide, later ones are only counted."""
     written = outlooks.expected(plan, now + AHEAD)
     rows = Board.objects.select_related("site").defer("unfinished", "site__structure")
     boards = rows.in_bulk({one.board for one in written.visits})
@@ -96,22 +96,22 @@ def _figures(previous: datetime | None, one: outlooks.ExpectedVisit) -> dict[str
 
 
 def _posts_per_weight(plan: Plan) -> dict[int, float]:
-    """Posts that a weighted event of each board stands for, as the plan was last made."""
+    """Posts per weighted event of each board, as of the last planning."""
     latest = PlanDay.objects.filter(plan=plan).order_by("-day").values("pk")[:1]
     rows = BoardDay.objects.filter(planned_day__in=latest).values_list("board_id", "new_per_day", "replies_per_day", "weight")
     return {pk: (new + replies) / weight if weight > 0 else 1.0 for pk, new, replies, weight in rows}
 
 
 def _posts(visit: PlannedVisit, share: dict[int, float]) -> float | None:
-    """Posts that a planned visit should find: people read of posts, plans count weighted events."""
+    """The number of posts that a planned visit should find, converted from weighted events for display."""
     return None if visit.expected_events is None else visit.expected_events * share.get(visit.board_id, 1.0)
 
 
 def made(plan: Plan, limit: int = 30) -> list[PlannedVisit]:
-    """The last visits that were made or passed over, newest first, with what they found."""
+    """The last completed or missed visits, newest first, with what they found."""
     rows = PlannedVisit.objects.filter(plan=plan).order_by("-at", "-id")
     newest: list[tuple[datetime, int]] = []
-    for state in PlannedVisit.State:  # each by its part of the index
+    for state in PlannedVisit.State:  # a query per state, each by its part of the index
         if state is not PlannedVisit.State.PLANNED:
             newest += rows.filter(state=state).values_list("at", "pk")[:limit]
     shown = rows.filter(pk__in=[pk for _at, pk in sorted(newest, reverse=True)[:limit]])
@@ -128,7 +128,7 @@ def days(plan: Plan, limit: int = MOST_DAYS) -> list[PlanDay]:
 
 
 def boards(plan: Plan, limit: int = 2000) -> list[Board]:
-    """The boards under a plan, for choosing one."""
+    """The boards of a plan, for a menu."""
     rows = Board.objects.filter(enabled=True)
     rows = rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
     return list(rows.only("id", "name", "site_id").order_by("site_id", "position", "id")[:limit])

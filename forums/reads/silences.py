@@ -1,4 +1,4 @@
-"""Reads of silence and of drops: what a forum's stored hours say up to the visits that have covered them."""
+"""Queries on silences and drops: a forum's stored hours up to the last completed visits."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from forums.models import Board, BoardHour, Site
 from forums.silence import Drop, Silence, find_drop, find_silence
 
 WINDOW_DAYS = 28
-RECORD_DAYS = 35  # more than a drop asks for: a record begins with the first item in it
+RECORD_DAYS = 35  # longer than a drop needs, because a record begins with its first item
 VISITED_WITHIN = timedelta(days=2)
 SHOWN = 8
 HOUR = timedelta(hours=1)
 
 
 class Record(NamedTuple):
-    """New items of a site by the hour, oldest first, up to the last hour that visits have covered; beside each its local hour."""
+    """New items of a site by hour, oldest first, up to the last hour covered by visits; with the local hour of each."""
 
     counts: Ints
     hours: Ints
 
     def silence(self) -> Silence | None:
-        """The silence at the end of the last four weeks."""
+        """The silence at the end of the last four weeks, if any."""
         return find_silence(self.counts[-24 * WINDOW_DAYS :], self.hours[-24 * WINDOW_DAYS :])
 
     def drop(self) -> Drop | None:
-        """A drop in the last two days."""
+        """A drop within the last two days, if any."""
         return find_drop(self.counts)
 
 
 def silence(site: Site, now: datetime) -> Silence | None:
-    """A site's silence, over the boards whose visits still come to their end."""
+    """A site's silence, over the boards whose visits still succeed."""
     found = record(site, now)
     return None if found is None else found.silence()
 
 
 def record(site: Site, now: datetime) -> Record | None:
-    """A site's hours, over the boards whose visits still come to their end; None where nothing is stored of them."""
+    """A site's hours, over the boards whose visits still succeed; None if nothing is stored."""
     boards = Board.objects.filter(site=site, enabled=True, complete_at__gt=now - VISITED_WITHIN, watched_since__isnull=False)
     rows = list(boards.values_list("pk", "complete_at", "watched_since"))
     if not rows:
         return None
     covered = min(complete for _, complete, _ in rows if complete is not None)
-    end = covered.replace(minute=0, second=0, microsecond=0)  # the hour of the last visit is not over
+    end = covered.replace(minute=0, second=0, microsecond=0)  # the hour of the last visit is incomplete
     since = end - timedelta(days=RECORD_DAYS)
     sums = (
         BoardHour.objects.filter(board_id__in=[pk for pk, _, _ in rows], hour__gte=since, hour__lt=end)
@@ -71,6 +71,6 @@ def record(site: Site, now: datetime) -> Record | None:
 
 
 def silent_sites() -> list[Site]:
-    """The forums that were silent when that was last looked at, the longest silence first; the longest ones of many."""
+    """The forums that were silent at the last check, longest silence first; only the longest ones if there are many."""
     silent = Site.objects.filter(silent_since__isnull=False, paused=False)
     return list(silent.only("id", "name", "silent_since").order_by("silent_since")[:SHOWN])

@@ -1,4 +1,4 @@
-"""Reads for the simulation pages: lists without the bulk of results, one simulation with its ratios to era."""
+"""Queries for the simulation pages: lists without large results, and one simulation with its ratios to era."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def get(pk: int) -> Simulation | None:
 
 
 def table(simulation: Simulation) -> list[dict[str, Any]]:
-    """A row a policy at a budget, or a policy, as they were found; `ratio_to_era` where era ran at the same budget."""
+    """A row for each policy and budget (or policy), in order; `ratio_to_era` if era ran at the same budget."""
     rows = simulation.result.get("rows", [])
     base = {row["visits_per_board"]: row.get("total_delay_per_day") for row in rows if row["policy"] == "era"}
     found = []

@@ -1,4 +1,4 @@
-"""Where a plan stands today, and when each board comes next: one answer for every page, the command line and JSON."""
+"""The current state of a plan, and the next visit of each board: the same answer for every page, the command line and JSON."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ State = PlannedVisit.State
 
 @dataclass(frozen=True, slots=True)
 class SourceStanding:
-    """An overview source under a plan: `share_of_budget` is what its looks used of today's visits so far; `bytes_a_look` their
-    mean size as it was sent, None where there was none today."""
+    """An overview source of a plan: `share_of_budget` is the share of today's visits used by its readings so far; `bytes_a_look`
+    their mean size as sent, None without any today."""
 
     source: OverviewSource
     looks: int
@@ -28,9 +28,9 @@ class SourceStanding:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A plan's budget in visits: a day, used today (visits made and what looks cost), left today. On the day on which a plan
-    begins or changes, its rest gets a part of the day's visits; then used and left come to less than `visits_per_day`. What the
-    closed loop expects until midnight: `expected_visits` and `expected_looks`."""
+    """A plan's budget in visits: per day, used today (visits made and the cost of source readings), left today. On the day on
+    which a plan begins or changes, only a part of the day's visits applies; then used and left sum to less than
+    `visits_per_day`. The closed loop expects `expected_visits` and `expected_looks` until midnight."""
 
     visits_per_day: int
     used_today: int
@@ -43,19 +43,19 @@ class Standing:
 
     @property
     def part(self) -> int | None:
-        """Visits of the present day where they are fewer than on others; None where they are not."""
+        """Number of visits of the current day if it is less than on other days, otherwise None."""
         today = self.used_today + self.left_today
         return today if today < self.visits_per_day else None
 
 
 def midnight(plan: Plan, now: datetime) -> datetime:
-    """When the present day of a plan began."""
+    """The time at which the current day of a plan began."""
     zone = plans.zone_of(plan)
     return datetime.combine(now.astimezone(zone).date(), time(), zone)
 
 
 def standing(plan: Plan, now: datetime) -> Standing:
-    """Where a plan stands; six queries at the most."""
+    """The state of a plan; at most six queries."""
     since = midnight(plan, now)
     if plan.policy == Policy.INTERVAL:
         visits = Visit.objects.filter(started__gte=since, board__in=plans.boards_under(plan)).count()

@@ -1,4 +1,4 @@
-"""Reads for the pages of a site's model and of corrections."""
+"""Queries for the pages of a site's model and its corrections."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ CANDIDATES = 40
 
 
 def versions(site: Site, limit: int = 40) -> list[StructureVersion]:
-    """The newest versions of a site's model with who made them, without their contents; one query."""
+    """The newest versions of a site's model with their authors, without contents; one query."""
     rows = StructureVersion.objects.filter(site=site).select_related("by").defer("structure", "rules")
     return list(rows.order_by("-number")[:limit])
 
 
 def taught(site: Site) -> dict[str, Any]:
-    """What a site's own pages told of its model, and the boards that were seen and not read; one query for these alone."""
+    """What related pages showed about a site's model, and the boards found but not read; one separate query."""
     return Site.objects.filter(pk=site.pk).values(lessons=F("structure__lessons"), unread=F("structure__unread")).get()
 
 
 def sample_pages(site: Site, kind: PageKind, limit: int = 5) -> list[Page]:
-    """The newest stored capture of some pages that should be of a kind, different addresses each; two queries."""
+    """The newest stored captures of pages expected to be of a kind, with different addresses; two queries."""
     pages = Page.objects.filter(url_hash__in=_addresses(site, kind), status=200, warc__isnull=False)
     rows = pages.exclude(content_type__contains="json").select_related("warc").order_by("-fetched_at", "-id")
     found: dict[int, Page] = {}

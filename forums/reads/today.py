@@ -1,4 +1,4 @@
-"""What the forums' visits brought lately: sums over visits, by an index of when they ended."""
+"""Recent results of forum visits: sums over visits, by an index on their end time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from forums.reads.upcoming import LATE
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """Posts that visits stored for the first time, and how long those that were posted since their board is watched had waited
-    (seconds in all, and how many)."""
+    """Posts that visits stored for the first time; and for those posted since their board is watched, their total waiting time in
+    seconds, and their number."""
 
     posts: int = 0
     waited_seconds: float = 0.0
@@ -26,7 +26,7 @@ class Brought:
 
     @property
     def mean_wait_seconds(self) -> float | None:
-        """Seconds from posting to the visit that found it; None where nothing was posted."""
+        """Mean seconds from posting to the visit that found the post; None without posts."""
         return self.waited_seconds / self.arrived if self.arrived else None
 
 
@@ -38,12 +38,12 @@ _SUMS = {
 
 
 def brought(since: datetime) -> Brought:
-    """What visits that ended since then have brought."""
+    """The sums over visits that ended since a time."""
     return Brought(**Visit.objects.filter(finished__gte=since).aggregate(**_SUMS))
 
 
 def by_day(now: datetime, days: int) -> list[Brought]:
-    """The same by day (UTC), the oldest first, today last."""
+    """The sums by day (UTC), oldest first, today last."""
     first = now.astimezone(UTC).date() - timedelta(days=days - 1)
     rows = Visit.objects.filter(finished__gte=datetime(first.year, first.month, first.day, tzinfo=UTC))
     day = Substr(Cast("finished", CharField()), 1, 10)
@@ -55,12 +55,13 @@ def by_day(now: datetime, days: int) -> list[Brought]:
 
 
 def late(now: datetime) -> int:
-    """Boards whose visit is due for more than LATE, of forums that are not paused; none while all crawling is paused."""
+    """Number of boards whose visit is overdue by more than LATE, in forums that are not paused; 0 while all crawling is
+    paused."""
     return int(late_boards(Board.objects.all(), now).aggregate(count=Count("id"))["count"])
 
 
 def late_boards(rows: QuerySet[Board], now: datetime) -> QuerySet[Board]:
-    """Those of the boards that `late` counts."""
+    """The boards counted by `late`."""
     return rows.none() if all_paused() else rows.filter(reads.overdue(now - LATE), site__paused=False)
 
 

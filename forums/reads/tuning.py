@@ -1,4 +1,4 @@
-"""Reads for the tuning page: what a plan's boards are known to do, and their stored posts as an experiment."""
+"""Queries for the tuning page: known rates of a plan's boards, and their stored posts as an experiment."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from forums.tuning import Basis
 
 LONGEST_TEST_DAYS, SHORTEST_TEST_DAYS = 10, 2
 SHORTEST_HISTORY_DAYS = 4.0
-MOST_REPLAYED_VISITS = 4000  # a day; more is a task for a simulation
+MOST_REPLAYED_VISITS = 4000  # visits per day; more need a simulation
 MOST_REMEMBERED = 8
-MOST_PLANNERS = 2  # some 75 kB a board
+MOST_PLANNERS = 2  # some 75 kB per board
 _remembered: OrderedDict[Hashable, Rhythm] = OrderedDict()
 _planners: OrderedDict[bytes, OptimalPlanner] = OrderedDict()
 _lock = threading.Lock()
-_hurried = 0  # previews being made now that follow a slider
+_hurried = 0  # number of previews in progress that follow a slider
 PAUSE_SECONDS, PAUSES = 0.02, 50
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A plan's boards, what is known of them, and both as the page's figures need it."""
+    """A plan's boards, what is known of them, and both in the form that the page's figures need."""
 
     boards: tuple[Board, ...]
     rhythm: Rhythm
@@ -44,7 +44,7 @@ class Known:
 
 
 class NotEnough(Exception):
-    """The stored posts do not reach back far enough for a replay; `days` is how far they do."""
+    """The stored posts do not go back far enough for a replay; `days` is how far they do."""
 
     def __init__(self, days: float) -> None:
         super().__init__(f"{days:.1f} days")
@@ -52,8 +52,7 @@ class NotEnough(Exception):
 
 
 def known(plan: Plan, now: datetime, site: float | None, importance: Mapping[int, float]) -> Known | None:
-    """What is known of the boards of a plan (which need not be saved), with other importances than the saved ones; None without
-    boards."""
+    """What is known of the boards of a plan (which may be unsaved), with changed importances; None without boards."""
     boards = tuple(rhythms.boards_of(plan))
     if not boards:
         return None
@@ -67,7 +66,7 @@ def known(plan: Plan, now: datetime, site: float | None, importance: Mapping[int
 
 
 def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
-    """The boards' rhythm, remembered for a minute: a slider asks for it many times a second, and only visits bring new posts."""
+    """The boards' rhythm, cached for a minute: a slider requests it many times a second, and only visits bring new posts."""
     facts = tuple(
         (board.pk, board.last_visit, board.complete_at, board.watched_since, board.importance, board.site.importance)
         for board in boards
@@ -86,7 +85,7 @@ def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
 
 @contextmanager
 def hurry() -> Iterator[None]:
-    """While a preview is made that a person waits for with a finger on the slider: the exact planner gives way to it."""
+    """Context manager for a preview that a user waits for while moving a slider: the exact planner yields to it."""
     global _hurried
     with _lock:
         _hurried += 1
@@ -98,7 +97,7 @@ def hurry() -> Iterator[None]:
 
 
 def _give_way() -> None:
-    """Between two boards' programmes: waits up to a second for the previews that are being made."""
+    """Waits up to a second for previews in progress; called between the programmes of two boards."""
     for _ in range(PAUSES):
         if not _hurried:
             break
@@ -106,7 +105,7 @@ def _give_way() -> None:
 
 
 def planner(known: Known) -> OptimalPlanner:
-    """The exact planner of these rates; it answers for every number of visits, so the last ones are remembered."""
+    """The exact planner for these rates; it covers every number of visits, so the most recent planners are cached."""
     key = hashlib.sha256(known.basis.rates.tobytes()).digest()
     with _lock:
         found = _planners.get(key)
@@ -120,15 +119,15 @@ def planner(known: Known) -> OptimalPlanner:
 
 
 def forget() -> None:
-    """Drops what is remembered (posts were stored without a visit)."""
+    """Empties the caches (after posts were stored without a visit)."""
     with _lock:
         _remembered.clear()
         _planners.clear()
 
 
 def experiment(plan: Plan, known: Known, now: datetime) -> Simulation:
-    """The last days of stored posts as a test, the days before them as its history. Raises NotEnough, and SetupError where no
-    board had a post."""
+    """An experiment with the last days of stored posts as the test, and the days before as its history. Raises NotEnough, and
+    SetupError if no board had a post."""
     days = max(rhythms.known_days(board, now, LONGEST_TEST_DAYS + plan.history_days) for board in known.boards)
     if days < SHORTEST_TEST_DAYS + SHORTEST_HISTORY_DAYS:
         raise NotEnough(days)

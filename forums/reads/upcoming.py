@@ -1,4 +1,4 @@
-"""When a board or a forum is visited next, or why it is not: what every page, the calendar and the API say."""
+"""When a board or forum is next visited, or why it is not: used by every page, the calendar and the API."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LEFT_OUT, PAUSED, ALL_PAUSED, VISIT_PAUSED = "left_out", "paused", "all_paused",
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """`at` is the time of the next visit, with `until` the visit is likely between the two; both are None where `held` says why
-    none comes: LEFT_OUT (the board), PAUSED (the forum), ALL_PAUSED (all crawling) or VISIT_PAUSED (a visit of the forum, which
-    others wait for). `since` is set once its time has passed, and `late` LATE after that."""
+    """The next visit: `at` is its time; with `until` the visit is likely between the two. Both are None if `held` gives a reason
+    for no visit: LEFT_OUT (the board), PAUSED (the forum), ALL_PAUSED (all crawling) or VISIT_PAUSED (another visit of the
+    forum is paused). `since` is set once its time has passed, and `late` after a further LATE."""
 
     at: datetime | None = None
     until: datetime | None = None
@@ -29,7 +29,7 @@ class Due:
 
 
 def with_paused_visits(sites: Collection[int]) -> set[int]:
-    """Those of these forums whose visit is paused: no other one begins before it is resumed or stopped."""
+    """The forums with a paused visit: no other one starts before it is resumed or stopped."""
     return {site for site, run in at_work("forum", sites).items() if run.state == RunState.PAUSED}
 
 
@@ -43,7 +43,7 @@ def due(
     hold: bool = False,
     visit_paused: bool = False,
 ) -> Due:
-    """What is to be said of a visit that stands at `at`."""
+    """The Due for a visit scheduled at `at`."""
     reasons = ((LEFT_OUT, not enabled), (PAUSED, paused), (ALL_PAUSED, hold), (VISIT_PAUSED, visit_paused))
     for held, holds in reasons:
         if holds:
@@ -55,16 +55,16 @@ def due(
 def of_board(
     board: Board, now: datetime, *, hold: bool, visits_paused: Collection[int], paused: bool | None = None
 ) -> Due:
-    """The next visit of a board; `paused` is its forum's pause, asked from the board where it is not given, `visits_paused` the
-    forums whose visit is."""
+    """The next visit of a board; `paused` is its forum's pause, read from the board if not given; `visits_paused` are the forums
+    with a paused visit."""
     stands = board.site.paused if paused is None else paused
     at, until, stopped = board.next_visit, board.next_until, board.site_id in visits_paused
     return due(at, until, now, enabled=board.enabled, paused=stands, hold=hold, visit_paused=stopped)
 
 
 def put_in_place(rows: Iterable[dict[str, object]], now: datetime, *, site: int, paused: bool) -> list[dict[str, object]]:
-    """Rows of a forum's boards as the API gives them: `next_visit` and `next_until` hold what will happen, `held` why nothing
-    will."""
+    """Rows of a forum's boards for the API: `next_visit` and `next_until` hold the actual next visit, `held` the reason for
+    none."""
     hold, stopped, found = all_paused(), bool(with_paused_visits([site])), []
     for row in rows:
         at, until = row["next_visit"], row["next_until"]

@@ -1,4 +1,4 @@
-"""Posts that overview pages already show and that no visit has fetched yet."""
+"""Posts that overview sources already show and that no visit has fetched yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from forums.services import loops, plans
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Of one board (its id): posts shown and not fetched, their weight, and the weighted hours they have waited so far."""
+    """The posts shown but not fetched of one board (by id): their number, weight, and weighted hours waited so far."""
 
     board: int
     posts: float
@@ -22,7 +22,8 @@ class Waiting:
 
 
 def shown(site: Site | None, now: datetime) -> list[Waiting]:
-    """Boards of a site, or of all, on which a look has seen posts that no visit has fetched; a loop's arrays a plan."""
+    """Boards of a site, or of all, on which overview sources show posts that no visit has fetched; reads one loop state per
+    plan."""
     found: list[Waiting] = []
     for plan in _followed(site):
         live = loops.load(plan, now)
@@ -37,7 +38,7 @@ def shown(site: Site | None, now: datetime) -> list[Waiting]:
 
 
 def _followed(site: Site | None) -> list[Plan]:
-    """The closed loops that visit a site, or any."""
+    """The closed loops that visit a site, or any site."""
     if site is not None:
         plan = plans.of_site(site.pk)
         return [plan] if plan is not None and plan.policy == Policy.ADAPTIVE else []

@@ -1,1 +1,1 @@
-"""Verbs of the forum crawler, one file a noun."""
+"""Functions that change the forums' tables, one file per kind of object."""

@@ -1,4 +1,4 @@
-"""Causes of alarms in forums: silence, drops, delays over their target, late visits, a layout that changed, reading in doubt."""
+"""Causes of alarms in forums: silence, drops, delays over target, overdue visits, changed layouts, doubts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from forums.reads import delays
 from forums.services import plans
 
 LATE = timedelta(hours=1)
-MOST = 100  # of each kind
-DAYS = 2  # the delays of today and yesterday, by the forum's clock
-FEWEST = 5  # posts of a board by which its delay is judged
-WORKED_OUT_SECONDS = 300  # how long a forum's delays are kept: they are read from every visit of two days
+MOST = 100  # most causes of each kind
+DAYS = 2  # delays of today and yesterday, in the forum's zone
+FEWEST = 5  # posts of a board needed to judge its delay
+WORKED_OUT_SECONDS = 300  # cache time of a forum's delays, which are computed from every visit of two days
 
 
 def causes(now: datetime) -> list[Cause]:
-    """What is wrong with forums now."""
+    """The current problems of forums."""
     return [*_silent(), *_dropped(), *_over(now), *_late(now), *_layouts(), *_doubts()]
 
 
@@ -44,7 +44,8 @@ def _dropped() -> list[Cause]:
 
 
 def _over(now: datetime) -> list[Cause]:
-    """Boards for which a person set how long a post may wait, and whose posts wait longer in the mean: the report's figures."""
+    """Boards with a target set by an operator for a post's wait, whose posts wait longer on average; the same figures as in the
+    report."""
     text = gettext_noop("Posts of %(site)s wait too long, boards: %(count)s; %(board)s: %(hours)s hours, %(target)s wanted.")
     wanted = Site.objects.filter(paused=False, boards__enabled=True, boards__deadline_hours__isnull=False)
     found = []

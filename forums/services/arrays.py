@@ -1,4 +1,4 @@
-"""Arrays in a database field."""
+"""Storing numpy arrays in a database field."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def packed(arrays: Mapping[str, Any]) -> bytes:
 
 
 def unpacked(data: bytes) -> dict[str, Any]:
-    """The arrays that `packed` gave."""
+    """The named arrays stored by `packed`."""
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         return {name: stored[name] for name in stored.files}

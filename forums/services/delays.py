@@ -9,15 +9,15 @@ from django.db.models import F
 
 from forums.models import Visit
 
-KEPT_ARRIVALS = 2000  # of one visit, item by item; sums and counts go on
+KEPT_ARRIVALS = 2000  # items stored individually per visit; sums and counts include all
 
 
 def note(visit: Visit, arrivals: Iterable[tuple[datetime, bool, int]], now: datetime) -> None:
-    """Adds the new items of a page (time posted, opening post or reply, seconds the time is known to) to their visit; eq. (1) and
-    (2) of the forum paper.
+    """Adds the new items of a page (time posted, first post or reply, precision of the time in seconds) to their visit; eq. (1)
+    and (2) of the forum paper.
 
-    Only what was posted since the board is watched counts: older posts were waiting for the forum to be added. A time that is
-    shown to the minute may be the minute in which the board was first read: what is new then came after.
+    Only posts made since the board is watched count: older posts were waiting for the forum to be added. A time given to the
+    minute may be the minute in which the board was first read; new posts then came after it.
     """
     since = visit.board.watched_since
     if since is None:

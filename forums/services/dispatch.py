@@ -1,4 +1,4 @@
-"""Scheduled visits: what is due is started, one run a site, once after any downtime; plans are made and followed."""
+"""Scheduled visits: due ones are started, one run per site, once after any downtime; plans are made and followed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from crawlmgr.services import events, runs
 from forums.models import Basis, Board, Look, OverviewSource, Plan, PlanDay, PlannedVisit, Policy, Site, Visit
 from forums.services import hours, loops, outlooks, overviews, plan_days, plans, sites
 
-GATHER_SECONDS = 30  # boards due within this time go into the same run
-FOLLOW_SECONDS = 10.0  # a plan is looked at so often at the most
-OWN_REASONS = ("", "day", "history")  # why the dispatcher itself makes a plan anew; where it stands, one is at it, or was killed
+GATHER_SECONDS = 30  # boards due within this time are visited in the same run
+FOLLOW_SECONDS = 10.0  # least time between two checks of a plan
+# the dispatcher's own reasons for planning again; if one is set, a planning is in progress, or was killed
+OWN_REASONS = ("", "day", "history")
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
-    """Starts what is due by a plan or by a board's interval; returns the number of runs. Sites under visit are passed over."""
+    """Starts what is due by a plan or by a board's interval; returns the number of runs. Sites with an active visit are
+    skipped."""
     active = Plan.objects.filter(active=True).exclude(policy=Policy.INTERVAL).select_related("site")
     started = sum(follow(plan, now) for plan in active)
     return started + _by_interval(now, limit)
@@ -47,7 +49,7 @@ def _by_interval(now: datetime, limit: int) -> int:
             started += 1
         elif site_id in loops.working([site_id]):
             continue
-        for board in boards:  # not due again before this visit ends, and once only however many were missed
+        for board in boards:  # not due again before this visit ends, and only once however many were missed
             Board.objects.filter(pk=board.pk, next_visit=board.next_visit).update(
                 next_visit=plans.by_interval(board, now, now)
             )
@@ -60,7 +62,7 @@ def retime(site_id: int, timing: Timing, now: datetime) -> None:
 
 
 def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequence[int] = ()) -> Run | None:
-    """Starts a visit of these boards; None where the site is under visit, or refuses, which is told."""
+    """Starts a visit of these boards; None if the site has an active visit, or refuses, which is reported."""
     try:
         return sites.crawl_now(site_id, board_ids=board_ids, now=now, looks=looks, scheduled=True)
     except runs.Busy:
@@ -75,9 +77,9 @@ def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequenc
 
 
 def follow(plan: Plan, now: datetime) -> int:
-    """One look at a plan: made anew where that is called for, then what is due is started; returns the number of runs.
+    """Checks a plan: makes it again if needed, then starts what is due; returns the number of runs.
 
-    Of several dispatchers one only gets the right to look, by moving `ranked_at`.
+    Of several dispatchers only one gets the right to check, by advancing `ranked_at`.
     """
     last = plan.ranked_at
     pause = loops.RANK_SECONDS - 1.0 if plan.policy == Policy.ADAPTIVE else FOLLOW_SECONDS - 1.0
@@ -85,7 +87,7 @@ def follow(plan: Plan, now: datetime) -> int:
     if soon and plan.stale in OWN_REASONS:
         return 0
     reason = plan.stale or ("" if _same_day(plan, last, now) or _made_today(plan, now) else "day") or _history(plan)
-    # The reason stands until the plan is made: where this process is killed before, the next look makes it.
+    # The reason is kept until the plan is made: if this process is killed before, the next check makes it.
     if not Plan.objects.filter(pk=plan.pk, ranked_at=last, stale=plan.stale).update(ranked_at=now, stale=reason):
         return 0
     plan.ranked_at, plan.stale = now, reason
@@ -99,20 +101,20 @@ def follow(plan: Plan, now: datetime) -> int:
 
 
 def _same_day(plan: Plan, last: datetime | None, now: datetime) -> bool:
-    """Whether the look before was on the present day of the plan, and so saw to its being made."""
+    """Tells whether the previous check was on the plan's current day, and so ensured its planning."""
     zone = plans.zone_of(plan)
     return last is not None and last <= now and last.astimezone(zone).date() == now.astimezone(zone).date()
 
 
 def _made_today(plan: Plan, now: datetime) -> bool:
-    """Whether the plan was made since the midnight that began its present day."""
+    """Tells whether the plan was made since the beginning of its current day."""
     zone = plans.zone_of(plan)
     midnight = datetime.combine(now.astimezone(zone).date(), time(), zone).astimezone(UTC)
     return PlanDay.objects.filter(plan=plan, made_at__gte=midnight).exists()
 
 
 def _history(plan: Plan) -> str:
-    """"history" once more boards were read to their end than the last planning knew, and no visit is under way."""
+    """"history" if more boards were completely read than at the last planning, and no visit is active; "" otherwise."""
     latest = PlanDay.objects.filter(plan=plan).order_by("-made_at").first()
     if latest is None or latest.basis == Basis.HISTORY:
         return ""
@@ -124,9 +126,9 @@ def _history(plan: Plan) -> str:
 
 
 def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
-    """Planned visits whose time has come, by site, of sites that may be visited now; for each board the last only.
+    """Due planned visits by site, of sites that may be visited now; for each board only the last one.
 
-    Those that a later one of the same board has overtaken are missed: after a pause a board is visited once.
+    Those overtaken by a later one of the same board are marked as missed: after a pause a board is visited once.
     """
     rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__lte=now).order_by("at", "id")
     waiting = list(rows.select_related("board"))
@@ -148,7 +150,7 @@ def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
 
 
 def _begin(site_id: int, planned: Sequence[PlannedVisit], now: datetime, source: OverviewSource | None = None) -> bool:
-    """Starts a run over the boards of planned visits, which become its visits, and over a look at a source."""
+    """Starts a run over the boards of planned visits, which become its visits, and over a reading of a source."""
     with transaction.atomic():
         looks = [overviews.ask(source, now).pk] if source is not None else []
         run = _start(site_id, [visit.board_id for visit in planned], now, looks)
@@ -170,7 +172,7 @@ def _by_timetable(plan: Plan, now: datetime) -> int:
 
 
 def _tell(plan: Plan, now: datetime) -> None:
-    """What ended since the last ranking is told before the loop is built anew, which takes its budget over."""
+    """Reports what ended since the last ranking to the loop before it is built again and its budget is taken over."""
     live = loops.load(plan, now)
     if live is not None:
         loops.tell(live, now)
@@ -178,7 +180,7 @@ def _tell(plan: Plan, now: datetime) -> None:
 
 
 def _by_loop(plan: Plan, now: datetime) -> int:
-    """One ranking: told of what has ended, the loop names the boards; visits that a person put come first and count too."""
+    """Makes one ranking: the loop gets what has ended and names the boards; visits added by users come first and count too."""
     live = loops.load(plan, now)
     if live is None:
         return 0

@@ -1,4 +1,4 @@
-"""What is read in doubt of a forum: noted with its reason, settled by itself when it no longer is, or by a person's click."""
+"""Doubts about how a forum is read: recorded with their reason, and settled when they disappear or are dismissed by a user."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from forums.incremental import VisitState
 from forums.models import Board, Doubt, Site
 from forums.services import structures
 
-FEWEST = 3  # cases in which a claim must have been tried before its failing is a doubt
+FEWEST = 3  # cases needed before a failing claim counts as a doubt
 HOLDS = 0.8
-CONTRADICTED = 0.5  # share of the threads of a visit below which what held before is contradicted
+CONTRADICTED = 0.5  # share of the threads of a visit below which a claim counts as contradicted
 FEWEST_OF_VISIT = 5
 
 
 def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: datetime, board_id: int | None = None) -> Doubt:
-    """Notes a doubt, once for a code and subject. One that a person has settled stays so until its detail is another."""
+    """Records a doubt, once per code and subject. A dismissed one stays dismissed until its detail changes."""
     fresh = {"board_id": board_id, "detail": dict(detail), "since": now, "seen": now}
     doubt, made = Doubt.objects.get_or_create(site_id=site_id, code=code, subject=subject[:300], defaults=fresh)
     if not made:
@@ -29,13 +29,13 @@ def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: 
 
 
 def gone(site_id: int, code: str, subjects: Iterable[str] | None = None) -> None:
-    """What was doubted is no longer: of a code all, or these subjects."""
+    """Deletes doubts that no longer hold: all of a code, or those of the given subjects."""
     rows = Doubt.objects.filter(site_id=site_id, code=code)
     (rows.filter(subject__in=list(subjects)) if subjects is not None else rows).delete()
 
 
 def settle(doubt_id: int, now: datetime, user: Any = None) -> bool:
-    """A person says that it is right as it is read; False where there is no such doubt any more."""
+    """Dismisses a doubt as correctly read; False if it no longer exists."""
     doubt = Doubt.objects.select_related("site").filter(pk=doubt_id, settled_at__isnull=True).first()
     if doubt is None:
         return False
@@ -45,7 +45,7 @@ def settle(doubt_id: int, now: datetime, user: Any = None) -> bool:
 
 
 def of_model(site: Site, now: datetime) -> None:
-    """The doubts that a model just learned leaves: claims that do not hold, boards seen and not read."""
+    """Records the doubts left after learning a model: claims that do not hold, boards found but not read."""
     lessons = site.structure.get("lessons") or ()
     failing = {one["claim"]: one for one in lessons if one["of"] >= FEWEST and one["kept"] < HOLDS * one["of"]}
     for claim, one in failing.items():
@@ -58,9 +58,9 @@ def of_model(site: Site, now: datetime) -> None:
 
 
 def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
-    """Notes what a visit of a board read in doubt, and keeps the evidence of what agreed. True where the counts of its threads
-    contradict what was read: the reader's own doubt of a page is listed and ends no visit, because it doubts many pages that it
-    reads whole."""
+    """Records the doubts of a visit of a board, and the evidence of what agreed. True if the counts of its threads contradict
+    what was read; the reader's own doubt about a page is recorded without ending the visit, because it doubts many pages
+    that it reads correctly."""
     subject = str(board.pk)
     for code in ("rows_left_out", "posts_left_out"):
         if code in state.doubts:
@@ -79,7 +79,7 @@ def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
 
 
 def _add(site_id: int, claim: str, kept: int, of: int, now: datetime) -> None:
-    """Adds what a visit told of a claim to the evidence of all visits since the model was learned."""
+    """Adds a visit's result for a claim to the evidence of all visits since the model was learned."""
     site = Site.objects.only("evidence").get(pk=site_id)
     before = site.evidence.get(claim) or {"kept": 0, "of": 0}
     told = {"kept": before["kept"] + kept, "of": before["of"] + of, "at": now.isoformat(), "last": [kept, of]}

@@ -1,4 +1,4 @@
-"""Event logs: taken in from an upload, frozen from a forum's stored posts, read, removed."""
+"""Event logs: uploaded, or taken from a forum's stored posts; read, deleted."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from django.db.models import Min, QuerySet
 from forums.events import HEADER, Events, EventsError, read_events
 from forums.models import EventLog, Post, Site
 
-LARGEST_BYTES = 120_000_000  # unpacked; what is larger is a task for the command line
-SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # what is read while a person waits: a tenth of a second
-FROZEN_DAYS = 240  # 160 days in which a board counts as known, and room for history and test
+LARGEST_BYTES = 120_000_000  # uncompressed; larger logs need the command line
+SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # sizes that are read while the user waits: a tenth of a second
+FROZEN_DAYS = 240  # 160 days in which a board counts as known, plus history and test
 _FILE = re.compile(r"[0-9a-zA-Z_-]{1,100}\.csv(?:\.gz)?")
 GZIP = b"\x1f\x8b"
 
 
 def path(log: EventLog) -> Path:
-    """Where the log's file lies. Raises EventsError for a name that leads out of the folder, as a changed backup may bring."""
+    """The path of the log's file. Raises EventsError for a name that leads out of the folder, as a manipulated backup could
+    contain."""
     if not _FILE.fullmatch(log.file):
         raise EventsError(f"{log.file[:80]!r} is no name of an event file")
     return Path(settings.EVENTS_DIR) / log.file
 
 
 def read(log: EventLog) -> Events:
-    """The events of a log. Raises forums.events.EventsError where its file is gone or broken."""
+    """The events of a log. Raises forums.events.EventsError if its file is missing or damaged."""
     place = path(log)
     try:
         return read_events(place)[0]
@@ -46,20 +47,21 @@ def read(log: EventLog) -> Events:
 
 
 def keep(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
-    """Stores an uploaded file and reads it once. Raises ValueError with one line (EventsError is one)."""
+    """Stores an uploaded file and reads it. Raises ValueError with a one-line message (EventsError is a subclass)."""
     return _read_or_removed(take(name, pieces, now=now, timezone=timezone, user=user))
 
 
 def freeze(site: Site, *, now: datetime, user: Any = None) -> EventLog:
-    """A forum's stored posts of the last 240 days as a log; later visits do not change it. Raises ValueError where there is none.
+    """Makes a log of a forum's stored posts of the last 240 days; later visits do not change it. Raises ValueError if there are
+    none.
 
-    Only posts with a time count; the opening post of a thread is `new`, all others are `reply`.
+    Only posts with a time count; the first post of a thread is `new`, all others are `reply`.
     """
     return _read_or_removed(promise(site, now=now, user=user))
 
 
 def take(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
-    """Stores an uploaded file as a log that is yet to be read. Raises ValueError with one line where it is too large."""
+    """Stores an uploaded file as a log to be read later. Raises ValueError with a one-line message if it is too large."""
     with _part() as part:
         size = 0
         with part.open("wb") as file:
@@ -81,19 +83,19 @@ def take(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "
 
 
 def promise(site: Site, *, now: datetime, user: Any = None) -> EventLog:
-    """A log of a forum's stored posts whose file is yet to be written, when it is read."""
+    """Creates a log of a forum's stored posts; its file is written when the log is first read."""
     name = f"{site.name} {now:%Y-%m-%d %H:%M}"[:200]
     file = f"{secrets.token_hex(8)}.csv.gz"
     return EventLog.objects.create(name=name, file=file, site=site, timezone=site.timezone, added=now, added_by=user)
 
 
 def unread(log: EventLog) -> bool:
-    """Whether nobody has read the log yet: its numbers are not known."""
+    """Tells whether the log has not been read yet, so that its counts are unknown."""
     return log.first is None
 
 
 def small(log: EventLog) -> bool:
-    """Whether a log can be read while a person waits: two megabytes of text, or twenty thousand posts."""
+    """Tells whether a log is small enough to be read while the user waits: two megabytes of text, or twenty thousand posts."""
     place = path(log)
     if not place.exists():
         return log.site is not None and _posts(log.site, log.added)[: SMALL_POSTS + 1].count() <= SMALL_POSTS
@@ -101,8 +103,8 @@ def small(log: EventLog) -> bool:
 
 
 def read_in(log: EventLog) -> None:
-    """Reads a log for the first time, and writes a promised one before: afterwards its numbers are known. Raises ValueError with
-    one line, the file being gone then."""
+    """Reads a log for the first time, after writing it if it is made from stored posts; then its counts are known. Raises
+    ValueError with a one-line message and deletes the file."""
     place = path(log)
     if log.site is not None and not place.exists():
         _write(log.site, place, log.added)
@@ -135,7 +137,7 @@ def _posts(site: Site, now: datetime) -> QuerySet[Post]:
 
 
 def _write(site: Site, place: Path, now: datetime) -> None:
-    """Writes a forum's stored posts as they stand, beside and renamed. Raises ValueError where there is none."""
+    """Writes a forum's stored posts to a temporary file and renames it. Raises ValueError if there are none."""
     with _part() as part:
         found = False
         with gzip.open(part, "wt", encoding="utf-8", newline="") as stream:
@@ -153,7 +155,7 @@ def _write(site: Site, place: Path, now: datetime) -> None:
 
 
 def _openers(site: Site) -> dict[int, int]:
-    """The first post of each thread, by thread; a thread of which page 1 was never read has none."""
+    """The first post of each thread; threads whose page 1 was never read have none."""
     first = Post.objects.filter(thread__site=site, page=1, position=0).values("thread_id").annotate(first=Min("pk"))
     return dict(first.values_list("thread_id", "first").order_by())
 
@@ -163,7 +165,7 @@ def remove(log: EventLog) -> None:
     try:
         place = path(log)
     except EventsError:
-        place = None  # no file of ours
+        place = None  # the name is not one of our files
     with transaction.atomic():
         log.delete()
         if place is not None:
@@ -172,7 +174,7 @@ def remove(log: EventLog) -> None:
 
 @contextmanager
 def _part() -> Iterator[Path]:
-    """A file in the folder that goes unless it is renamed."""
+    """Context manager with a temporary file in the folder, deleted unless it is renamed."""
     folder = Path(settings.EVENTS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(suffix=".part", dir=folder)
@@ -185,8 +187,8 @@ def _part() -> Iterator[Path]:
 
 
 def _unpacked_bytes(place: Path, most: int) -> int:
-    """The size of what a file holds, counted as far as just above `most`: a small file may unpack to an endless one. Raises
-    ValueError for a broken gzip file."""
+    """The uncompressed size of a file, counted to just above `most`, since a small file can expand without limit. Raises
+    ValueError for a damaged gzip file."""
     if place.suffix != ".gz":
         return place.stat().st_size
     seen = 0

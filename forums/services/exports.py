@@ -1,4 +1,4 @@
-"""What the forum crawler exports."""
+"""Exports of the forum crawler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads as feeds and sitemaps name them: told once each, placed on their boards, held against what is stored of them."""
+"""Threads named by feeds and sitemaps: deduplicated, assigned to boards, and compared with what is stored."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from forums.reading import PageReading, ThreadRecord, board_key
 from forums.services import threads
 
 KINDS = frozenset((SourceKind.FEED, SourceKind.SITEMAP))
-MOST_ROWS = 500  # of one answer, the newest
-SLACK = timedelta(seconds=60)  # by which times of one post may differ between a feed and a page
-SKEW = timedelta(hours=1)  # by which a site's clock may be behind ours
+MOST_ROWS = 500  # newest entries of one feed
+SLACK = timedelta(seconds=60)  # tolerated difference of a post's times between a feed and a page
+SKEW = timedelta(hours=1)  # amount by which a site's clock may be behind ours
 
 Named = tuple[incremental.Row, ThreadRecord]
 
 
 def named(reading: PageReading) -> list[Named]:
-    """The threads that a feed or sitemap names, each once, the newest first: an entry may be any post of its thread, so that
-    only its address, board, title and time are taken. Entries without a time tell nothing."""
+    """The threads named by a feed or sitemap, without duplicates, newest first. An entry may be any post of its thread, so only
+    its address, board, title and time are used. Entries without time are ignored."""
     newest: dict[str, Named] = {}
     for record in reading.records:
         times = [at for at in (record.last_reply, record.created) if at] if isinstance(record, ThreadRecord) else []
@@ -44,8 +44,8 @@ def _at(row: incremental.Row) -> datetime:
 
 
 def changed(thread: Thread | None, row: incremental.Row) -> bool:
-    """Whether a thread has posts that were not fetched: it is not known, or told of later than its newest post that is. What a
-    page was changed for otherwise (an edit) is not asked for again once it was fetched after that."""
+    """Tells whether a thread has posts not fetched yet: it is unknown, or its entry is newer than its newest fetched post. A page
+    changed for another reason (an edit) is not requested again once it was fetched after that."""
     if thread is None:
         return True
     if thread.gone_at is not None:
@@ -56,7 +56,7 @@ def changed(thread: Thread | None, row: incremental.Row) -> bool:
 
 
 def keep_signatures(stored: dict[str, Thread], known: dict[str, dict[str, object]]) -> None:
-    """What lists show of these threads stays known beside the time told now: a feed shows less of a row than a list does."""
+    """Keeps what lists showed of these threads beside the new time, since a feed shows less than a list."""
     kept = [thread for key, thread in stored.items() if known.get(key)]
     for thread in kept:
         old = known[thread.key]
@@ -65,7 +65,7 @@ def keep_signatures(stored: dict[str, Thread], known: dict[str, dict[str, object
 
 
 class Places:
-    """The boards of a site, and to which of them a row belongs."""
+    """The boards of a site, for assigning rows to them."""
 
     def __init__(self, site: Site) -> None:
         self.boards = {board.key: board for board in Board.objects.filter(site=site).select_related("site")}
@@ -77,9 +77,8 @@ class Places:
         self._shapes = frozenset((site.structure.get("patterns") or {}).get("thread", ()))
 
     def home(self, row: incremental.Row, record: ThreadRecord, thread: Thread | None) -> Board | None:
-        """The board of a row: that which it names by its address, that of the thread as it is known, and for an address that is
-        written as those of threads are, the board that it names in words or that its own address lies below. None where none
-        of that tells."""
+        """The board of a row: the one whose address it names, the known thread's board, or, for addresses in the form of threads,
+        the board named in words or with the enclosing address. None if none applies."""
         if record.board_url and (own := self.boards.get(board_key(record.board_url))) is not None:
             return own
         if thread is not None:
@@ -95,18 +94,18 @@ class Places:
 
 
 def _folder(url: str) -> str:
-    """The path that addresses below this one begin with; "/" where it is told apart by its query."""
+    """The path prefix of addresses below this one; "/" if the query distinguishes it."""
     parts = urlsplit(url)
     return "/" if parts.query else parts.path.rstrip("/") + "/"
 
 
 def reaches_back(rows: Iterable[Named], to: datetime | None) -> bool:
-    """Whether a list, newest first, goes on beyond this moment, so that nothing since then is left out; True for a list that
-    shows no times."""
+    """Tells whether a list, newest first, reaches back beyond a time, so that nothing since then is missing; True for a list
+    without times."""
     times: list[Moment] = [row.last_reply for row, _record in rows if row.last_reply is not None and not row.pinned]
     return to is None or not times or min(at.value for at in times) <= to
 
 
 def plain(record: ThreadRecord, thread: Thread | None, board: Board) -> ThreadRecord:
-    """An entry as a row of its board. Its title may be that of a post, and is taken where nothing else is known."""
+    """An entry as a row of its board. Its title may be a post's, so it is only used for unknown threads."""
     return replace(record, title="" if thread is not None else record.title, board_url=board.url)

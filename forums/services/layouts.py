@@ -1,4 +1,4 @@
-"""A change of a site's layout: noticed, told, learned again from a small sample, adopted only where the new model agrees."""
+"""Layout changes of a site: detected, reported, learned again from a small sample; the new model is used only if it agrees."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from forums.services import doubts, moves, structures, threads
 
 SAMPLE_PAGES = 20
 SAMPLE_RESERVE = 6
-SAMPLE_PRIORITY = 1e6  # before everything else of the run: what is read meanwhile waits
-AGAIN_AFTER = timedelta(days=1)  # a model that did not agree is not learned anew at every visit
+SAMPLE_PRIORITY = 1e6  # before all other addresses of the run, which wait meanwhile
+AGAIN_AFTER = timedelta(days=1)  # a model that disagreed is not learned again at every visit
 _SAMPLE = ExplorerSettings(most_pages=SAMPLE_PAGES, reserve=SAMPLE_RESERVE)
 
 
 def state_of(run: Run) -> str:
-    """How far a run is with learning the site again: "", "learning", "agreed" or "disagrees"."""
+    """The state of learning the site again in a run: "", "learning", "agreed" or "disagrees"."""
     return str((run.result.get("layout") or {}).get("state", ""))
 
 
@@ -37,8 +37,8 @@ def _set(run: Run, site: Site, told: Mapping[str, Any]) -> None:
 
 
 def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
-    """Tells of the change, once a run. True where the site is to be learned again in this run; False where that has been done,
-    or within a day for the same reasons: in vain, or well without the reasons going away (looks apart: those were learned)."""
+    """Reports the change, once per run. True if the site should be learned again in this run; False if that was done in this run,
+    or within a day for the same reasons without success (changes of looks excepted, since those were learned)."""
     if state_of(run):
         return False
     before = site.layout
@@ -64,15 +64,15 @@ def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
 
 
 def forget(run: Run) -> None:
-    """The run ended before the site was learned again: the next visit will notice the change anew."""
+    """Handles the end of a run before the site was learned again: the next visit will detect the change anew."""
     site = Site.objects.filter(pk=run.target).first()
     if site is not None and site.layout.get("run") == run.pk and site.layout.get("state") == "learning":
         Site.objects.filter(pk=site.pk).update(layout=structures.untold(site))
 
 
 def explorer(run: Run, site: Site) -> tuple[Explorer, list[FetchedPage]]:
-    """The look at the site again with the threads of its sample, as far as this run has come: the sample lies in the archive,
-    so a kill loses nothing."""
+    """The exploration of the site with the threads of its sample, up to the current state of this run: the sample is in the
+    archive, so a kill loses nothing."""
     made = Explorer(site.url, _SAMPLE, timezone=site.timezone)
     sampled = []
     for item in Url.objects.filter(run=run, kind="sample", state__gt=1).order_by("id"):
@@ -88,7 +88,7 @@ def explorer(run: Run, site: Site) -> tuple[Explorer, list[FetchedPage]]:
 
 
 def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
-    """The page that tells most now, as an address of the run; none when the sample is complete."""
+    """The most informative next page as an address of the run; empty if the sample is complete."""
     for wanted in look.wanted():
         key = f"sample {wanted.url}"
         if not leaves(wanted.url) and not Url.objects.filter(run=run, key_hash=url_hash(key)).exists():
@@ -97,7 +97,7 @@ def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
 
 
 def judge(site: Site, old: SiteModel, new: SiteModel, samples: Sequence[FetchedPage]) -> tuple[str, ...]:
-    """What speaks against the new model (see `agreement.disagreements`), from what is stored of the site."""
+    """Reasons against the new model (see `agreement.disagreements`), from the site's stored data."""
     visited = dict(Board.objects.filter(site=site, complete_at__isnull=False).values_list("key", "name"))
     keys = agreement.listed(new, visited)
     stored = agreement.Stored(
@@ -135,7 +135,8 @@ def _in(post: PostRecord, texts: set[str]) -> bool:
 
 
 def settle(run: Run, site: Site, old: SiteModel, new: SiteModel, verdict: Sequence[str], now: datetime) -> bool:
-    """Ends the learning: adopts a model that agrees as a new version (True); else keeps it as a proposal, the old in force."""
+    """Ends the learning: accepts an agreeing model as a new version (True); otherwise stores it as a proposal and keeps the old
+    one."""
     merged = agreement.merged(old, new).to_json()
     changes = structures.changes_between(site.structure, merged)
     agreed = not verdict

@@ -1,4 +1,4 @@
-"""A site's login: kept encrypted, used in visits, renewed by its form, noticed when it has expired; never ended by us."""
+"""A site's login: stored encrypted, used in visits, renewed through its form, checked for expiry; the crawler never logs out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from forums import login
 from forums.models import LoginMethod, LoginState, Site, SiteLogin
 from forums.services import structures
 
-PRIORITY = 2e6  # before everything else of a run
+PRIORITY = 2e6  # before all other addresses of a run
 FORM, SEND, CHECK = "login", "login-send", "login-check"
 KINDS = frozenset((FORM, SEND, CHECK))
 
@@ -24,7 +24,8 @@ KINDS = frozenset((FORM, SEND, CHECK))
 def save(
     site_id: int, method: str, secret: Mapping[str, str], *, address: str = "", now: datetime, user: Any = None
 ) -> SiteLogin:
-    """Sets a site's login: `secret` is {"cookie": …} or {"user": …, "password": …}. Raises ValueError with one line."""
+    """Saves a site's login: `secret` is {"cookie": …} or {"user": …, "password": …}. Raises ValueError with a one-line
+    message."""
     site = Site.objects.get(pk=site_id)
     if method == LoginMethod.COOKIE:
         kept, session, address = {}, vault.seal(login.cookies_of(secret.get("cookie", ""))), ""
@@ -59,7 +60,7 @@ def save(
 
 
 def user_of(row: SiteLogin) -> str:
-    """The user's name of a form login, "" where there is none to read."""
+    """The user name of a form login, "" if there is none or it cannot be decrypted."""
     try:
         return vault.unseal(row.secret).get("user", "")
     except vault.Unreadable:
@@ -67,7 +68,8 @@ def user_of(row: SiteLogin) -> str:
 
 
 def completed(row: SiteLogin | None, method: str, sent: Mapping[str, str]) -> dict[str, str]:
-    """What was sent, with a password or cookie left empty as it is kept. Raises ValueError where that cannot be read any more."""
+    """The submitted secrets, with an empty password or cookie replaced by the stored one. Raises ValueError if that cannot be
+    decrypted."""
     secret = dict(sent)
     if row is None or row.method != method:
         return secret
@@ -82,7 +84,7 @@ def completed(row: SiteLogin | None, method: str, sent: Mapping[str, str]) -> di
 
 
 def forget(site_id: int, *, now: datetime, user: Any = None) -> bool:
-    """Removes a site's login with its secrets; False where there was none."""
+    """Deletes a site's login with its secrets; False if there was none."""
     site = Site.objects.get(pk=site_id)
     removed, _rows = SiteLogin.objects.filter(site=site).delete()
     if removed:
@@ -91,7 +93,7 @@ def forget(site_id: int, *, now: datetime, user: Any = None) -> bool:
 
 
 def cookies_for(url: str) -> dict[str, str]:
-    """The cookies of a valid or untried login on the host of an address; {} where there is none or it cannot be read."""
+    """The cookies of a valid or untried login on the host of an address; {} if there is none or it cannot be decrypted."""
     found = SiteLogin.objects.filter(site__host__key=host_key(url)).exclude(session="").select_related("site").first()
     if found is None or not login.may_see(url, found.site.url) or found.state in (LoginState.EXPIRED, LoginState.FAILED):
         return {}
@@ -102,11 +104,11 @@ def cookies_for(url: str) -> dict[str, str]:
 
 
 class Membership:
-    """A run's way of being a member of a site, for one slice.
+    """A run's login on a site, for one slice.
 
-    Life in a run: cookies are sent with every request to the site's own host. A page that offers only the way in says that the
-    login does not hold: it is put back while the form is filled once a run (form page, answer, check), then read again; where
-    that fails, or where the login is a cookie, the login is told as expired or failed and the page counts as not read.
+    Cookies are sent with every request to the site's own host. A page that only offers a login shows that the login is not valid:
+    the page is put back, the form is filled once per run (form page, answer, check), and the page is read again. If that fails,
+    or the login is a cookie, the login is marked as expired or failed, and the page counts as not read.
     """
 
     def __init__(self, site: Site) -> None:
@@ -121,7 +123,7 @@ class Membership:
 
     @property
     def wanted(self) -> bool:
-        """Whether the site has a login at all."""
+        """Tells whether the site has a login."""
         return self.row is not None
 
     def own(self, url: str) -> dict[str, str]:
@@ -129,19 +131,19 @@ class Membership:
         return self.cookies if self.cookies and login.may_see(url, self.site.url) else {}
 
     def begin(self, run: Run) -> list[NewUrl]:
-        """The first address of a run that has to log in first; none where there are cookies to try."""
+        """The first address of a run that has to log in first; none if there are cookies to try."""
         if self.row is None or self.row.method != LoginMethod.FORM or self.cookies:
             return []
         return self.start(run)
 
     def start(self, run: Run) -> list[NewUrl]:
-        """The login form's address, once a run."""
+        """The login form's address, once per run."""
         assert self.row is not None  # noqa: S101 - callers have asked
         _note(run, "trying")
         return [NewUrl(self.row.address, FORM, key=f"{FORM} {self.row.address}", priority=PRIORITY)]
 
     def request(self, item: Url) -> FetchRequest:
-        """What a step of the login asks for; the password is put in here and nowhere stored."""
+        """The request of a login step; the password is inserted here and stored nowhere."""
         if item.kind != SEND:
             return FetchRequest(item.url, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
         fields = [tuple(pair) for pair in item.payload["fields"]]
@@ -154,7 +156,7 @@ class Membership:
         return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
 
     def step(self, run: Run, item: Url, response: FetchResponse, now: datetime) -> list[NewUrl]:
-        """Takes the answer of a step and gives the next one; the check decides."""
+        """Processes the answer of a step and returns the next one; the final check decides."""
         self.refresh(response)
         if item.kind == FORM:
             return self._filled(run, response, now)
@@ -179,7 +181,7 @@ class Membership:
         return []
 
     def refresh(self, response: FetchResponse) -> None:
-        """Takes over what the site set; kept encrypted where it differs."""
+        """Stores the cookies set by the site, encrypted, if they changed."""
         if self.row is None:
             return
         changed: dict[str, str | None] = {}
@@ -192,7 +194,7 @@ class Membership:
             SiteLogin.objects.filter(pk=self.row.pk).update(session=vault.seal(after))
 
     def failed(self, run: Run, reason: str, now: datetime) -> None:
-        """The login did not work: told once a run."""
+        """Handles a failed login: reported once per run."""
         if state_of(run) != "failed":
             self._settle(run, LoginState.FAILED, reason, now)
             text = f"{self.site.name}: {reason}"
@@ -205,13 +207,13 @@ class Membership:
         self.row.state = state
 
     def outside(self, response: FetchResponse) -> bool:
-        """Whether a page was made for a guest although the site has a login."""
+        """Tells whether a page was made for a guest although the site has a login."""
         return (
             self.row is not None and response.status in (200, 401, 403) and login.logged_in(response.text, response.url) is False
         )
 
     def seen_inside(self, response: FetchResponse, now: datetime) -> None:
-        """Notes that the login holds, where a page says so and that was not known."""
+        """Records that the login is valid, if a page shows it and it was not known."""
         if self.row is None or self.row.state == LoginState.VALID or response.status != 200:
             return
         if login.logged_in(response.text, response.url):
@@ -219,7 +221,8 @@ class Membership:
             self.row.state = LoginState.VALID
 
     def again(self, run: Run, now: datetime) -> list[NewUrl] | None:
-        """After a page for guests: the steps of a new login ([] while one is under way); None: no hope in this run."""
+        """After a guest page: the steps of a new login ([] while one is in progress); None if there is no further try in this
+        run."""
         assert self.row is not None  # noqa: S101 - `outside` has asked
         state = state_of(run)
         if state in ("done", "failed"):
@@ -236,7 +239,7 @@ class Membership:
 
 
 def state_of(run: Run) -> str:
-    """How far a run is with logging in: "", "trying", "done", "failed"."""
+    """The state of logging in within a run: "", "trying", "done", "failed"."""
     return str(run.result.get("login", ""))
 
 

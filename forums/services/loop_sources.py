@@ -1,4 +1,4 @@
-"""The overview sources of a live loop: which pages it may read, what is remembered of them, what looks have told it."""
+"""The overview sources of a live loop: which pages it may read, their stored figures, and what readings showed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from forums.overview_values import Sight
 
 NEVER = float("nan")
 NONE = np.zeros(0, dtype=np.int64)
-MOST_LEVELS = 20  # nesting levels of boards that are climbed to find a shown one
+MOST_LEVELS = 20  # nesting levels of boards searched upwards for a shown one
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:
-    """The sources that may be read of these sites, in a fixed order."""
+    """The enabled sources of these sites, in a fixed order."""
     rows = OverviewSource.objects.filter(enabled=True)
     rows = rows.filter(site_id__in=list(site_ids)) if len(site_ids) <= 500 else rows
     wanted = set(site_ids)
@@ -30,8 +30,8 @@ def of(site_ids: Sequence[int]) -> list[OverviewSource]:
 def looks(
     sources: Sequence[OverviewSource], boards: Ints, above: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
 ) -> Looks | None:
-    """The sources as the loop knows them: the boards that each has shown, before its first reading all of its site. An index's
-    row may count the posts of boards below that are not shown themselves; `above`: each board's parent, -1 for none."""
+    """The sources in the loop's form: the boards that each has shown, and before its first reading all of its site. A row of an
+    index may count the posts of boards below it that are not shown themselves; `above`: each board's parent, -1 for none."""
     place = {int(pk): index for index, pk in enumerate(boards.tolist())}
     number = {int(pk): index for index, pk in enumerate(sites.tolist())}
     found = []
@@ -47,7 +47,8 @@ def looks(
 
 
 def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
-    """Boards of a site that an index does not show, and the place in `shown` of the nearest one above each; none for others."""
+    """Boards of a site that an index does not show, and the index in `shown` of each one's nearest ancestor; boards without one
+    are omitted."""
     place = {board: index for index, board in enumerate(shown.tolist())}
     hidden, row = [], []
     for board in own.tolist():
@@ -61,13 +62,13 @@ def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
 
 
 def parents(found: Sequence[Board]) -> Ints:
-    """The place among these boards of the one above each of them, -1 for none."""
+    """The index of each board's parent among these boards, -1 for none."""
     place = {board.pk: index for index, board in enumerate(found)}
     return np.array([place.get(board.parent_id or 0, -1) for board in found], dtype=np.int64)
 
 
 def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Sight:
-    """What a page showed of these boards (ids), in their order."""
+    """The figures of a page for these boards (ids), in their order."""
     rows = [shown.get(str(pk)) or (None, None, None) for pk in members]
     values = np.array([[NEVER if one is None else float(one) for one in row] for row in rows], dtype=float).reshape(-1, 3)
     return Sight(values[:, 0], values[:, 1], values[:, 2])
@@ -79,7 +80,7 @@ def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
 
 
 def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> dict[str, Ints]:
-    """What the loop's figures of sources are about: ids of sources and of their boards."""
+    """The ids of sources and boards to which the loop's figures belong."""
     if loop.overview is None:
         return {}
     covers = loop.overview.covers
@@ -91,14 +92,14 @@ def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -
 
 
 def same(stored: Mapping[str, Any], loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> bool:
-    """Whether stored figures are about the same sources and boards."""
+    """Tells whether stored figures belong to the same sources and boards."""
     now = pairs(loop, sources, boards)
     return all(np.array_equal(stored.get(name, np.zeros(0)), value) for name, value in now.items())
 
 
 def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> None:
-    """Begins anew with what each source showed last. Figures from before a board's last visit are left out: what came since
-    and was fetched would count as new; the time of the last post still tells."""
+    """Initialises the figures with what each source showed last. Figures from before a board's last visit are left out, because
+    posts fetched since would count as new; the time of the last post is still used."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):
@@ -107,14 +108,15 @@ def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Int
         at = source.read_at.timestamp()
         members = _members(loop, boards, number)
         seen = sight(source, source.shown, members)
-        late = loop.overview.covers.earliest(loop.overview.rows(number), -loop.last_visit) < -at  # any of the row's boards
+        # the earliest of the row's boards
+        late = loop.overview.covers.earliest(loop.overview.rows(number), -loop.last_visit) < -at
         loop.overview.calibrate(
             number, Sight(np.where(late, np.nan, seen.threads), np.where(late, np.nan, seen.posts), seen.last_post), at
         )
 
 
 def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
-    """Writes down what was learned of the sources, for the desk and for a loop that begins anew."""
+    """Stores what was learned about the sources, for the desk and for a new loop."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):
@@ -128,7 +130,7 @@ def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
 
 
 def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: set[int]) -> Bools | None:
-    """Sources that may be read now: of sites that may be visited, without a look that is still under way."""
+    """A mask of the sources that may be read now: on sites that may be visited, and without an unfinished reading."""
     if loop.overview is None:
         return None
     asked = Look.objects.filter(state=Look.State.ASKED, source__in=list(sources), run__isnull=False)
@@ -137,7 +139,7 @@ def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: 
 
 
 def ended(sources: Sequence[OverviewSource], since: datetime, now: datetime) -> list[Look]:
-    """Looks that were taken in this time; of newest lists those whose threads have all been dealt with."""
+    """Readings done in this time; for newest lists those whose threads have all been processed."""
     if not sources:
         return []
     rows = Look.objects.filter(state=Look.State.DONE, read_at__gte=since, read_at__lte=now, source__in=list(sources))
@@ -151,7 +153,7 @@ def _unfinished(look: Look) -> bool:
 def tell(
     loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints, importance: Floats, theta: float, look: Look
 ) -> int:
-    """Tells the loop what a look showed, once; returns whether it was news."""
+    """Passes a reading to the loop, once; returns 1 if it was new, else 0."""
     number = next(index for index, one in enumerate(sources) if one.pk == look.source_id)
     if loop.overview is None or look.read_at is None or look.read_at.timestamp() <= loop.overview.read_at[number]:
         return 0

@@ -1,4 +1,4 @@
-"""The closed loop of an adaptive plan, live: built from stored posts, told of visits, put away between two rankings."""
+"""The closed loop of an adaptive plan in operation: built from stored posts, informed of visits, stored between rankings."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from forums.services import arrays, hours, loop_sources
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
-OPTIONS = LoopOptions(tick_seconds=90.0)  # the last ranking of a day is one of those within its last 90 seconds
+OPTIONS = LoopOptions(tick_seconds=90.0)  # the last ranking of a day is within its last 90 seconds
 READ_SLACK = timedelta(minutes=5)
 
-_fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # of each plan, by process: the arrays that a day leaves as they are
+_fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # per process and plan: the arrays that are constant during a day
 
 
 @dataclass(slots=True)
 class Live:
-    """A loop with the boards that it numbers. `boards` (ids), `site` (numbers into `sites`), `sites` (ids), `sources` in the
-    order of the loop's overview, `importance` W of each board, `open_sites` as `allowed` found them."""
+    """A loop with the boards that it numbers. `boards` (ids), `site` (indices into `sites`), `sites` (ids), `sources` in the
+    order of the loop's overview, `importance` W of each board, `open_sites` as found by `allowed`."""
 
     plan: Plan
     loop: AdaptiveLoop
@@ -58,9 +58,9 @@ def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]
 
 
 def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
-    """The loop for a plan's boards from what visits have stored, with the budget where it stands; it is put away at once.
+    """Builds the loop for a plan's boards from stored posts, with the current state of the budget; it is stored at once.
 
-    A board that was never visited waits from when its site was added: a new site is not crawled at once by the loop.
+    A board never visited waits from the time its site was added, so that the loop does not crawl a new site at once.
     """
     since = now - timedelta(days=plan.history_days)
     last = np.array([(board.last_visit or max(since, board.site.added)).timestamp() for board in found.boards])
@@ -109,12 +109,12 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
 
 
 def _deadlines(found: Rhythm) -> Floats:
-    """The longest that a post of each board should wait, hours; inf where nobody set any."""
+    """The longest allowed wait of each board's posts in hours; inf if none is set."""
     return np.array([np.inf if board.deadline_hours is None else board.deadline_hours for board in found.boards])
 
 
 def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], boards: Ints) -> None:
-    """What looks had told the loop before it was built anew, where it has the same sources and boards."""
+    """Restores what sources had shown to the previous loop, if it had the same sources and boards."""
     state = LoopState.objects.filter(plan=plan).first()
     stored = arrays.unpacked(bytes(state.data)) if state is not None else {}
     if stored and loop_sources.same(stored, loop, sources, boards):
@@ -131,7 +131,7 @@ def _budget(plan: Plan) -> Budget:
 
 
 def load(plan: Plan, now: datetime) -> Live | None:
-    """The loop as it was put away; None where it was never built. Arrays of the day are kept by the process."""
+    """The stored loop; None if it was never built. Arrays that are constant during a day are cached per process."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None
@@ -141,7 +141,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
         kept = (stamp, arrays.unpacked(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))))
         _fixed[plan.pk] = kept
     fixed, moving = kept[1], arrays.unpacked(bytes(state.data))
-    if len(fixed["rates"]) != len(moving["last_visit"]):  # another process has just built it anew
+    if len(fixed["rates"]) != len(moving["last_visit"]):  # another process has just built it again
         fixed = arrays.unpacked(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan)))
     ids = fixed["sites"].tolist()
     sites = Sites(fixed["site"], _clocks(ids, now, 3.0), hours.openings(ids, now))
@@ -157,15 +157,15 @@ def load(plan: Plan, now: datetime) -> Live | None:
 
 
 def put_away(live: Live, now: datetime) -> None:
-    """Keeps the loop for the next ranking, in whatever process that is."""
+    """Stores the loop for the next ranking, in whatever process that is."""
     _fixed_part, moving = live.loop.packed()
     data = arrays.packed({**moving, **loop_sources.pairs(live.loop, live.sources, live.boards)})
     LoopState.objects.filter(plan=live.plan).update(data=data, told_until=live.told_until, saved_at=now)
 
 
 def tell(live: Live, now: datetime) -> int:
-    """Tells the loop of the visits that ended since it was last told, whoever asked for them; returns their number."""
-    since = live.told_until - READ_SLACK  # one that ended before may have been committed after
+    """Reports visits that ended since the last call to the loop, whoever requested them; returns their number."""
+    since = live.told_until - READ_SLACK  # one that ended earlier may have been committed later
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
     visits = list(rows.only("board_id", "started", "finished", "complete", "list_pages", "arrivals").order_by("finished"))
     looks = loop_sources.ended(live.sources, since, now)
@@ -185,7 +185,7 @@ def tell(live: Live, now: datetime) -> int:
 
 
 def _tell_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
-    """Tells the loop what a visit found, once; returns whether it was news."""
+    """Reports a visit's results to the loop, once; returns 1 if they were new, else 0."""
     place = number.get(visit.board_id)
     if place is None or visit.started is None or visit.started.timestamp() <= live.loop.last_visit[place]:
         return 0
@@ -201,14 +201,14 @@ def _tell_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
 
 
 def working(site_ids: list[int]) -> set[int]:
-    """Sites that a visit is at, or waits for a worker, or is paused."""
+    """Sites with an active visit: running, waiting for a worker, or paused."""
     wanted = set(site_ids)
     rows = Run.objects.at_work().values_list("kind", "target")
     return {target for kind, target in rows if kind == "forum" and target in wanted}
 
 
 def _release(live: Live) -> None:
-    """Boards whose visit has vanished (a run that a person stopped before it began) rank again."""
+    """Lets boards rank again whose visit has disappeared (a run stopped by a user before it began)."""
     resting = np.flatnonzero(live.loop.visiting)
     if not len(resting):
         return
@@ -231,7 +231,7 @@ def allowed(live: Live, now: datetime) -> Bools:
 
 
 def choose(live: Live, now: datetime) -> tuple[Ints, OverviewSource | None]:
-    """One ranking: the numbers of the boards to visit now, and the source to read; they count as used."""
+    """Makes one ranking: returns the numbers of the boards to visit now, and the source to read; both are charged."""
     may_visit = allowed(live, now)
     may_read = loop_sources.readable(live.loop, live.sources, live.open_sites)
     due, source = live.loop.choose(now.timestamp(), may_visit, may_read)
@@ -239,7 +239,7 @@ def choose(live: Live, now: datetime) -> tuple[Ints, OverviewSource | None]:
 
 
 def exhausted(site_ids: list[int], now: datetime) -> set[int]:
-    """Sites whose requests for today (by their own clock) are used up."""
+    """Sites whose requests for today (in their own zone) are used up."""
     found = set()
     for site in Site.objects.filter(pk__in=site_ids, requests_per_day__isnull=False):
         local = now.astimezone(reads.zone(site))
@@ -254,7 +254,7 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
 
 
 def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
-    """Why a board ranks where it does: numbers for words, expected weighted events and event-hours."""
+    """The reason for a board's rank: figures for the text, expected weighted events and event-hours."""
     reason = live.loop.explain(number, now.timestamp())
     fixed = _fixed[live.plan.pk][1]
     share = float(fixed["raw"][number])
@@ -271,8 +271,8 @@ def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], flo
 
 
 def used(plan: Plan, now: datetime) -> int | None:
-    """Visits of the present day's budget that are used, those counted for the time before a plan began among them; None where
-    the loop was never built."""
+    """Visits used of the current day's budget, including those counted for the time before a plan began; None if the loop was
+    never built."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None
@@ -287,5 +287,5 @@ def _first_site() -> list[int]:
 
 
 def share(plan: Plan) -> Floats:
-    """Posts that a weighted event of each board of a plan's loop stands for, as it was last built or loaded by this process."""
+    """Posts per weighted event of each board of a plan's loop, as last built or loaded by this process."""
     return np.asarray(_fixed[plan.pk][1]["raw"], dtype=float)

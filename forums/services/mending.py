@@ -1,4 +1,4 @@
-"""Stored posts and threads brought in line with a new reading of the page that they came from: changed, never doubled."""
+"""Updating stored posts and threads after a page was read again: they are changed, never duplicated."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ _FIELDS = ("key", "post_id", "author", "posted", "precision_seconds", "text", "u
 
 
 def posts(thread: Thread, records: Sequence[PostRecord], page: int, now: datetime) -> tuple[int, int]:
-    """Mends the posts of one page of a thread: how many were changed, and how many were added because they were never stored.
+    """Updates the posts of one page of a thread; returns how many were changed, and how many were added because they were
+    missing.
 
-    A record is the stored post with its id, else the one with its text, else the one at its place where page and reading have
-    as many; posts that the page no longer shows, because a later capture of it was stored, stay as they are.
+    A record is matched to the stored post with its id, otherwise to the one with its text, otherwise to the one at its position
+    if page and reading have equally many. Posts no longer on the page are left unchanged, since they may come from a later
+    capture.
     """
     keys = threads.post_keys(records)
     stored = list(Post.objects.filter(thread=thread, page=page).order_by("position", "id"))
@@ -43,7 +45,7 @@ def posts(thread: Thread, records: Sequence[PostRecord], page: int, now: datetim
         for at, (key, record) in enumerate(zip(keys, records, strict=True))
         if key not in taken and key not in elsewhere
     ]
-    for post in changed:  # out of the way first: a new key may be another post's old one
+    for post in changed:  # set temporary keys first: a new key may be another post's old one
         Post.objects.filter(pk=post.pk).update(key=f"was {post.pk}")
     for post in changed:
         post.save(update_fields=list(_FIELDS))
@@ -95,7 +97,7 @@ def _take(post: Post, key: str, record: PostRecord) -> None:
 
 
 def _counted_back(post: Post, record: PostRecord) -> bool:
-    """Whether a time told as "3 hours ago" only tells less of the time that is stored."""
+    """Tells whether a relative time such as "3 hours ago" is only less precise than the stored one."""
     if record.posted is None or post.posted is None or not record.posted.relative:
         return False
     apart = abs((record.posted.value - post.posted).total_seconds())
@@ -106,7 +108,7 @@ def _counted_back(post: Post, record: PostRecord) -> bool:
 
 
 def thread(one: Thread, records: Sequence[PostRecord]) -> bool:
-    """Takes author and times of a thread from its posts as they are stored now; whether anything changed."""
+    """Updates author and times of a thread from its stored posts; returns whether anything changed."""
     first = Post.objects.filter(thread=one, page=1, position=0, gone_at__isnull=True).first()
     newest = Post.objects.filter(thread=one, gone_at__isnull=True).aggregate(at=Max("posted"))["at"]
     values: dict[str, object] = {}
@@ -122,8 +124,8 @@ def thread(one: Thread, records: Sequence[PostRecord]) -> bool:
 
 
 def rows(site: Site, records: Sequence[ThreadRecord]) -> int:
-    """Mends threads by the rows of a list: title, flags, the count and what tells a change; how many changed. Lists are given
-    from the oldest to the newest, so that what the newest showed stays."""
+    """Updates threads from the rows of a list: title, flags, count and change signature; returns how many changed. Pass lists
+    oldest first, so that the newest takes precedence."""
     pairs = {(row := threads.to_row(record)).key: (row, record) for record in records}
     changed = 0
     for one in Thread.objects.filter(site=site, key__in=list(pairs)):
@@ -137,7 +139,7 @@ def rows(site: Site, records: Sequence[ThreadRecord]) -> int:
         if one.fetched_at is None:
             one.author = (record.author or "")[:200]
         elif grown and not threads.all_stored(one):
-            one.pending = True  # the list was seen again after the thread was fetched, and shows more than was read of it
+            one.pending = True  # the list was seen after the thread was fetched, and shows more posts than were read
         if [getattr(one, name) for name in _ROW_FIELDS] != before:
             one.save(update_fields=list(_ROW_FIELDS))
             changed += 1

@@ -1,4 +1,4 @@
-"""A site that writes its addresses otherwise: what is stored of its boards and threads follows them to the new ones."""
+"""Changed addresses of a site: its stored boards and threads are assigned their new addresses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from forums.reading import ThreadRecord, board_key, first_page, thread_key
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A thread as a list shows it, as far as that tells which stored one it is; times as (time, precision in seconds)."""
+    """A thread as shown in a list, with what identifies the stored one; times as (time, precision in seconds)."""
 
     url: str
     title: str
@@ -31,7 +31,7 @@ class Shown:
 
 
 def of_record(record: ThreadRecord) -> Shown:
-    """What a row of a list read now tells."""
+    """The identifying values of a row just read."""
     created, last = (
         (moment.value, moment.precision_seconds) if moment is not None else None for moment in (record.created, record.last_reply)
     )
@@ -39,7 +39,7 @@ def of_record(record: ThreadRecord) -> Shown:
 
 
 def of_model(model: SiteModel) -> list[Shown]:
-    """What the first rows of the boards of a model tell; times of which no precision is kept are good to a day."""
+    """The identifying values of the first rows of a model's boards; times stored without precision count as precise to a day."""
     return [_of_row(row) for board in model.boards for row in board.rows if row.get("url")]
 
 
@@ -50,9 +50,9 @@ def _of_row(row: Mapping[str, Any]) -> Shown:
 
 
 def found_again(site_id: int, rows: Iterable[Shown]) -> dict[str, Thread]:
-    """By new key: the one stored thread that a row under an unknown address shows. Its title is the same, and author and times
-    agree as far as both are told, at least one of them; where several threads fit, none is taken, nor is one that the rows
-    show under its own address, or whose address is of the row's form: it has moved already, or was never elsewhere."""
+    """By new key: the only stored thread that matches a row under an unknown address. The title must be equal, and author and
+    times must agree as far as both are known, at least one of them. If several threads match, none is taken; nor one that
+    the rows show under its own address, or whose address already has the row's form."""
     shown = {row.key: row for row in rows if row.title}
     known = set(Thread.objects.filter(site_id=site_id, key__in=list(shown)).values_list("key", flat=True))
     strange = {key: row for key, row in shown.items() if key not in known}
@@ -74,7 +74,7 @@ def _agrees(thread: Thread, row: Shown) -> bool:
     if shape(thread.url) == shape(first_page(row.url)):
         return False
     if thread.replies is not None and row.replies is not None and row.replies < thread.replies - 1:
-        return False  # one less may be shown where posts were counted before
+        return False  # the count may be one less if posts were counted before
     told = 0
     if thread.author and row.author:
         if thread.author != row.author[:200]:
@@ -86,19 +86,20 @@ def _agrees(thread: Thread, row: Shown) -> bool:
         told += 1
     if thread.last_reply is not None and row.last_reply is not None:
         if (thread.last_reply - row.last_reply[0]).total_seconds() > row.last_reply[1] + FINE_SECONDS:
-            return False  # a list may show newer replies than are stored, never older ones
+            return False  # a list may show newer replies than are stored, but never older ones
         told += 1
     return told > 0
 
 
 def follow(site_id: int, rows: Iterable[Shown]) -> int:
-    """Gives the stored threads that rows show under unknown addresses these addresses; how many. Their pages are read from the
-    first one again when they change."""
+    """Assigns the addresses of rows to the stored threads that match them; returns how many. Changed ones are then read from
+    their first page."""
     rows = list(rows)
     urls = {row.key: first_page(row.url) for row in rows}
     pairs = found_again(site_id, rows)
     for key, thread in pairs.items():
-        signature = {name: value for name, value in thread.signature.items() if name != "l"}  # the newest post's address
+        # the key of the newest post's address
+        signature = {name: value for name, value in thread.signature.items() if name != "l"}
         Thread.objects.filter(pk=thread.pk).update(
             key=key, url=urls[key], signature=signature, last_page_url="", previous_page_url="", last_page=1, gone_at=None
         )
@@ -106,7 +107,7 @@ def follow(site_id: int, rows: Iterable[Shown]) -> int:
 
 
 def follow_boards(site_id: int, model: SiteModel) -> int:
-    """Gives stored boards that a model finds by their name alone the addresses that it found; how many."""
+    """Assigns the found addresses to stored boards that a model matches only by name; returns how many."""
     stored = {board.key: board for board in Board.objects.filter(site_id=site_id)}
     found = {board_key(board.url): board for board in model.boards}
     lost = [board for key, board in stored.items() if key not in found]

@@ -1,5 +1,5 @@
-"""What the closed loop expects to do: written down when it is planned and after every ranking that changed it; read by every
-page, the command line and JSON alike, so that all tell the same until the next ranking."""
+"""The closed loop's expected visits: stored at planning and after every ranking that changed them; every page, the command line
+and JSON read them, so that all agree until the next ranking."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from forums.events import HOUR_SECONDS, Floats, Ints
 from forums.models import Board, LoopState, Plan, PlannedVisit
 from forums.services import arrays
 
-SOON_HOURS = 6.0  # how far ahead a ranking looks; what was expected later stands as the day's planning told it
-MOST_NOTED = 500  # boards whose lists show a time although none is expected
+SOON_HOURS = 6.0  # how far ahead a ranking computes; later visits are kept as of the day's planning
+MOST_NOTED = 500  # boards with a time in lists although no visit is expected
 FINEST_SECONDS = 60.0
 
 
 class ExpectedVisit(NamedTuple):
-    """A visit that the loop expects to make: board (its id), moment, the posts that should wait by then, the span in which it is
-    likely, and how many expected visits of the board come before it."""
+    """A visit expected by the loop: board (id), time, posts expected to wait by then, the likely span, and the number of earlier
+    expected visits of the board."""
 
     board: int
     at: datetime
@@ -36,22 +36,22 @@ class ExpectedVisit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The visits that a loop expects to make, in their order, and the moments at which it expects to look at a source."""
+    """The visits expected by a loop, in order, and the times at which it expects to read a source."""
 
     visits: list[ExpectedVisit]
     looks: list[datetime]
 
 
 def step_seconds(loop: AdaptiveLoop) -> float:
-    """The grain of an outlook: the loop's own pace for few boards, coarser for many, never so coarse that the day's visits do
-    not fit."""
+    """The time step of an outlook: the loop's own interval for few boards, longer for many, but short enough for the day's
+    visits."""
     grain = 120.0 if loop.count <= 300 else 300.0 if loop.count <= 2000 else 900.0
     return max(FINEST_SECONDS, min(grain, 43200.0 * loop.count / loop.budget.visits_per_day))
 
 
 def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: datetime, until: datetime) -> Outlook:
-    """Writes down what the loop expects from now until then and returns it; what was expected later stands. `boards` are their
-    ids, `share` the posts that a weighted event of each stands for."""
+    """Stores what the loop expects from now until `until` and returns it; later expectations are kept. `boards` are ids, `share`
+    the posts per weighted event of each."""
     step = step_seconds(loop)
     outlook, looks = loop.ahead(now.timestamp(), until.timestamp() - 1.0, step)
     first, last = _within(loop, outlook, *likely.spans(loop, outlook, looks, now.timestamp(), step))
@@ -83,14 +83,14 @@ def _within(loop: AdaptiveLoop, outlook: Outlook, first: Floats, last: Floats) -
 
 
 def note(plan: Plan, boards: Sequence[int], now: datetime) -> None:
-    """Writes anew when these boards (ids) are visited next: a person has put, moved or taken out visits."""
+    """Stores again when these boards (ids) are next visited, after a user has added, moved or removed visits."""
     stored = _stored(plan)
     if stored:
         _note(boards, stored, now)
 
 
 def _followed(soon: dict[str, Any], before: Mapping[str, Any], until: float) -> dict[str, Any]:
-    """What is expected soon, and after it what was expected before."""
+    """The new expectations, followed by the later ones from before."""
     if not before:
         return soon
     later = before["at"] >= until
@@ -104,7 +104,7 @@ def _stored(plan: Plan) -> dict[str, Any]:
 
 
 def expected(plan: Plan, until: datetime) -> Expected:
-    """What the loop expects before this moment, as it was last written down."""
+    """The loop's stored expectations before a time."""
     stored = _stored(plan)
     if not stored:
         return Expected([], [])

@@ -84,19 +84,19 @@ class Signals:
 
     @cached_property
     def tags(self) -> tuple[np.ndarray, dict[str, int]]:
-        """The number of the tag of each node, and the numbers by tags."""
+        """The number of each node's tag, and the mapping from tags to numbers."""
         numbers: dict[str, int] = {}
         return np.asarray([numbers.setdefault(tag, len(numbers)) for tag in self.page.outline.tags], dtype=np.int64), numbers
 
     def has_tag(self, nodes: np.ndarray, *names: str) -> np.ndarray:
-        """Whether each node (none for -1) has one of some tags."""
+        """A mask of the nodes (none for -1) with one of the given tags."""
         tags, numbers = self.tags
         wanted = np.zeros(len(numbers) + 1, dtype=bool)
         wanted[[numbers[name] for name in names if name in numbers]] = True
         return wanted[tags[nodes]] & (nodes >= 0)
 
     def tag_columns(self, nodes: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-        """Which of some tags each node has, a column a tag."""
+        """A mask of each node's tags, a column per given tag."""
         tags, numbers = self.tags
         table = np.zeros((len(numbers) + 1, len(names)))
         for column, name in enumerate(names):
@@ -124,7 +124,7 @@ class Signals:
 
     @cached_property
     def framed(self) -> np.ndarray:
-        """Whether each node stands in navigation, a head, a foot, a column beside the matter or a form."""
+        """A mask of the nodes in navigation, header, footer, side columns or forms."""
         outline, made = self.page.outline, np.zeros((self.size, len(FRAMES) + 1))
         names = sorted(FRAMES)
         for node, tag in enumerate(outline.tags):
@@ -134,7 +134,7 @@ class Signals:
 
     @cached_property
     def _hints(self) -> tuple[np.ndarray, np.ndarray]:
-        """The number of the classes of each node, and for each number what they hint at."""
+        """The number of each node's classes, and for each number the roles they suggest."""
         numbers: dict[str, int] = {}
         own = np.asarray([numbers.setdefault(name, len(numbers)) for name in self.page.outline.classes], dtype=np.int64)
         table = np.zeros((len(numbers) + 1, len(CLASS_NAMES)))
@@ -144,7 +144,7 @@ class Signals:
         return own, table
 
     def roles(self, nodes: np.ndarray, levels: int) -> np.ndarray:
-        """What the classes of elements and of those above them hint at: 1 for their own, less for each level above."""
+        """The roles suggested by the classes of elements and of their ancestors: 1 for their own, less for each level above."""
         own, table = self._hints
         made = np.zeros((len(nodes), len(CLASS_NAMES)))
         for level in range(levels):
@@ -154,5 +154,5 @@ class Signals:
         return made
 
     def asides(self, nodes: np.ndarray) -> np.ndarray:
-        """Whether each node stands in a column beside the page's own matter."""
+        """A mask of the nodes in a side column."""
         return np.asarray([self.page.is_aside(node) for node in nodes.tolist()], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The page in numbers for the models of its kind, of the choice between two lists and of the doubt."""
+"""Numeric features for the models of the page's kind, of the choice between two lists, and of the doubt."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _shared(one: set[str], other: set[str]) -> float:
 
 
 def urls_of(rows: RowSet | None) -> set[str]:
-    """The addresses that name the rows of a list."""
+    """The addresses of the rows of a list."""
     return {row.title.url for row in rows.rows} if rows else set()
 
 
 def rivals_view(table: LinkTable, scores: np.ndarray, rules: RowSet, learned: RowSet) -> list[float]:
-    """Two readings of a list side by side: each in numbers, and how far the second differs from the first."""
+    """Features of two readings of a list: those of each, and their differences."""
     urls = urls_of(rules), urls_of(learned)
     views = []
     for own, (rows, other) in enumerate(((rules, urls[1]), (learned, urls[0]))):
@@ -39,7 +39,7 @@ def rivals_view(table: LinkTable, scores: np.ndarray, rules: RowSet, learned: Ro
 
 
 def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
-    """What the scores of the links say: how high, how many, how much of the page, for titles and for boards."""
+    """Features of the links' scores: how high, how many, how much of the page, for titles and for boards."""
     if not len(scores):
         return [0.0] * 20
     made: list[float] = []
@@ -57,7 +57,7 @@ def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
 
 
 def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequence[int]) -> list[float]:
-    """What the scores of the texts say: how high, how many, how much of the page."""
+    """Features of the texts' scores: how high, how many, how much of the page."""
     if not len(scores):
         return [0.0] * 8
     nodes = [int(table.nodes[at]) for at in chosen]
@@ -70,7 +70,7 @@ def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequen
 
 
 def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> float:
-    """Share of texts that the rules' posts have too, one within the other."""
+    """Share of texts that are also in the rules' posts, one containing the other."""
     own = sorted({body for body in posts.bodies if body is not None}) if posts else []
     if not own:
         return 0.0
@@ -85,7 +85,7 @@ def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> 
 
 
 def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: set[str]) -> list[float]:
-    """What speaks for and against a list: `chosen` and `other` are the addresses of its rows and of the other reader's."""
+    """Evidence for and against a list: `chosen` and `other` are the addresses of its rows and of the other reader's."""
     best: dict[str, float] = {}
     for link, score in zip(table.links, scores, strict=True):
         if link.url in chosen:
@@ -104,8 +104,8 @@ def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: se
 def thread_doubt(
     table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int], same: float, named: float
 ) -> list[float]:
-    """What speaks for and against posts: `nodes` are their texts, `same` how far both readers agree, `named` the share
-    of posts with an author."""
+    """Evidence for and against posts: `nodes` are their texts, `same` the agreement of both readers, `named` the share of posts
+    with an author."""
     covered = np.zeros(len(outline) + 1, dtype=bool)
     own = []
     for node in nodes:
@@ -123,7 +123,7 @@ def thread_doubt(
 
 
 def doubt_view(shares: np.ndarray, kind: int, records: int, rest: Sequence[float]) -> list[float]:
-    """Features of the doubt: `shares` of the four kinds, the chosen one, how many records, and what speaks for them."""
+    """Features for the doubt: the `shares` of the four kinds, the chosen one, the number of records, and their evidence."""
     first, second = np.sort(shares)[::-1][:2]
     return [
         float(first), float(first - second), log(float(first) / (1.02 - float(first))), *(float(kind == at) for at in range(4)),

@@ -1,4 +1,4 @@
-"""The learned weights, read once: `weights.npz` beside this file, with `card.json` that says on what, how and how well."""
+"""The learned weights, read once: `weights.npz` beside this file, with `card.json` on training data, method and accuracy."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CARD = Path(__file__).with_name("card.json")
 
 @dataclass(frozen=True)
 class Model:
-    """Forests that answer together: the mean of their shares."""
+    """Forests whose predicted shares are averaged."""
 
     forests: tuple[Forest, ...]
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """Shares of the classes, a row a candidate."""
+        """Shares of the classes, a row per candidate."""
         found = [forest.predict(features) for forest in self.forests]
         made: np.ndarray = sum(found[1:], found[0]) / len(found)
         return made
@@ -31,9 +31,9 @@ class Model:
 
 @dataclass(frozen=True)
 class Weights:
-    """The models: of links (none, title, board), of texts (none, post), of the page's kind, of which of two lists is the better
-    (the rules', the learned one), of whether a reading is perfect (no, yes), and of whether it is cut short (no, yes). `whole`
-    is the share of the last model below which a reading counts as complete."""
+    """The models: of links (none, title, board), of texts (none, post), of the page's kind, of which of two lists is better (the
+    rules', the learned one), of whether a reading is perfect (no, yes), and of whether it is incomplete (no, yes). `whole`
+    is the probability of the last model below which a reading counts as complete."""
 
     links: Model
     bodies: Model
@@ -44,7 +44,7 @@ class Weights:
     whole: float
 
     def save(self, path: Path) -> None:
-        """Writes the weights; beside first, then renamed."""
+        """Writes the weights to a temporary file and renames it."""
         arrays: dict[str, np.ndarray] = {"whole": np.asarray(self.whole)}
         for name in MODELS:
             forests = getattr(self, name).forests
@@ -61,7 +61,7 @@ def _model(name: str, arrays: Mapping[str, np.ndarray]) -> Model:
 
 
 def read_weights(path: Path) -> Weights:
-    """The weights of a file."""
+    """Reads weights from a file."""
     with np.load(path) as stored:
         arrays: Mapping[str, np.ndarray] = dict(stored)
     models = {name: _model(name, arrays) for name in MODELS}
@@ -70,5 +70,5 @@ def read_weights(path: Path) -> Weights:
 
 @lru_cache(maxsize=1)
 def shipped() -> Weights:
-    """The weights that come with the reader."""
+    """The packaged weights."""
     return read_weights(FILE)

@@ -1,1 +1,1 @@
-"""Training the learned reader on saved pages with checked truth, and measuring it on engines and sites left out."""
+"""Training of the learned reader on saved pages with checked truth, and its measurement on engines and sites left out."""
