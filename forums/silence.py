@@ -1,4 +1,4 @@
-"""Too little where there should be news: a forum that gives nothing for longer than its own rhythm explains, or less."""
+"""Detection of missing posts: a forum without any posts for longer than its own rhythm explains, or with far fewer."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from forums.events import Ints
 
 LEAST_HOURS = 72
 LEAST_ITEMS = 30
-LEAST_EXPECTED = 5.0  # of a Poisson process with this mean nothing comes once in 150 times
+LEAST_EXPECTED = 5.0  # a Poisson process with this mean is 0 once in 150 times
 BEYOND_LONGEST = 2.0
 
 DROP = 0.3
-DROP_DAYS = 2  # what is compared
-DROP_WEEKS = 4  # with the same days of so many weeks before, and with all such spans in between
+DROP_DAYS = 2  # length of the compared span
+DROP_WEEKS = 4  # weeks before: compared with their same days, and with all such spans in between
 DROP_RECORD_HOURS = 24 * (7 * DROP_WEEKS + 2 * DROP_DAYS)
 DROP_LEAST_EXPECTED = 10.0
 DROP_DEVIATIONS = 3.0
@@ -23,7 +23,7 @@ DROP_DEVIATIONS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """How long nothing came (hours), how many items such hours bring as a rule, and the same for the longest gap before."""
+    """A silence: its hours, the number of items usual in such hours, and the same for the longest gap before."""
 
     hours: int
     expected: float
@@ -31,12 +31,12 @@ class Silence:
 
 
 def find_silence(counts: Ints, hours: Ints) -> Silence | None:
-    """The silence at the end of a record of hours, None where it is no longer than usual or too little is known.
+    """The silence at the end of a record of hours, None if it is not longer than usual or too little is known.
 
-    counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered. hours: (n,) local hour
-    of the day, 0 to 23. What an hour brings is the mean of its hour of the day up to the last item, so that nights count
-    for little. Replies come in bursts: the silence must be worth at least 5 items and twice the longest gap between items
-    before it.
+    counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered. hours: (n,) local hour of the
+    day, 0 to 23. The expected number in an hour is the mean of its hour of the day up to the last item, so that nights count
+    little. Because replies come in bursts, at least 5 items must have been expected in the silence, and twice as many as in the
+    longest gap before.
 
     >>> day = np.array([0] * 12 + [2] * 12)
     >>> find_silence(np.concatenate([np.tile(day, 5), np.zeros(30, int)]), np.arange(150) % 24)
@@ -49,7 +49,7 @@ def find_silence(counts: Ints, hours: Ints) -> Silence | None:
     seen = np.bincount(hours[: last + 1], minlength=24)
     brought = np.bincount(hours[: last + 1], weights=counts[: last + 1], minlength=24)
     usual = np.divide(brought, seen, out=np.zeros(24), where=seen > 0)
-    until = np.concatenate([[0.0], np.cumsum(usual[hours])])  # until[i]: expected before hour i
+    until = np.concatenate([[0.0], np.cumsum(usual[hours])])  # until[i]: items expected before hour i
     longest = float((until[some[1:]] - until[some[:-1] + 1]).max(initial=0.0))
     expected = float(until[-1] - until[last + 1])
     if expected < max(LEAST_EXPECTED, BEYOND_LONGEST * longest):
@@ -59,20 +59,20 @@ def find_silence(counts: Ints, hours: Ints) -> Silence | None:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """New items of the last two days, and how many the same two days of the week brought in the four weeks before."""
+    """New items of the last two days, and the mean of the same two weekdays in the four weeks before."""
 
     items: int
     usual: float
 
 
 def find_drop(counts: Ints) -> Drop | None:
-    """A drop of 30 % or more at the end of a record of hours, None where there is none or too little is known.
+    """A drop of 30 % or more at the end of a record of hours, None if there is none or too little is known.
 
-    counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered; at least 32 days of them.
-    The last two days are held against the mean of the same days of the last four weeks. Forums are uneven: the logarithm of
-    the ratio must also lie three standard deviations (of the logarithm of all two-day spans of those weeks) below zero, and
-    ten items must have been expected. On event logs of two forums this speaks four to six times a year of a forum that works,
-    and within two days in two thirds of the cases where 60 % of what is posted is no longer seen.
+    counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered; at least 32 days of them. The
+    last two days are compared with the mean of the same days of the last four weeks. Forums are uneven: the logarithm of the
+    ratio must also lie three standard deviations (of the logarithm of all two-day spans of those weeks) below zero, and ten items
+    must have been expected. On event logs of two forums this gives four to six false alarms a year, and detects within two days
+    two thirds of the cases in which 60 % of the posts are no longer seen.
 
     >>> find_drop(np.tile([0, 2, 3, 1], 200))
     >>> find_drop(np.concatenate([np.tile([0, 2, 3, 1], 188), np.tile([0, 1, 1, 1], 12)]))

@@ -1,4 +1,5 @@
-"""The forum paper's second experiment: what each schedule costs on an event log, history before, test after (fig. 6, table 2)."""
+"""The forum paper's second experiment: the delay of each schedule on an event log, with the history before and the test after
+(fig. 6, table 2)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from forums.schedule_optimal import OptimalPlanner
 from forums.timetable import Timetable
 
 POLICIES = ("era", "wra", "lra", "bra", "bra_literal", "bra_method1", "optimal", "adaptive", "glances", "newest", "clairvoyant")
-OBSERVES = {"glances": "index", "newest": "newest"}  # what else than the boards they visit policies see; all others: visits
+OBSERVES = {"glances": "index", "newest": "newest"}  # overview source that a policy sees besides visits; all others: visits only
 LOOPS = ("adaptive", "glances", "newest")
 READINGS = ("cyclic", "midnight")
 KNOWN_DAYS = 160
@@ -32,22 +33,22 @@ LONGEST_WAIT_DAYS = 5
 
 Shows = Callable[[BoardLog, Ints, float], Sight]
 
-PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # eq. (5) and (7) as they stand
-OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)  # a silent board is not a dead one; tuned on other windows
+PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # eq. (5) and (7) of the forum paper without changes
+OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)  # a silent board may still get posts; tuned on other windows
 LOOP_PROFILE = ProfileOptions()
 
 
 class SetupError(ValueError):
-    """An experiment that its log cannot feed, told in one sentence."""
+    """The log lacks the data for an experiment; the text is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """One experiment: the test's first local day, lengths in days, weights, and which boards take part.
 
-    min_events: weighted events a board must have in the history; 0 keeps every board with any event in the 160 days
-    before the test. importance: W_i by board name, 1 where absent. bins: parts of a day for profiles. glance_cost: visits that
-    a look at the index page (`glances`) or a read of the newest list (`newest`) is charged as.
+    min_events: weighted events that a board must have in the history; 0 keeps every board with any event in the 160 days before
+    the test. importance: W_i by board name, 1 if absent. bins: parts of a day for profiles. glance_cost: visits that reading the
+    index page (`glances`) or the newest list (`newest`) is charged.
     """
 
     start: date
@@ -65,7 +66,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One policy at one budget. `daily` is the weighted event-hours by day of arrival, None for the bound."""
+    """The result of one policy at one budget. `daily`: weighted event-hours by day of posting, None for the bound."""
 
     policy: str
     visits_per_board: int
@@ -75,7 +76,7 @@ class Outcome:
     daily: Floats | None
 
     def columns(self) -> dict[str, Any]:
-        """The figures of one row of a table, by the names that documents and stored results give them."""
+        """The figures of one table row, by the names used in documents and stored results."""
         delay = self.delay
         return {
             "policy": self.policy,
@@ -96,7 +97,8 @@ class Simulation:
     """The boards, history and test of one experiment; each policy runs on the same events."""
 
     def __init__(self, events: Events, setup: Setup, pulse: Callable[[], None] = lambda: None) -> None:
-        """`pulse` is called many times a second of work and may raise. Raises SetupError when no board of the log takes part."""
+        """Prepares the experiment; `pulse` is called many times per second and may raise. Raises SetupError if no board of the
+        log takes part."""
         self.setup = setup
         self.pulse = pulse
         self.start = _midnight(setup.start, setup.zone)
@@ -123,7 +125,8 @@ class Simulation:
         return np.bincount(known.board, minlength=count) > 0
 
     def demand(self, options: ProfileOptions, known_until: Floats | None = None, now: float | None = None) -> Demand:
-        """Rates from the history before `now` (default: the test's start); `known_until`: what visits have seen, by board."""
+        """Rates from the history before `now` (default: the test's start); `known_until`: the time up to which visits have seen
+        each board."""
         moment = self.start if now is None else now
         limit = np.full(self.boards, self.start) if known_until is None else known_until
         rows = (self.events.times >= moment - (options.window_days + 1.0) * DAY_SECONDS) & (
@@ -136,13 +139,13 @@ class Simulation:
         return Demand(estimate(known, self.boards, end, options, self.setup.theta, self.importance).rates)
 
     def profile(self, options: ProfileOptions) -> ProfileOptions:
-        """These options over the experiment's history and granularity."""
+        """These options with the experiment's history length and granularity."""
         from_setup = {"window_days": float(self.setup.history_days), "bins": self.setup.bins}
         values = {name: getattr(options, name) for name in options.__slots__} | from_setup
         return ProfileOptions(**values)
 
     def settling(self, days: Sequence[float]) -> list[Settling]:
-        """How the estimates of the history before the test settle as it grows; only lengths within the history count."""
+        """How the estimates settle as the history before the test grows; only lengths within the history are used."""
         rows = (self.events.times >= self.since - DAY_SECONDS) & (self.events.times < self.start)
         hours = self.clock.local_hours(self.events.times[rows])
         known = BoardEvents(self.events.board[rows], hours, self.events.opener[rows])
@@ -156,11 +159,11 @@ class Simulation:
         return self._planner
 
     def run(self, policy: str, visits_per_board: int) -> Outcome:
-        """One policy with boards * visits_per_board visits a day."""
+        """Runs one policy with boards * visits_per_board visits per day."""
         return self.run_budget(policy, self.boards * visits_per_board, visits_per_board)
 
     def run_budget(self, policy: str, budget: int, visits_per_board: int) -> Outcome:
-        """One policy with `budget` visits a day in all; `visits_per_board` only names the outcome."""
+        """Runs one policy with `budget` visits per day in all; `visits_per_board` only labels the outcome."""
         if policy == "clairvoyant":
             return self._bound(visits_per_board, budget)
         if policy in LOOPS:
@@ -175,7 +178,7 @@ class Simulation:
         return self._outcome(policy, visits_per_board, budget, used, delays)
 
     def timetable(self, policy: str, visits_per_day: int) -> Timetable:
-        """The daily plan of a policy that has one."""
+        """The daily timetable of a policy that has one."""
         if policy == "optimal":
             return self.planner().plan(visits_per_day)
         demand = self.demand(self.profile(PAPER_PROFILE))
@@ -190,7 +193,7 @@ class Simulation:
         return table
 
     def _expanded(self, table: Timetable) -> tuple[Ints, Floats]:
-        """Visits of the test and of the cycle after it, which finds what the last day left."""
+        """Visits of the test and of the following cycle, which finds what the last day left."""
         return table.moments(self.setup.start, self.setup.test_days + table.days + 1, self.setup.zone)
 
     def _outcome(self, policy: str, per_board: int, budget: int, used: float, delays: Delays) -> Outcome:
@@ -209,16 +212,16 @@ class Simulation:
         return Outcome("clairvoyant", per_board, budget, best.visits / days, summary, None)
 
     def run_loop(self, visits_per_day: int, options: LoopOptions | None = None) -> tuple[Ints, Floats]:
-        """Board and moment of every visit of the closed loop `adaptive`; see `follow`."""
+        """Board and time of every visit of the closed loop `adaptive` (see `follow`)."""
         followed = self.follow("adaptive", visits_per_day, options)
         return followed.board, followed.moments
 
     def follow(
         self, policy: str, visits_per_day: int, options: LoopOptions | None = None, shows: Shows = BoardLog.sight
     ) -> Followed:
-        """A closed loop over the test and on until every board was visited after it; exactly the budget on every day.
+        """Runs a closed loop over the test and until every board was visited after it, with exactly the budget on every day.
 
-        `shows`: what an index page shows of these boards of the log at a moment (a test may let it lie).
+        `shows`: what an index page shows of these boards of the log at a time (a test may return wrong figures).
         """
         options = options or LoopOptions()
         log = BoardLog(self.events, self.weights, self.start)
@@ -246,14 +249,14 @@ class Simulation:
         return followed
 
     def _looks(self, policy: str, every: Ints) -> Looks | None:
-        """The one source that a policy has beside its visits."""
+        """The overview source that a policy has besides its visits, if any."""
         if policy not in OBSERVES:
             return None
         source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)
         return Looks([source], self.importance, weighted(0.0, self.importance, self.setup.theta))
 
     def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
-        """One ranking; after a look, one more that knows what it told."""
+        """One ranking; after reading a source, a second one with its figures."""
         readable = np.ones(1, dtype=bool) if loop.overview is not None else None
         due, source = loop.choose(now, None, readable)
         if len(due):
@@ -277,7 +280,7 @@ class Simulation:
     def _loop(
         self, known_until: Floats, now: float, sites: Sites, budget: Budget, options: LoopOptions, looks: Looks | None
     ) -> AdaptiveLoop:
-        """The loop for a new day, knowing only what visits have seen."""
+        """The loop for a new day, with only what visits have seen."""
         since = now - self.setup.history_days * DAY_SECONDS
         events = self.events
         rows = (events.times >= since) & (events.times <= known_until[events.board])
@@ -295,7 +298,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What a loop did: board and moment of everything that was fetched, and what it spent when, in visits."""
+    """The result of a loop: board and time of everything fetched, and what it spent when, in visits."""
 
     board: Ints
     moments: Floats
@@ -304,7 +307,7 @@ class Followed:
 
 
 class _Trace:
-    """Gathers what a loop does."""
+    """Records the actions of a loop."""
 
     def __init__(self) -> None:
         self.boards: list[Ints] = []
@@ -312,13 +315,13 @@ class _Trace:
         self.spent: list[tuple[int, float]] = []
 
     def fetched(self, boards: Ints, now: float, cost: int) -> None:
-        """These boards' posts were fetched now, at this cost."""
+        """Records that these boards' posts were fetched now, at this cost."""
         self.boards.append(boards)
         self.moments.append(np.full(len(boards), now))
         self.spent.append((cost, now))
 
     def followed(self) -> Followed:
-        """All of it."""
+        """The complete record."""
         spent = np.array([cost for cost, _at in self.spent], dtype=np.int64)
         return Followed(np.concatenate(self.boards), np.concatenate(self.moments), spent, np.array([at for _c, at in self.spent]))
 
@@ -336,7 +339,7 @@ def latest_start(events: Events, setup_days: int, zone: ZoneInfo) -> date:
 def run_all(
     simulation: Simulation, policies: Sequence[str], visits_per_board: Sequence[int]
 ) -> Iterator[tuple[Outcome, float | None]]:
-    """Every policy at every budget with its ratio to era, budgets outside, in the order asked; None where era's delay is 0."""
+    """Every policy at every budget with its ratio to era, looping over budgets first; None if era's delay is 0."""
     for number in visits_per_board:
         base = simulation.run("era", number)
         for policy in policies:

@@ -1,4 +1,5 @@
-"""A forum's list pages rebuilt from an event log, with the faults of real ones: rounding, pins, shifting rows, deleted posts."""
+"""A forum's list pages rebuilt from an event log, with the faults of real ones: rounded times, pinned and shifting rows, deleted
+posts."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ SOON_DELETED_HOURS = 48.0
 
 @dataclass(frozen=True, slots=True)
 class ListStyle:
-    """How the lists look and misbehave.
+    """Appearance and faults of the lists.
 
-    rows_per_page; pinned: old threads on top of page 1 with a mark, unmarked_pins: the same without one;
-    relative_boards: share of boards that show "3 hours ago" instead of a time to the minute; counts: whether rows show
-    the number of replies; deleted_share: share of replies that are removed within two days; page_seconds: time between
-    two requests, during which rows shift.
+    rows_per_page; pinned: number of old threads at the top of page 1 with a mark, unmarked_pins: the same without a mark;
+    relative_boards: share of boards that show "3 hours ago" instead of a time to the minute; counts: whether rows show the number
+    of replies; deleted_share: share of replies that are deleted within two days; page_seconds: time between two requests, during
+    which rows shift.
     """
 
     rows_per_page: int = 25
@@ -36,10 +37,10 @@ class ListStyle:
 
 
 class SimulatedForum:
-    """The state of every thread while time runs forward; `version` counts posts and deletions, `last` is the newest post."""
+    """The state of every thread as time advances; `version` counts posts and deletions, `last` is the time of the newest post."""
 
     def __init__(self, events: Events, start: float, style: ListStyle, rng: np.random.Generator) -> None:
-        """`start`: epoch seconds from when on posts are deleted and pages are read; the log before it is settled."""
+        """`start`: epoch seconds from which posts are deleted and pages are read; the log before it does not change."""
         self.style = style
         self.events = events
         self.now = -np.inf
@@ -60,13 +61,13 @@ class SimulatedForum:
         self._pins = [self._most_replied(threads) for threads in self._threads]
 
     def _most_replied(self, threads: Ints) -> list[int]:
-        """The threads that stand on top of a board for good: its largest at the start."""
+        """The permanently pinned threads of a board: its largest at the start."""
         wanted = self.style.pinned + self.style.unmarked_pins
         alive = [thread for thread in threads.tolist() if self._posts[thread]]
         return sorted(alive, key=lambda thread: (-len(self._posts[thread]), thread))[:wanted] if len(alive) > 3 * wanted else []
 
     def advance(self, now: float) -> None:
-        """Lets everything happen up to `now` (epoch seconds)."""
+        """Advances the forum to `now` (epoch seconds)."""
         times = self.events.times
         while self._next < len(times) and times[self._next] <= now:
             self._delete_until(float(times[self._next]))
@@ -97,7 +98,7 @@ class SimulatedForum:
         return np.flatnonzero(np.isfinite(self.last))
 
     def page(self, board: int, number: int) -> tuple[list[Row], bool]:
-        """Rows of a list page as shown now (pages count from 1), newest last reply first, and whether there is a next page."""
+        """Rows of a list page as shown now (pages count from 1), most recent reply first, and whether there is a next page."""
         order = self._orders.get(board)
         pins = self._pins[board]
         if order is None:
@@ -118,7 +119,7 @@ class SimulatedForum:
         return Row(str(thread), f"thread:{thread}", shown, replies=replies, pinned=pinned)
 
     def _shown(self, last: float, relative: bool) -> Moment:
-        """A last-reply time as the list prints it: to the minute, or counted back in minutes, hours or days."""
+        """A last-reply time as shown in the list: to the minute, or relative in minutes, hours or days."""
         if not relative:
             return Moment(datetime.fromtimestamp(last // MINUTE_SECONDS * MINUTE_SECONDS, UTC), MINUTE_SECONDS)
         age = max(self.now - last, 0.0)

@@ -1,4 +1,4 @@
-"""A timetable: which board is visited at which hours, repeating every day or every few days; gaps for politeness."""
+"""Timetables: which board is visited at which hours, repeating every day or every few days; and minimum gaps for politeness."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from forums.intensity import DAY_HOURS
 class Timetable:
     """Visits of `boards` boards over a cycle of `days` days, sorted by day, hour and board.
 
-    board, day and hour have one entry a visit; hour lies in [0, 24) on the site's local clock. A board that is visited
-    less than once a day stands on some days of the cycle only.
+    board, day and hour have one entry per visit; hour lies in [0, 24) on the site's local clock. A board visited less than once a
+    day occurs on some days of the cycle only.
     """
 
     boards: int
@@ -31,7 +31,7 @@ class Timetable:
 
     @classmethod
     def of(cls, boards: int, board: Ints, hour: Floats, day: Ints | None = None, days: int = 1) -> Timetable:
-        """A timetable from visits in any order; hours outside [0, 24) move to the neighbouring day of the cycle."""
+        """A timetable from visits in any order; hours outside [0, 24) are moved to the neighbouring day of the cycle."""
         owner = np.asarray(board, dtype=np.int64)
         shift = np.floor(np.asarray(hour, dtype=float) / DAY_HOURS)
         clock = np.clip(hour - shift * DAY_HOURS, 0.0, np.nextafter(DAY_HOURS, 0.0))
@@ -49,7 +49,7 @@ class Timetable:
         return self.hour[(self.board == board) & (self.day == day % self.days)]
 
     def moments(self, first: date, count: int, zone: ZoneInfo) -> tuple[Ints, Floats]:
-        """Board and epoch seconds of every visit on `count` days from `first`, whose day of the cycle is 0."""
+        """Board and epoch seconds of every visit on `count` days from `first`, which is day 0 of the cycle."""
         boards, moments = [], []
         for step in range(count):
             today = first + timedelta(days=step)
@@ -60,7 +60,7 @@ class Timetable:
 
 
 def _wall_clock(hours: Floats, day: date, zone: ZoneInfo) -> Floats:
-    """Epoch seconds of local times of one day, also where the clock changes on it."""
+    """Epoch seconds of local times of one day, also on days of clock changes."""
     start = datetime.combine(day, time(), zone).timestamp()
     end = datetime.combine(day + timedelta(days=1), time(), zone).timestamp()
     if end - start == DAY_SECONDS:
@@ -78,7 +78,7 @@ def from_quantiles(boards: int, visits: Ints, hours: Sequence[Floats]) -> Timeta
 
 
 def cycle_days(boards: int, visits_per_day: int) -> int:
-    """Days after which every board had its visit: 1, or ceil(n / M) where there are fewer visits than boards."""
+    """Days after which every board has been visited: 1, or ceil(n / M) if there are fewer visits than boards."""
     if visits_per_day < 1:
         raise BudgetError("a plan needs at least one visit a day")
     return max(1, math.ceil(boards / visits_per_day))
@@ -87,8 +87,8 @@ def cycle_days(boards: int, visits_per_day: int) -> int:
 def spread_over_days(visits: Ints, days: int) -> Ints:
     """Visits on each day, (days, n), from visits in a cycle of `days` days; every day gets the same number.
 
-    The sum of `visits` must be a multiple of `days`. Boards are dealt out in turn, the rarest last, so that a board's
-    visits on any two days differ by at most one.
+    The sum of `visits` must be a multiple of `days`. Boards are distributed in turn, those with fewest visits last, so that a
+    board's numbers of visits on any two days differ by at most one.
     """
     total = int(visits.sum())
     if total % days:
@@ -102,7 +102,7 @@ def spread_over_days(visits: Ints, days: int) -> Ints:
 
 
 def _stride(days: int) -> int:
-    """A step near the golden section of the cycle and without a common divisor, so that a board's days lie apart."""
+    """A step near the golden section of the cycle and coprime to it, so that a board's days are spread out."""
     best = max(1, round(days * 0.618))
     while math.gcd(best, days) > 1:
         best -= 1
@@ -110,11 +110,11 @@ def _stride(days: int) -> int:
 
 
 def keep_gap(table: Timetable, site: Ints, gap_hours: Floats) -> Timetable:
-    """Moves visits later until two visits of one site lie at least its gap apart, across midnight too; earliest first.
+    """Moves visits later until any two visits of one site are at least its gap apart, also across midnight; earliest first.
 
-    site: (n,), the site of each board; gap_hours: one value a site number. The number of visits a day stays; a visit
-    pushed over midnight changes places with the one the day before pushes in. Raises BudgetError where a site's visits
-    do not fit into its days.
+    site: (n,), the site of each board; gap_hours: one value per site number. The number of visits per day stays the same: a visit
+    moved past midnight is exchanged for the one moved in from the day before. Raises BudgetError if a site's visits do not fit
+    into its days.
     """
     clock = table.day * DAY_HOURS + table.hour
     cycle = table.days * DAY_HOURS
@@ -134,7 +134,8 @@ def keep_gap(table: Timetable, site: Ints, gap_hours: Floats) -> Timetable:
 
 
 def _pushed(clock: Floats, gap: float, cycle: float) -> Floats:
-    """Each at least `gap` after the one before, cyclic; feasible because all gaps together fit into the cycle."""
+    """The times moved so that each is at least `gap` after the one before, cyclically; possible because all gaps together fit
+    into the cycle."""
     steps = gap * np.arange(len(clock))
     moved = steps + np.maximum.accumulate(clock - steps)
     first = moved[-1] + gap - cycle  # the last visit of the cycle pushes the first of the next

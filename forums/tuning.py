@@ -1,4 +1,4 @@
-"""The tuning page's figures: expected delay against visits for each policy, one day's visits, and a replay of stored posts."""
+"""Figures of the tuning page: expected delay against visits for each policy, one day's visits, and a replay of stored posts."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ CURVES = (*PAPER, "optimal")
 QUICK_SWEEPS = 2
 STEPS = 9
 SPAN = 4.0
-SMOOTH_FROM = 4  # visits a board, from where on the optimal curve follows its law without the floor of one visit
+SMOOTH_FROM = 4  # visits per board above which the optimal curve follows its law without the floor of one visit
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the page computes from, n boards.
+    """The data from which the page computes, n boards.
 
-    rates: (n, bins), weighted events an hour, importance included, shrunk: what is expected to come. plain: the same as the
-    paper has them, from which its own rules plan. interval_hours: (n,), each board's fixed interval.
+    rates: (n, bins), weighted events per hour, importance included, shrunk: the expectation. plain: the same without shrinkage as
+    in the forum paper, used by its own rules. interval_hours: (n,), each board's fixed interval.
     """
 
     rates: Floats
@@ -38,7 +38,7 @@ class Basis:
 
 
 def numbers_around(visits_per_day: int) -> list[int]:
-    """Visits a day from a quarter to four times the number, in even steps of its logarithm, the number itself among them."""
+    """Visits per day from a quarter to four times the number, in equal logarithmic steps, including the number itself."""
     factors = np.exp(np.linspace(-np.log(SPAN), np.log(SPAN), STEPS))
     return sorted({max(1, round(visits_per_day * float(factor))) for factor in factors} | {visits_per_day})
 
@@ -56,10 +56,10 @@ def quick_optimal(rates: Floats, visits_per_day: int) -> Timetable:
 
 
 def day(policy: str, basis: Basis, visits_per_day: int, planner: OptimalPlanner | None = None) -> Timetable:
-    """The timetable of a policy; the closed loop has none and starts from the optimal one.
+    """The timetable of a policy; the closed loop has none, and starts from the optimal one.
 
-    `planner`: solved for these rates, gives the optimal one exactly; without it the quick one is taken. The paper's rules
-    plan from plain rates as they do live. Raises ValueError for a policy that is not known.
+    `planner`: solved for these rates, gives the exact optimum; without it the quick one is used. The forum paper's rules plan
+    from plain rates, as in operation. Raises ValueError for an unknown policy.
     """
     if policy in PAPER:
         return PAPER[policy](Demand(basis.plain), visits_per_day)
@@ -71,15 +71,15 @@ def day(policy: str, basis: Basis, visits_per_day: int, planner: OptimalPlanner 
 
 
 def expected(table: Timetable, basis: Basis) -> Floats:
-    """Expected weighted event-hours a day of each board, (n,), whatever the timetable was planned from."""
+    """Expected weighted event-hours per day of each board, (n,), whatever rates the timetable was planned from."""
     return expected_cost(Intensity.of(basis.rates), table)
 
 
 def curve(policy: str, basis: Basis, numbers: Sequence[int]) -> list[float]:
     """Expected delay of all boards, weighted event-hours a day, at each number of visits a day.
 
-    The optimal curve is computed at every second number beyond four visits a board, and at the ends; between them visits
-    times delay, which hardly changes there, is interpolated over the logarithm of the visits.
+    The optimal curve is computed at every second number beyond four visits a board, and at the ends; between them, visits times
+    delay (nearly constant there) is interpolated over the logarithm of the visits.
     """
     last, smooth = len(numbers) - 1, SMOOTH_FROM * len(basis.rates)
     places = [at for at, number in enumerate(numbers) if policy in PAPER or number <= smooth or at % 2 == 0 or at == last]
@@ -92,25 +92,25 @@ def curve(policy: str, basis: Basis, numbers: Sequence[int]) -> list[float]:
 
 
 def interval_visits(basis: Basis) -> float:
-    """Visits a day that the boards' fixed intervals come to."""
+    """Visits per day of the boards' fixed intervals."""
     return float((DAY_HOURS / basis.interval_hours).sum())
 
 
 def interval_delay(basis: Basis) -> Floats:
-    """Expected weighted event-hours a day at fixed intervals, (n,): an event waits half of one in the mean."""
+    """Expected weighted event-hours per day at fixed intervals, (n,): an event waits half an interval on average."""
     per_day: Floats = basis.rates.mean(axis=1) * DAY_HOURS
     return per_day * basis.interval_hours / 2.0
 
 
 def visits_per_board(table: Timetable) -> Floats:
-    """Visits a day of each board, (n,); below 1 where a board has its turn only every few days."""
+    """Visits per day of each board, (n,); below 1 for a board visited only every few days."""
     return np.bincount(table.board, minlength=table.boards) / table.days
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Requests a day that visits come to. asked, allowed (inf for no limit): of all sites. over: sites that may not ask so
-    many. visits: what is left of the visits once those sites are held to their limits."""
+    """Requests per day needed for visits. asked, allowed (inf for no limit): of all sites. over: number of sites above their
+    limit. visits: the visits left if those sites keep their limits."""
 
     asked: float
     allowed: float
@@ -119,8 +119,8 @@ class Asked:
 
 
 def requests(per_board: Floats, requests_per_visit: Floats, site: Ints, allowed: Floats) -> Asked:
-    """What visits ask of their sites. per_board: (n,) visits a day; requests_per_visit: (n,); site: (n,) numbers into
-    `allowed`, (sites,), requests a day, inf for no limit."""
+    """Requests needed for visits. per_board: (n,) visits per day; requests_per_visit: (n,); site: (n,) indices into `allowed`,
+    (sites,), requests per day, inf for no limit."""
     asked = np.bincount(site, per_board * requests_per_visit, len(allowed))
     visits = np.bincount(site, per_board, len(allowed))
     over = asked > allowed * (1.0 + 1e-9)
@@ -130,7 +130,7 @@ def requests(per_board: Floats, requests_per_visit: Floats, site: Ints, allowed:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A policy over the stored posts of the last days: what it used and what its delays were."""
+    """A policy over the stored posts of the last days: visits used and delays."""
 
     policy: str
     visits_used_per_day: float
@@ -138,7 +138,7 @@ class Replayed:
 
 
 def replay(experiment: Simulation, policies: Sequence[str], visits_per_day: int) -> list[Replayed]:
-    """What each policy would have given on the experiment's test days with that budget, knowing only what came before."""
+    """The results of each policy on the experiment's test days with that budget, using only what came before."""
     found = []
     for policy in policies:
         outcome = experiment.run_budget(policy, visits_per_day, 0)

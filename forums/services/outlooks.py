@@ -119,7 +119,7 @@ def expected(plan: Plan, until: datetime) -> Expected:
 
 
 def outdated(plan: Plan, now: datetime) -> bool:
-    """Whether something that was expected by now has not happened."""
+    """Tells whether something expected by now has not happened."""
     stored = _stored(plan)
     return not stored or bool((stored["at"] <= now.timestamp()).any() or (stored["looks"] <= now.timestamp()).any())
 
@@ -129,8 +129,8 @@ def _moment(at: float) -> datetime:
 
 
 def _note(boards: Sequence[int], made: Mapping[str, Any], now: datetime) -> None:
-    """Writes when each of these boards is visited next to where lists show it: by a visit that is planned at a time, or in the
-    span in which the loop is likely to visit it; where none is expected, after all that is."""
+    """Stores when each of these boards is next visited, for lists: a planned time, or the likely span by the loop; for boards
+    without an expected visit, a time after all expected ones."""
     rows: dict[int, int] = {}
     for row, board in enumerate(made["board"].tolist()):
         rows.setdefault(board, row)

@@ -1,4 +1,5 @@
-"""Looks: overview sources of a site kept and read, what they showed stored, the threads that newest lists name fetched."""
+"""Readings (looks) of overview sources: sources are stored and read, their figures stored, and threads named by newest lists
+fetched."""
 
 from __future__ import annotations
 
@@ -23,16 +24,16 @@ from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread,
 from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
 from forums.services import feeds, threads, visits
 
-FIRST = 1e5  # looks come before all boards of their run
+FIRST = 1e5  # readings of sources come before all boards of their run
 MOST_COST = 20
-TRIES = 3  # looks at an address that may be a source, where they fail
-MOST_PAGES = 3  # of a newest list that one look reads
+TRIES = 3  # failed tries with an address that may be a source
+MOST_PAGES = 3  # pages of a newest list read at once
 MOST_SITEMAPS = 2
-DATA = feeds.KINDS | {SourceKind.API}  # sources whose answers are no pages
+DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose answers are not HTML pages
 
 
 def note(site: Site, now: datetime) -> None:
-    """Keeps the sources that the site's model names; those that it names no longer are read no more."""
+    """Stores the sources named by the site's model; those no longer named are not read any more."""
     named = {url_hash(one["url"]): one for one in site.structure.get("sources", ())}
     named |= {url_hash(url): {"url": url, "kind": SourceKind.SITEMAP} for url in _sitemaps(site)}
     for key, one in named.items():
@@ -45,7 +46,7 @@ def note(site: Site, now: datetime) -> None:
 
 
 def _sitemaps(site: Site) -> tuple[str, ...]:
-    """The sitemaps that the robots.txt of the site's host names, as it was read last."""
+    """The sitemaps named by the last robots.txt of the site's host."""
     told = site.host
     if told.robots_fetched_at is None or told.robots_expires_at is None:
         return ()
@@ -60,12 +61,12 @@ def _boards(site: Site, found: dict[str, Any]) -> list[int]:
 
 
 def ask(source: OverviewSource, now: datetime) -> Look:
-    """A look at a source that is to be taken; its run takes it up."""
+    """Creates a requested reading of a source, which the run then carries out."""
     return Look.objects.create(source=source, at=now, cost=source.cost)
 
 
 def begin(run: Run, now: datetime) -> list[NewUrl]:
-    """The addresses of the looks that a run is to take; of a site saved before sources were looked for, its own page is one."""
+    """The addresses of the readings of a run; for a site saved before sources were searched for, its own page is one."""
     wanted = [*run.parameters.get("looks", ()), *_tried(run, now)]
     rows = Look.objects.filter(pk__in=wanted).select_related("source")
     found = []
@@ -77,9 +78,8 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
 
 
 def _tried(run: Run, now: datetime) -> list[int]:
-    """Looks by which it turns out whether an address is a source: of a site with boards that were read to their end, so that
-    their threads are known, until one succeeds; they cost the plan nothing. The source is read no more unless it has told about
-    boards."""
+    """Readings that test whether an address is a source: on a site with completely read boards, so that their threads are known,
+    until one succeeds; they are not charged to the plan. The source is no longer read if it shows no boards."""
     if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < LEAST_BOARDS:
         return []
     site = Site.objects.get(pk=run.target)
@@ -95,7 +95,7 @@ def _tried(run: Run, now: datetime) -> list[int]:
 
 
 def _told(look: Look, reading: PageReading, now: datetime) -> bool:
-    """Whether what was tried is a source, and whether it shows figures of boards or names their threads; it is then."""
+    """Decides whether the tested address is a source, and whether it shows figures of boards or names their threads."""
     source = look.source
     figures = len(_index(source, reading)) >= LEAST_BOARDS
     homes = {home.pk for row, _record, home, _thread in _placed(source, reading) if home is not None and row.last_reply}
@@ -110,7 +110,7 @@ def _told(look: Look, reading: PageReading, now: datetime) -> bool:
 
 
 def _deeper(look: Look, response: FetchResponse, now: datetime) -> bool:
-    """Of a sitemap that lists others, the one that changed last is tried instead; whether there is one."""
+    """For a sitemap of sitemaps, tries the most recently changed one instead; returns whether there is one."""
     listed = parse_sitemap(response.body, response.url) if look.source.kind == SourceKind.SITEMAP else None
     if listed is None or listed.kind != "index":
         return False
@@ -124,7 +124,7 @@ def _deeper(look: Look, response: FetchResponse, now: datetime) -> bool:
 
 
 def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | None, now: datetime) -> Stored:
-    """What a look showed; a page that shows no board at all has failed."""
+    """Stores the result of a reading; a page that shows no boards counts as failed."""
     look = Look.objects.select_related("source__site").get(pk=item.payload["look"])
     if response.not_modified and look.source.shown:
         return _unchanged(look, response, now)
@@ -156,12 +156,12 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
 
 
 def _joined(before: dict[str, list[float | None]], shown: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
-    """What further pages of a newest list show, beside those before: a board's last post stands on the first that names it."""
+    """The figures of several pages of a newest list; a board's last post is on the first page that names it."""
     return {**shown, **before}
 
 
 def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
-    """A page that is as it was shows what it showed; it cost a request and hardly a byte."""
+    """Handles an unchanged page: its figures are the same, at the cost of a request and hardly any bytes."""
     values = {"state": Look.State.DONE, "read_at": now, "shown": look.source.shown, "bytes": response.received_bytes}
     Look.objects.filter(pk=look.pk).update(**values)
     OverviewSource.objects.filter(pk=look.source_id).update(read_at=now)
@@ -169,19 +169,19 @@ def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
 
 
 def failed(item: Url, reason: str, now: datetime) -> Stored:
-    """A look that told nothing: the loop goes on with what it knew."""
+    """Handles a failed reading: the loop continues with what it knew."""
     values = {"state": Look.State.FAILED, "reason": reason[:60], "read_at": now}
     Look.objects.filter(pk=item.payload["look"]).update(**values)
     return Stored(state=UrlState.FAILED, reason=reason[:60])
 
 
 def cut_short(run: Run, now: datetime) -> None:
-    """A run that ended before its looks were taken: they have failed, and their sources may be read again."""
+    """Marks the outstanding readings of an ended run as failed, so that their sources may be read again."""
     Look.objects.filter(run=run, state=Look.State.ASKED).update(state=Look.State.FAILED, reason="stopped", read_at=now)
 
 
 def _cost(source: OverviewSource, size: int, pages: int) -> int:
-    """What a look costs in visits of the same site: by requests or bytes, whichever is more; at least one."""
+    """The cost of a reading in visits of the same site: by requests or bytes, whichever is more; at least one."""
     recent = Visit.objects.filter(board__site_id=source.site_id, requests__gt=0).order_by("-id")[:100]
     usual = Visit.objects.filter(pk__in=recent.values("pk")).aggregate(asked=Avg("requests"), size=Avg("bytes"))
     if not usual["asked"] or not usual["size"]:
@@ -190,7 +190,7 @@ def _cost(source: OverviewSource, size: int, pages: int) -> int:
 
 
 def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float | None]]:
-    """The figures of each board that an index shows, by its number."""
+    """The figures of each board shown by an index, by the board's id."""
     known = dict(Board.objects.filter(site_id=source.site_id).values_list("key", "pk"))
     shown: dict[str, list[float | None]] = {}
     rows = [*reading.records, *reading.boards]
@@ -209,8 +209,8 @@ def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float
 def _placed(
     source: OverviewSource, reading: PageReading
 ) -> list[tuple[incremental.Row, ThreadRecord, Board | None, Thread | None]]:
-    """The threads that a source names, each with its board and as it is known; a board whose own list shows no times is left to
-    that list where a feed names it, because what the two tell of a thread could not be compared."""
+    """The threads named by a source, each with its board and the stored thread. A board whose own list shows no times is left to
+    that list if a feed names it, because the two could not be compared."""
     told = source.kind in feeds.KINDS
     rows = feeds.named(reading) if told else _rows(reading)
     stored = Thread.objects.filter(site_id=source.site_id, key__in=[row.key for row, _record in rows])
@@ -231,10 +231,10 @@ def _rows(reading: PageReading) -> list[feeds.Named]:
 def _newest(
     run: Run, look: Look, reading: PageReading, now: datetime
 ) -> tuple[Stored, dict[str, list[float | None]], bool]:
-    """Changed threads of a newest list or feed are fetched at once, each in a targeted visit of its board. Returns too what
-    it shows of each board, and whether it goes back to the look before.
+    """Fetches changed threads of a newest list or feed at once, each in a targeted visit of its board. Also returns what it shows
+    of each board, and whether it reaches back to the previous reading.
 
-    A row of a page is compared as on the board's own list. A board that this run visits anyway is left to that visit.
+    A row of a page is compared as in the board's own list. Boards that this run visits anyway are left to that visit.
     """
     told = look.source.kind in feeds.KINDS
     shown: dict[str, list[float | None]] = {}
@@ -271,12 +271,12 @@ def _targeted(
     told: bool,
     now: datetime,
 ) -> list[NewUrl]:
-    """A visit of this board that fetches these threads only; the board's list, watermark and stop tests stay as they are."""
+    """A visit of this board that fetches only these threads; the board's watermark and stop tests are not affected."""
     visit, _made = Visit.objects.get_or_create(
         run=run, board=board, defaults={"kind": Visit.Kind.TARGETED, "started": now, "stopped_by": "targeted"}
     )
     pairs = [(row, record) for row, record, _thread in triples]
-    if told:  # titles of feeds may be of posts, and are taken where nothing else is known
+    if told:  # titles in feeds may be posts', and are only used if no other is known
         pairs = [(row, feeds.plain(record, thread, board)) for row, record, thread in triples]
     stored = threads.seen(board, pairs, [row.key for row, _record in pairs], now)
     if told:

@@ -1,4 +1,4 @@
-"""Creates a day of a plan: visits with their reasons, what each board is expected to bring, and the figures behind it."""
+"""Creates a day of a plan: visits with their reasons, expected results of each board, and the figures behind them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
 from forums.services import hours, loops, outlooks, plans
 from forums.services.rhythms import Rhythm, posts_per_weight, rhythm
 
-TWO_DAYS_UP_TO = 20_000  # visits a day; beyond, only the current day is written out
+TWO_DAYS_UP_TO = 20_000  # visits per day; with more, only the current day is stored
 EPOCH = date(1970, 1, 1)
 VISITS_KEPT_DAYS, DAYS_KEPT_DAYS = 90, 400
 BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
@@ -28,7 +28,7 @@ BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
 
 @dataclass(slots=True)
 class _Visits:
-    """Visits in the order of time: board number, epoch seconds, expected weighted events and event-hours, why."""
+    """Visits in order of time: board number, epoch seconds, expected weighted events and event-hours, reason."""
 
     board: Ints
     moments: Floats
@@ -38,10 +38,10 @@ class _Visits:
 
 
 def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
-    """Makes the rest of today and tomorrow anew; pinned visits stay, and those that are due already.
+    """Plans the rest of today and tomorrow again; pinned and already due visits are kept.
 
-    Returns tomorrow's day (today's, where there are very many visits); None where the plan has no board, or leaves the
-    boards to their interval.
+    Returns tomorrow's day (today's if there are very many visits); None if the plan has no board, or leaves the boards to their
+    interval.
     """
     found = rhythm(plan, now)
     _prune(plan, now)
@@ -67,15 +67,15 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
 
 
 def _claim(plan: Plan) -> None:
-    """In the transaction that writes the visits: nobody else writes those of this plan meanwhile, and it is stale no longer,
-    unless it was changed since it was read. A process killed before the end leaves the plan stale."""
+    """Locks the plan in the transaction that writes its visits, and clears `stale` unless the plan was changed since it was read.
+    A process killed before the end leaves the plan stale."""
     list(Plan.objects.select_for_update().filter(pk=plan.pk).values_list("pk"))
     Plan.objects.filter(pk=plan.pk, stale=plan.stale, changed_at=plan.changed_at).update(stale="")
     plan.stale = ""
 
 
 def _prune(plan: Plan, now: datetime) -> None:
-    """Drops visits and days that only tell of a distant past; what comes back every day stays known."""
+    """Deletes old visits and days; visits that recur daily are kept."""
     old = now - timedelta(days=VISITS_KEPT_DAYS)
     PlannedVisit.objects.filter(plan=plan, at__lt=old, daily=False).delete()
     PlanDay.objects.filter(plan=plan, day__lt=(now - timedelta(days=DAYS_KEPT_DAYS)).date()).delete()
@@ -145,7 +145,7 @@ def _of_day(
     last: dict[int, datetime | None],
     windows: Mapping[int, Window],
 ) -> _Visits:
-    """The visits of a timetable on a day that are still to come, with what they should find; `last` moves on with them."""
+    """The remaining visits of a timetable on a day, with expected results; `last` is updated with them."""
     zone = plans.zone_of(plan)
     midnight = datetime.combine(day, time(), zone)
     board, hour = table.on(_turn(found, windows, day))
@@ -198,7 +198,7 @@ def _offset_hours(zone: Any, moment: datetime) -> float:
 
 
 def _local(found: Rhythm, clocks: list[LocalClock], board: Ints, moments: Floats) -> Floats:
-    """Hours on the clock of each board's site."""
+    """Hours in the local time of each board's site."""
     result = np.empty(len(board))
     for number, clock in enumerate(clocks):
         rows = found.site[board] == number
@@ -210,7 +210,7 @@ def _local(found: Rhythm, clocks: list[LocalClock], board: Ints, moments: Floats
 
 
 def _pinned(plan: Plan, found: Rhythm, day: date, now: datetime) -> list[PlannedVisit]:
-    """The pinned visits of a day; those that come every day are made where they are missing."""
+    """The pinned visits of a day; missing daily ones are created."""
     zone = plans.zone_of(plan)
     start, end = (datetime.combine(day + timedelta(days=step), time(), zone) for step in (0, 1))
     here = {board.pk for board in found.boards}
@@ -254,8 +254,8 @@ def _write(plan: Plan, found: Rhythm, visits: _Visits, code: str) -> None:
 def _adaptive_days(
     plan: Plan, found: Rhythm, loop: loops.AdaptiveLoop, days: list[date], now: datetime, reason: str
 ) -> PlanDay | None:
-    """The days of an adaptive plan. No visit is fixed ahead except those that a person pinned; the expected delay is that
-    of the timetable from which the loop starts."""
+    """Creates the days of an adaptive plan. Only visits pinned by users are fixed in advance; the expected delay is that of the
+    timetable from which the loop starts."""
     zone = plans.zone_of(plan)
     ends = [datetime.combine(day + timedelta(days=1), time(), zone).timestamp() for day in days]
     for day in days:
@@ -264,7 +264,7 @@ def _adaptive_days(
     outlook = outlooks.write(plan, loop, ids, share, now, datetime.fromtimestamp(ends[-1], UTC))
     made: PlanDay | None = None
     basis = tuning.Basis(found.profiles.rates, found.plain.rates, np.ones(len(found.boards)))
-    delay = tuning.expected(tuning.day(plan.policy, basis, plan.visits_per_day), basis)  # as the tuning page tells it
+    delay = tuning.expected(tuning.day(plan.policy, basis, plan.visits_per_day), basis)  # computed as on the tuning page
     start = 0.0
     for day, end in zip(days, ends, strict=True):
         board = outlook.board[(outlook.moments >= start) & (outlook.moments < end)]

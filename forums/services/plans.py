@@ -1,4 +1,4 @@
-"""Plans of visits: whose, by which policy and budget; changed by a person, with visits added, moved, pinned and taken out."""
+"""Visit plans: scope, policy and budget; changed by users, with visits added, moved, pinned and removed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from forums.services import outlooks
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 USUAL_VISITS_PER_BOARD = 4
-MOST_A_BOARD = 24 * 60  # visits a day
-FARTHEST_DAYS = 14  # how far ahead a person may put a visit
+MOST_A_BOARD = 24 * 60  # visits per day
+FARTHEST_DAYS = 14  # how far ahead a user may schedule a visit
 
 
 def scope(site_id: int | None) -> str:
-    """The name of a plan's extent: one site, or all that have none of their own."""
+    """The name of a plan's scope: one site, or all sites without a plan of their own."""
     return ALL_SITES if site_id is None else f"site {site_id}"
 
 
@@ -35,7 +35,7 @@ def current(site_id: int | None) -> Plan | None:
 
 
 def draft(site_id: int | None, now: datetime) -> Plan:
-    """The saved plan, else one that is not saved: adaptive, four visits a board and day."""
+    """The saved plan, otherwise an unsaved one: adaptive, four visits per board and day."""
     found = current(site_id)
     if found is not None:
         return found
@@ -46,7 +46,7 @@ def draft(site_id: int | None, now: datetime) -> Plan:
 
 
 def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user: Any = None) -> Plan:
-    """Makes or changes a plan; the dispatcher plans anew at its next round. Raises ValueError with one line."""
+    """Creates or changes a plan; the dispatcher plans again in its next round. Raises ValueError with a one-line message."""
     unknown = set(values) - set(FIELDS)
     if unknown:
         raise ValueError(f"a plan has no {', '.join(sorted(unknown))}")
@@ -76,15 +76,15 @@ def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user:
 
 
 def of_intervals(site_id: int) -> int:
-    """Visits a day that follow from the intervals of a site's enabled boards, at least 1."""
+    """Visits per day given by the intervals of a site's scheduled boards, at least 1."""
     seconds = Board.objects.filter(site_id=site_id, enabled=True).values_list("interval_seconds", flat=True)
     return max(1, round(sum(86400 / one for one in seconds)))
 
 
 def begin(site_id: int, *, now: datetime, user: Any = None) -> Plan | None:
-    """The plan of a new site: the closed loop with as many visits a day as its boards' intervals make.
+    """The plan of a new site: the closed loop with as many visits per day as its boards' intervals give.
 
-    None where the site has a plan, or where that of all sites takes it in.
+    None if the site has a plan, or is covered by that of all sites.
     """
     if current(site_id) is not None:
         return None
@@ -95,7 +95,8 @@ def begin(site_id: int, *, now: datetime, user: Any = None) -> Plan | None:
 
 @contextmanager
 def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
-    """Context for changing a site's intervals or boards: a budget equal to `of_intervals` before equals it afterwards too."""
+    """Context manager for changing a site's intervals or boards: a budget equal to `of_intervals` before is set to it again
+    afterwards."""
     before = of_intervals(site_id)
     yield
     plan, after = current(site_id), of_intervals(site_id)
@@ -104,7 +105,7 @@ def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
 
 
 def free_interval(plan: Plan, now: datetime) -> None:
-    """Boards that go back to their interval are due by it again; visits planned for them are dropped."""
+    """Returns boards to their interval: they are due by it again, and visits planned for them are deleted."""
     if plan.active and plan.policy != Policy.INTERVAL:
         return
     PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED).delete()
@@ -114,25 +115,25 @@ def free_interval(plan: Plan, now: datetime) -> None:
 
 
 def boards_under(plan: Plan) -> Any:
-    """The enabled boards that this plan is for."""
+    """The scheduled boards covered by this plan."""
     rows = Board.objects.filter(enabled=True)
     return rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
 
 
 def most_visits(plan: Plan) -> int:
-    """The visits a day that its boards can have, each once a minute as with an interval; one board's for none yet."""
+    """The most visits per day of its boards, one per minute each, as with an interval; one board's for none."""
     return MOST_A_BOARD * max(1, boards_under(plan).count())
 
 
 def planned_sites() -> Q:
-    """Boards whose visits a plan names (as a condition on boards); all others follow their interval."""
+    """Condition for boards whose visits are planned; all others follow their interval."""
     own = Q(site__plan__active=True) & ~Q(site__plan__policy=Policy.INTERVAL)
     rest = Plan.objects.filter(scope=ALL_SITES, active=True).exclude(policy=Policy.INTERVAL).exists()
     return own | ~Q(site__plan__active=True) if rest else own
 
 
 def of_site(site_id: int) -> Plan | None:
-    """The plan that a site's visits follow now: its own, else that of all sites; None: the interval."""
+    """The plan that a site's visits follow now: its own, otherwise that of all sites; None for intervals."""
     found = Plan.objects.filter(active=True, scope__in=[scope(site_id), ALL_SITES]).order_by("-site_id")
     plans = sorted(found, key=lambda plan: plan.site_id is None)
     return plans[0] if plans and plans[0].policy != Policy.INTERVAL else None
@@ -147,9 +148,9 @@ def set_importance(
     unlimited: bool = False,
     now: datetime,
 ) -> None:
-    """Sets the importance of a site, of its boards, and the requests a day that it may be asked (`unlimited`: any number).
+    """Sets the importance of a site and of its boards, and its limit of requests per day (`unlimited`: none).
 
-    Plans that it concerns become stale. Raises ValueError with one line.
+    Plans affected become stale. Raises ValueError with a one-line message.
     """
     for value in [*([site] if site is not None else []), *(boards or {}).values()]:
         checked_importance(value)
@@ -166,7 +167,8 @@ def set_importance(
 
 
 def set_deadline(board_ids: Sequence[int], hours: float | None, now: datetime) -> int:
-    """The longest that a post of these boards should wait; None for any time. Plans are made anew. Raises ValueError."""
+    """Sets the longest time that a post of these boards should wait; None for no limit. Plans are made again. Raises
+    ValueError."""
     if hours is not None and not LEAST_DEADLINE_HOURS <= hours <= MOST_DEADLINE_HOURS:
         raise ValueError(f"a deadline lies between {LEAST_DEADLINE_HOURS:g} and {MOST_DEADLINE_HOURS:g} hours")
     with transaction.atomic():
@@ -186,7 +188,7 @@ def zone_of(plan: Plan) -> ZoneInfo:
 
 
 def add(plan: Plan, board_id: int, at: datetime, *, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
-    """A visit that a person wants: it is pinned, counts for the budget, and stays when the plan is made anew."""
+    """Adds a visit requested by a user: it is pinned, counts for the budget, and is kept when planning again."""
     if not boards_under(plan).filter(pk=board_id).exists():
         raise ValueError("this plan does not visit that board")
     _check_time(at, now)
@@ -198,7 +200,7 @@ def add(plan: Plan, board_id: int, at: datetime, *, daily: bool = False, now: da
 
 
 def move(planned_id: int, at: datetime, *, now: datetime, user: Any = None) -> PlannedVisit:
-    """Puts a visit to come to another time, and pins it there."""
+    """Moves a coming visit to another time and pins it there."""
     visit = _to_come(planned_id)
     _check_time(at, now)
     visit.at, visit.pinned, visit.code, visit.figures, visit.edited_by = at, True, "person", {}, user
@@ -209,7 +211,7 @@ def move(planned_id: int, at: datetime, *, now: datetime, user: Any = None) -> P
 
 
 def pin(planned_id: int, *, pinned: bool, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
-    """Keeps a visit where it stands when the plan is made anew, every day with `daily`; or lets it go again."""
+    """Keeps a visit at its time when planning again, every day with `daily`; or releases it."""
     visit = _to_come(planned_id)
     if visit.daily and not (pinned and daily):
         _end_series(visit)
@@ -220,7 +222,7 @@ def pin(planned_id: int, *, pinned: bool, daily: bool = False, now: datetime, us
 
 
 def remove(planned_id: int, *, now: datetime) -> None:
-    """Takes a visit to come out of the plan; the day has one visit less."""
+    """Removes a coming visit from the plan; the day has one visit less."""
     visit = _to_come(planned_id)
     if visit.daily:
         _end_series(visit)
@@ -236,7 +238,7 @@ def _to_come(planned_id: int) -> PlannedVisit:
 
 
 def _end_series(visit: PlannedVisit) -> None:
-    """No visit of the board at this local time comes back: those planned from the same wish go, past ones forget it."""
+    """Ends a daily series: visits planned for the same local time are deleted, past ones lose their mark."""
     zone = zone_of(visit.plan)
     clock = visit.at.astimezone(zone).time()
     others = PlannedVisit.objects.filter(plan_id=visit.plan_id, board_id=visit.board_id, daily=True).exclude(pk=visit.pk)
@@ -251,7 +253,7 @@ def _check_time(at: datetime, now: datetime) -> None:
 
 
 def _changed(visit: PlannedVisit, now: datetime) -> None:
-    """The rest of the budget is planned around what a person fixed."""
+    """Marks the plan as stale after a user's change, so that the rest of the budget is planned around it."""
     Plan.objects.filter(pk=visit.plan_id).update(stale="visits")
     _note(visit, now)
 
@@ -269,8 +271,8 @@ def by_interval(board: Board, last: datetime, now: datetime) -> datetime:
 
 
 def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """When a board whose visit has just ended is visited next, and until when that is likely; under the closed loop as its last
-    ranking told, until the next one tells again."""
+    """The time of the next visit of a board whose visit has just ended, and the end of its likely span; with the closed loop as
+    of its last ranking."""
     plan = of_site(board.site_id)
     if plan is None:
         return by_interval(board, now, now), None
@@ -282,7 +284,7 @@ def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime |
 
 
 def note_next(board_ids: list[int], now: datetime) -> None:
-    """Writes the first planned visit of these boards to where lists show it."""
+    """Stores the first planned visit of these boards for lists."""
     planned = PlannedVisit.objects.filter(board_id__in=board_ids, state=PlannedVisit.State.PLANNED, at__gte=now)
     first: dict[int, datetime] = {}
     for board_id, at in planned.order_by("-at").values_list("board_id", "at"):

@@ -1,4 +1,4 @@
-"""Boards whose lists do not tell who was answered: threads are chosen by the replies that they should have got since."""
+"""Choice of threads on boards whose lists do not show replies: by the number of replies expected since the last fetch."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from forums.services.rhythms import stored_events
 HISTORY_DAYS = 90.0
 RETRAIN = timedelta(days=1)
 FETCHES_A_VISIT = 12
-LEAST_EXPECTED = 0.02  # replies; a thread that should have got fewer is not worth a request
+LEAST_EXPECTED = 0.02  # replies; a thread with fewer expected is not worth a request
 SEED = 1
 
 
 def needed(board: Board) -> bool:
-    """Whether the board's lists leave its changes unseen: no time of the last reply and no count of replies."""
+    """Tells whether the board's lists do not show changes: neither the time of the last reply nor a count of replies."""
     if board.has_last_reply is not False:
         return False
     return not Thread.objects.filter(board=board, replies__isnull=False).exists()
 
 
 def choose(board: Board, now: datetime, most: int = FETCHES_A_VISIT) -> list[Thread]:
-    """Threads to fetch in this visit, the most worthwhile first: expected replies since the fetch times the root of the wait."""
+    """Threads to fetch in this visit, best first: by expected replies since the fetch times the square root of the waiting
+    time."""
     since = now - timedelta(days=HISTORY_DAYS)
     events = stored_events([board.pk], since, now)
     ids = [int(name) for name in events.threads]
@@ -53,7 +54,7 @@ def _clock(site: Site, since: datetime, now: datetime) -> LocalClock:
 
 
 def _model(site: Site, now: datetime) -> tuple[HazardModel, np.ndarray]:
-    """The site's hazard and clock, fitted anew where it is older than a day."""
+    """The site's hazard model and clock, fitted again if older than a day."""
     kept = ReplyModel.objects.filter(site=site).first()
     if kept is None or now - kept.trained_at >= RETRAIN:
         kept = _trained(site, now)

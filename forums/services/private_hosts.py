@@ -1,4 +1,4 @@
-"""Forums and their runs that an older command line let reach every private address: now their own hosts."""
+"""Corrects forums and runs for which an older command line allowed every private address: now only their own hosts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crawlmgr.services import private_hosts
 
 
 def mend(apps: Any = installed) -> None:
-    """After a migration or a restore. `apps` are the models as they are at that moment."""
+    """Runs after a migration or a restore. `apps` holds the models of that moment."""
     sites = apps.get_model("forums", "Site").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("forum", "forum-discovery"))
 

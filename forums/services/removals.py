@@ -1,4 +1,4 @@
-"""Forums that go, with all that was stored of them; their WARC files stay in the archive."""
+"""Deletion of forums with everything stored of them; their WARC files stay in the archive."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ def check(site_id: int) -> None:
 
 
 def delete(site: Site, now: datetime, user: Any = None) -> None:
-    """Removes a site while the caller waits; what was killed in between is done by calling it again."""
+    """Deletes a site while the caller waits; can be repeated after a kill."""
     _quieten(site, now)
     removals.at_once(_removal(site, now, user))
 
 
 def start(site: Site, now: datetime, user: Any = None) -> Run | None:
-    """Removes a small site at once; of a large one gives the run whose worker does it. Raises runs.Busy where one is at it."""
+    """Deletes a small site at once; for a large one returns the run that deletes it. Raises runs.Busy if it is already being
+    deleted."""
     quieten = partial(_quieten, site, now)
     return removals.start(KIND, site.pk, site.name, _removal(site, now, user), quieten, now=now, user=user)
 
 
 def start_by_key(site_id: int, now: datetime, user: Any = None) -> None:
-    """The same for a site that may be gone."""
+    """Starts the deletion of a site (see `start`), if it still exists."""
     site = Site.objects.filter(pk=site_id).first()
     if site is not None:
         start(site, now, user)
 
 
 class SiteRemoval(removals.RemovalJob):
-    """The work of a large site's removal."""
+    """The job that deletes a large site."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run, self._left, lambda: _runs(run.target))
@@ -58,7 +59,7 @@ def _runs(site_id: int | None) -> QuerySet[Run]:
 
 
 def _quieten(site: Site, now: datetime) -> None:
-    """Ends what works at the site, and lets no schedule begin anew."""
+    """Stops the site's runs and removes its schedule."""
     Site.objects.filter(pk=site.pk).update(paused=True)
     removals.end_runs(_runs(site.pk).filter(state__in=ACTIVE), now)
 

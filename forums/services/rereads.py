@@ -1,4 +1,4 @@
-"""Stored pages read again after a correction or a change of the model: what was stored is mended, no page is asked for."""
+"""Reading stored pages again after a correction or a change of the model: stored data is updated, nothing is fetched."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from forums.reading.apis import read_api
 from forums.services import mending, removals, structures, threads
 
 KIND = "forum-reread"
-AT_A_TIME = 20  # pages a step
+AT_A_TIME = 20  # pages per step
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What reading stored pages again did: pages read, posts and threads changed, posts that were there and not stored."""
+    """The result of reading stored pages again: pages read, posts and threads changed, posts added."""
 
     pages: int = 0
     posts: int = 0
@@ -39,7 +39,7 @@ class Told:
 
 
 def start(site: Site, *, now: datetime, user: Any = None, start: bool = True) -> Run:
-    """The run that reads a site's stored pages again. Raises runs.Busy while it is visited, read again or deleted."""
+    """Creates the run that reads a site's stored pages again. Raises runs.Busy while it is visited, read again or deleted."""
     removals.check(site.pk)
     busy = Run.objects.filter(kind="forum", target=site.pk, state__in=ACTIVE).first()
     if busy is not None:
@@ -50,14 +50,14 @@ def start(site: Site, *, now: datetime, user: Any = None, start: bool = True) ->
 
 
 def pages_of(site: Site) -> QuerySet[Page]:
-    """The newest stored answer to each address of the site's host, the oldest first."""
+    """The newest stored answer for each address of the site's host, oldest first."""
     stored = Page.objects.filter(host_id=site.host_id, status=200, warc__isnull=False)
     newest = stored.values("url_hash").annotate(newest=Max("id")).values("newest")
     return Page.objects.filter(pk__in=newest).select_related("warc").order_by("id")
 
 
 class RereadJob:
-    """The work of such a run (see crawlmgr.jobs.Job): some pages a step; killed anywhere, it goes on behind the last of them."""
+    """The job of such a run (see crawlmgr.jobs.Job): some pages per step; after a kill it continues after the last step."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -79,7 +79,7 @@ class RereadJob:
         return partial(self._store, site, read)
 
     def ended(self, state: str, now: datetime) -> None:
-        """Nothing is left open: each step is whole."""
+        """Does nothing: each step is complete."""
 
     def _store(self, site: Site, read: Iterable[tuple[Page, PageReading | None]]) -> None:
         done = self.run.result
@@ -97,7 +97,7 @@ class RereadJob:
 
 
 def read_again(site: Site, page: Page) -> PageReading | None:
-    """A stored page as the site's model reads it now; None where it is neither a page of a stored thread nor one of a list."""
+    """A stored page read with the site's current model; None if it is neither a page of a stored thread nor a list."""
     record = archive.read_page(page)
     if record is None:
         return None
@@ -121,7 +121,7 @@ def read_again(site: Site, page: Page) -> PageReading | None:
 
 
 def mended(site: Site, page: Page, reading: PageReading | None) -> Told:
-    """Mends what is stored of a page by its new reading."""
+    """Updates what is stored of a page by its new reading."""
     if reading is None or not reading.records:
         return Told(pages=1)
     url = page.final_url or page.url
@@ -139,7 +139,7 @@ def mended(site: Site, page: Page, reading: PageReading | None) -> Told:
 
 
 def _number(thread: Thread, url: str, reading: PageReading, records: list[PostRecord]) -> int:
-    """Which page of its thread a stored page is: as it says, as its posts are stored, else the first."""
+    """The page number of a stored page in its thread: as shown, otherwise from its stored posts, otherwise 1."""
     if reading.current:
         return reading.current
     stored = thread.all_posts.filter(key__in=threads.post_keys(records))

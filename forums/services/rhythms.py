@@ -1,4 +1,4 @@
-"""What stored posts tell of boards' rhythms: the events of a time, and the rates that plans are made from."""
+"""Boards' rhythms from stored posts: the events of a period, and the rates used by plans."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from forums.models import Basis, Board, BoardHour, Plan, Post, Visit
 from forums.profile import BoardEvents, BoardProfiles, ProfileOptions, estimate, pooled_prior
 from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE
 
-FINEST_SECONDS = 3600  # posts whose time is known less well say nothing about hours
-USUAL_REQUESTS = 2.0  # a visit's requests before any was made: a list page and a thread
+FINEST_SECONDS = 3600  # posts with less precise times say nothing about hours
+USUAL_REQUESTS = 2.0  # requests of a visit before any was made: a list page and a thread
 LEAST_KNOWN_DAYS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """n boards under one plan, in the order of `boards`, and what is known of them.
+    """n boards of one plan, in the order of `boards`, with their estimates.
 
-    site: (n,) numbers into `sites` (ids), `zones` and `clocks`. importance: (n,) site's times board's. profiles: shrunk
-    estimates, plain: those of the paper; rates by the local hours of each board's site, importance included. prior: (n,)
-    boards whose rates are the pooled ones, for want of history. requests: (n,) mean requests of a visit.
+    site: (n,) indices into `sites` (ids), `zones` and `clocks`. importance: (n,) site's times board's. profiles: shrunk
+    estimates, plain: those of the forum paper; rates by the local hours of each board's site, importance included. prior: (n,)
+    boards with pooled rates for lack of history. requests: (n,) mean requests of a visit.
     """
 
     boards: tuple[Board, ...]
@@ -45,14 +45,14 @@ class Rhythm:
 
     @property
     def basis(self) -> str:
-        """How much of the plan rests on the boards' own history."""
+        """How far the plan is based on the boards' own history."""
         if self.prior.all():
             return str(Basis.PRIOR)
         return str(Basis.MIXED if self.prior.any() else Basis.HISTORY)
 
 
 def posts_per_weight(found: Rhythm, theta: float) -> Floats:
-    """Posts that a weighted event of each board stands for, (n,)."""
+    """Posts per weighted event of each board, (n,)."""
     return law.posts_per_weight(found.profiles.new_per_day, found.profiles.replies_per_day, theta, found.importance)
 
 
@@ -82,7 +82,7 @@ def stored_events(board_ids: Sequence[int], since: datetime, until: datetime) ->
 
 
 def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> Rhythm:
-    """Rates of a plan's boards as they are known now; `plan` may be one that is not saved (a preview)."""
+    """Current rates of a plan's boards; `plan` may be unsaved (a preview)."""
     chosen = tuple(boards_of(plan) if boards is None else boards)
     site_ids = tuple(dict.fromkeys(board.site_id for board in chosen))
     number = {pk: index for index, pk in enumerate(site_ids)}
@@ -102,7 +102,7 @@ def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> 
 
 
 def known_days(board: Board, now: datetime, most: float) -> float:
-    """Days of history that are stored of a board: from what its first complete visit read back to, up to its last one."""
+    """Days of stored history of a board: from what its first complete visit read back to, until its last one."""
     since, last = board.watched_since or board.complete_at, board.last_visit
     if since is None or last is None:
         return 0.0
@@ -111,7 +111,7 @@ def known_days(board: Board, now: datetime, most: float) -> float:
 
 
 def _hours(boards: Sequence[Board], since: datetime, now: datetime, bins: int) -> tuple[Ints, Floats, Bools]:
-    """Board number, epoch seconds and opener of each event since; by the hour where the profile asks no more."""
+    """Board number, epoch seconds and first-post flag of each event since a time; hourly if the profile needs no more."""
     place = {board.pk: index for index, board in enumerate(boards)}
     if bins > 24:
         log = stored_events(list(place), since, now)
@@ -143,7 +143,7 @@ def _estimated(
     events: tuple[Ints, Floats, Bools],
     shrink: bool,
 ) -> BoardProfiles:
-    """Estimates site by site, because every site has its own clock and its own length of history."""
+    """Estimates for each site separately, because every site has its own zone and length of history."""
     count, (board, times, opener), end = len(site), events, now.timestamp()
     prior = OPTIMAL_PROFILE if shrink else PAPER_PROFILE
     options = ProfileOptions(
@@ -188,7 +188,7 @@ def _joined(parts: Sequence[BoardProfiles], rows: Sequence[Ints], count: int, bi
 
 
 def _requests(boards: Sequence[Board], now: datetime) -> Floats:
-    """Mean requests of a board's visits in the last seven days; of its site's where it had none."""
+    """Mean requests of a board's visits in the last seven days; of its site's if it had none."""
     visits = Visit.objects.filter(finished__gte=now - timedelta(days=7))
     sums = visits.values("board_id").annotate(n=Count("id"), asked=Sum("requests", filter=Q(requests__gt=0))).order_by()
     found = {row["board_id"]: (row["asked"] or 0, row["n"]) for row in sums}
@@ -206,6 +206,6 @@ def _requests(boards: Sequence[Board], now: datetime) -> Floats:
 
 
 def local_day_hours(zone: ZoneInfo, moment: datetime) -> float:
-    """The hour of day on a zone's wall clock."""
+    """The hour of day in a zone's local time."""
     local = moment.astimezone(zone)
     return (local.hour * 3600 + local.minute * 60 + local.second + local.microsecond / 1e6) / HOUR_SECONDS % DAY_HOURS

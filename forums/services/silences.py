@@ -1,4 +1,4 @@
-"""Alarms on silence and on drops: hourly, a forum that gives nothing or much less than it should is marked and told of once."""
+"""Alarms on silence and drops: checked hourly; a forum with no or far fewer posts than expected is marked and reported once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from forums.silence import Drop
 
 
 def watch(now: datetime) -> int:
-    """Marks the sites that are silent or that give much less than usual, and unmarks the others; returns how many are silent."""
+    """Marks the sites that are silent or have far fewer posts than usual, and unmarks the others; returns the number of silent
+    ones."""
     visited = Site.objects.annotate(last=Max("boards__complete_at")).filter(last__gt=now - silences.VISITED_WITHIN)
     marked = Site.objects.filter(Q(silent_since__isnull=False) | ~Q(drop={}))
     silent = 0
@@ -33,7 +34,7 @@ def watch(now: datetime) -> int:
 
 
 def _mark_drop(site: Site, found: Drop | None, now: datetime) -> None:
-    """What a site gives less than usual; nothing of one that is silent, which says more."""
+    """Marks a drop of a site's posts; not for a silent site, for which the silence is reported."""
     drop = {} if found is None else asdict(found)
     if drop == site.drop:
         return

@@ -1,4 +1,4 @@
-"""Simulations: started, worked step by step by a run, kept with all that they found, removed."""
+"""Simulations: started, computed step by step in a run, stored with their results, deleted."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Store = Callable[[], None]
 
 
 def start(log: EventLog, kind: str, setup: dict[str, Any], *, now: datetime, user: Any = None) -> Simulation:
-    """Makes a simulation and queues its run, whose first step reads a log that nobody has read yet.
+    """Creates a simulation and queues its run, whose first step reads a log not read yet.
 
     `setup` has the fields of `schedule_setup` or `fetch_setup`, `policies` and, for schedules, `visits_per_board`. Raises
-    ValueError with one line where they make no experiment.
+    ValueError with a one-line message if it is invalid.
     """
     unread = event_logs.unread(log)
     first_day = setup.get("start") or (None if unread else _default_start(log, kind, setup).isoformat())
@@ -48,14 +48,14 @@ def start(log: EventLog, kind: str, setup: dict[str, Any], *, now: datetime, use
 
 
 def remove(simulation: Simulation, now: datetime) -> None:
-    """Stops a simulation that still runs and deletes it with its results."""
+    """Stops a running simulation and deletes it with its results."""
     if simulation.run is not None and simulation.run.active:
         runs.stop(simulation.run.pk, now)
     simulation.delete()
 
 
 def read_setup(kind: str, setup: dict[str, Any]) -> simulate.Setup | fetch_simulation.FetchSetup:
-    """The pure setup of stored settings. Raises ValueError."""
+    """The pure setup for stored settings. Raises ValueError."""
     return schedule_setup(setup) if kind == SimulationKind.SCHEDULES else fetch_setup(setup)
 
 
@@ -83,7 +83,7 @@ def fetch_setup(setup: dict[str, Any]) -> fetch_simulation.FetchSetup:
 
 
 def _default_start(log: EventLog, kind: str, setup: dict[str, Any]) -> date:
-    """The first day of the last whole test window, as `forum simulate` takes it."""
+    """The first day of the last complete test window, the default of `forum simulate`."""
     if log.last is None:
         raise ValueError("the event file holds no event")
     days = setup["test_days"] if kind == SimulationKind.SCHEDULES else setup["days"]
@@ -91,7 +91,7 @@ def _default_start(log: EventLog, kind: str, setup: dict[str, Any]) -> date:
 
 
 class SimulationJob:
-    """The work of a simulation's run (see crawlmgr.jobs.Job): its log and window first, then a policy at a budget a step."""
+    """The job of a simulation's run (see crawlmgr.jobs.Job): its log and window first, then one policy at one budget per step."""
 
     def __init__(self, run: Run) -> None:
         self.simulation = Simulation.objects.select_related("log").get(run=run)
@@ -114,10 +114,10 @@ class SimulationJob:
             return "unusable_log"
 
     def ended(self, state: str, now: datetime) -> None:
-        """Nothing is left open: every step was stored as it was done."""
+        """Does nothing: every step was stored when it was finished."""
 
     def _read_in(self, pulse: Pulse) -> Store:
-        """The log, for the first time; the experiment ends with it where no first day was chosen."""
+        """Reads the log for the first time; without a chosen first day the experiment ends with the log."""
         simulation = self.simulation
         try:
             event_logs.read_in(simulation.log)
@@ -181,13 +181,13 @@ class SimulationJob:
 
 
 def _outcome(outcome: simulate.Outcome) -> dict[str, Any]:
-    """A policy at a budget as it is kept: the columns of `forum simulate`, and the delay of each day."""
+    """A policy's stored result at a budget: the columns of `forum simulate`, and the delay of each day."""
     daily = None if outcome.daily is None else [round(float(value), 3) for value in outcome.daily]
     return {**outcome.columns(), "daily": daily}
 
 
 def _window(experiment: simulate.Simulation) -> dict[str, Any]:
-    """What the log holds for this window: boards, events, the daily rhythm of the busiest boards, how estimates settle."""
+    """Facts of the log's window: boards, events, the daily rhythm of the busiest boards, how estimates settle."""
     rates = experiment.demand(experiment.profile(simulate.PAPER_PROFILE)).rates
     busiest = np.argsort(-rates.sum(axis=1), kind="stable")[:PROFILES_SHOWN]
     names = experiment.events.boards

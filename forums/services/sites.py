@@ -1,4 +1,4 @@
-"""Sites: looked at, saved, visited, paused, removed."""
+"""Sites: inspected, saved, visited, paused, deleted."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from forums.services import doubts, overviews, plans, removals, structures
 RESERVED_HEADERS = frozenset(  # set by the fetcher, by the contact rule (user-agent), or by a login
     ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
 )
-SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400  # between visits of a board
+SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400  # limits of the interval between visits of a board
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
 def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any = None, start: bool = True) -> Run:
-    """Starts looking at a forum. `options`: settings (crawl settings), timezone, name. Raises ValueError with one line."""
+    """Starts the inspection of a forum. `options`: settings (crawl settings), timezone, name. Raises ValueError with a one-line
+    message."""
     text = address.strip()
     if text and "://" not in text:
         text = f"http://{text}"
@@ -57,7 +58,7 @@ def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any 
 
 
 def progress(run: Run, explorer: Explorer) -> None:
-    """Writes what has been understood so far, for the page that watches."""
+    """Stores what is known so far, for the page that shows the progress."""
     pages = Page.objects.filter(run=run).count()
     site = explorer.site()
     steps = {"fetched": pages + 1, "wanted": len(explorer.wanted()), "found": len(site.boards)}
@@ -112,7 +113,7 @@ def save(
     now: datetime,
     user: Any = None,
 ) -> Site:
-    """Makes (or renews) the site that a discovery found, with the boards chosen. Raises ValueError with one line."""
+    """Creates (or updates) the site found by a discovery, with the chosen boards. Raises ValueError with a one-line message."""
     result = run.result
     chosen = set(board_urls)
     boards = [b for b in result.get("boards", []) if b["url"] in chosen]
@@ -165,7 +166,7 @@ def save(
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Request headers from lines "Name: value". Raises ValueError that names the first invalid line."""
+    """Parses request headers from lines "Name: value". Raises ValueError that names the first invalid line."""
     headers: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -182,7 +183,7 @@ def parse_headers(text: str) -> dict[str, str]:
 
 
 def check_proxy(address: str) -> None:
-    """Raises ValueError for what is no address of an HTTP proxy; an empty text is none."""
+    """Raises ValueError if the text is not empty and not the address of an HTTP proxy."""
     if not address:
         return
     try:
@@ -196,10 +197,11 @@ def check_proxy(address: str) -> None:
 
 @transaction.atomic
 def update(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = None) -> list[str]:
-    """Changes a saved forum; returns the names of what changed, and tells who changed what.
+    """Changes a saved forum; returns the names of what changed, and records who changed what.
 
     `wishes`: name, timezone, settings (crawl settings; None for the default), interval_seconds (of all boards), boards (ids of
-    those visited by schedule; the others are left out). What is absent stays. Raises ValueError with one line, changing nothing.
+    the scheduled ones; others are excluded). Absent values stay unchanged. Raises ValueError with a one-line message, changing
+    nothing.
     """
     site = Site.objects.select_for_update().get(pk=site_id)
     told: list[tuple[str, str, str]] = []
@@ -229,8 +231,8 @@ def update(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any 
 
 
 def _settings(before: Mapping[str, Any], wishes: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    """A site's settings with the wishes in them, sealed, and what differs; values of headers may be secret and are not told.
-    Dots in a wish stand for what is kept."""
+    """A site's settings with the submitted values, encrypted, and the differences; values of headers may be secret and are not
+    recorded. Dots stand for stored values."""
     wishes = sealed_settings.filled(wishes, before)
     replaced = {key for key, value in wishes.items() if key in ("proxy", "headers", "cookies")}
     try:
@@ -280,8 +282,8 @@ def crawl_now(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Starts a visit of a site's boards, and these looks at its overview sources before it. Raises runs.Busy while another visits
-    the site, ValueError for bad settings."""
+    """Starts a visit of a site's boards, preceded by these readings of its overview sources. Raises runs.Busy while the site has
+    an active visit, ValueError for invalid settings."""
     site = Site.objects.get(pk=site_id)
     boards = Board.objects.filter(site=site)
     boards = boards.filter(pk__in=board_ids) if board_ids is not None else boards.filter(enabled=True)
@@ -305,12 +307,12 @@ def crawl_now(
 
 
 def _taught(settings: dict[str, Any]) -> dict[str, Any]:
-    """Crawl settings with the teacher off where the environment says so, for measuring what it is worth."""
+    """Crawl settings with the teacher off if the environment says so, for measuring its benefit."""
     return settings if conf.FORUM_TEACHER else {**settings, "use_teacher": False}
 
 
 def set_interval(board_ids: Sequence[int], seconds: int, now: datetime) -> int:
-    """Sets how often boards are visited; the next visit moves with it. Raises ValueError out of a minute to 31 days."""
+    """Sets how often boards are visited and moves their next visit. Raises ValueError outside a minute to 31 days."""
     if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
         raise ValueError("an interval lies between a minute and 31 days")
     boards = list(Board.objects.filter(pk__in=board_ids))
@@ -322,17 +324,17 @@ def set_interval(board_ids: Sequence[int], seconds: int, now: datetime) -> int:
 
 
 def set_enabled(board_ids: Sequence[int], enabled: bool) -> int:
-    """Takes boards into the scheduled visits or out of them."""
+    """Includes boards in the scheduled visits or excludes them."""
     return Board.objects.filter(pk__in=board_ids).update(enabled=enabled)
 
 
 def pause_site(site_id: int, paused: bool, now: datetime) -> None:
-    """Stops or starts a site's scheduled visits; what became due meanwhile is visited once."""
+    """Stops or resumes a site's scheduled visits; whatever became due meanwhile is visited once."""
     Site.objects.filter(pk=site_id).update(paused=paused)
     if not paused:
         Board.objects.filter(Q(next_visit__isnull=True) | Q(next_visit__lt=now), site_id=site_id).update(next_visit=now)
 
 
 def delete_site(site_id: int, now: datetime, user: Any = None) -> None:
-    """Removes a site with all that was stored of it, its visits and runs, and waits for that; WARC files stay in the archive."""
+    """Deletes a site with everything stored of it, its visits and runs, and waits for it; WARC files stay in the archive."""
     removals.delete(Site.objects.get(pk=site_id), now, user)

@@ -1,4 +1,4 @@
-"""Site models: every change is a version, told in an event, and any version can be gone back to."""
+"""Site models: every change is stored as a version and recorded as an event, and any version can be restored."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from forums.discovery import SiteModel
 from forums.models import Origin, Site, StructureVersion
 from forums.reading.rules import KindRules, SiteRules
 
-Change = Sequence[str]  # what, before, after
+Change = Sequence[str]  # (what, before, after)
 _NOTED = ("engine", "timezone", "day_first", "posts_per_page", "counts_posts")
 
 
 def model_of(site: Site) -> SiteModel | None:
-    """The site's model as a value; None where none was learned or another version of the program wrote it."""
+    """The site's model as a value; None if there is none or another version of the program wrote it."""
     try:
         return SiteModel.from_json(site.structure)
     except (KeyError, TypeError, ValueError):
@@ -29,7 +29,7 @@ def model_of(site: Site) -> SiteModel | None:
 
 
 def rules_of(site: Site) -> SiteRules | None:
-    """The operator's corrections as a value; None where there are none or they cannot be read."""
+    """The operator's corrections as a value; None if there are none or they cannot be parsed."""
     if not site.rules:
         return None
     try:
@@ -39,7 +39,7 @@ def rules_of(site: Site) -> SiteRules | None:
 
 
 def reading_rules(site: Site) -> SiteRules | None:
-    """What pages of the site are read by: the operator's corrections, and what its pages taught where those say nothing."""
+    """The rules for reading the site's pages: the operator's corrections, combined with learned ones."""
     own, told = rules_of(site), site.structure.get("rules")
     try:
         learned = SiteRules.from_json(told) if told else None
@@ -49,7 +49,7 @@ def reading_rules(site: Site) -> SiteRules | None:
 
 
 def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: int | None = None) -> None:
-    """Takes for pages of a kind the way to further pages that a visit proved: where the next address stands."""
+    """Sets the position of the next link on pages of a kind, as proved by a visit."""
     site = Site.objects.get(pk=site.pk)
     ways = dict(site.structure.get("pagers") or {})
     if ways.get(kind) == source or not site.structure:
@@ -60,7 +60,7 @@ def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: in
 
 
 def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """What differs between two structures: [what, before, after] as texts, in a fixed order."""
+    """The differences between two structures: [what, before, after] as texts, in a fixed order."""
     found: list[Change] = [
         [name, _text(before.get(name)), _text(after.get(name))]
         for name in _NOTED
@@ -108,9 +108,9 @@ def record(
     run_id: int | None = None,
     proposed: bool = False,
 ) -> StructureVersion:
-    """Writes a new version (None: that part as it is) and, unless it is only `proposed`, makes it the site's model.
+    """Stores a new version (None: that part unchanged) and, unless it is only `proposed`, makes it the site's model.
 
-    A site saved before there were versions gets its present state as the first one, so that nothing is lost. In one transaction.
+    A site saved before versions existed gets its current state as the first one, so that nothing is lost. In one transaction.
     """
     with transaction.atomic():
         site = Site.objects.select_for_update().get(pk=site.pk)
@@ -138,7 +138,7 @@ def record(
 
 
 def begun(site: Site, now: datetime, user: Any = None, run_id: int | None = None) -> None:
-    """The first version of a site just saved, or a new one where looking at it again has told something else."""
+    """Stores the first version of a newly saved site, or a new one if another inspection gave a different result."""
     last = StructureVersion.objects.filter(site=site).order_by("-number").first()
     if last is None:
         record(site, Origin.LEARNED, [], now=now, user=user, run_id=run_id)
@@ -147,9 +147,9 @@ def begun(site: Site, now: datetime, user: Any = None, run_id: int | None = None
 
 
 def edit(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = None) -> StructureVersion | None:
-    """Changes what was learned by hand: `day_first` (True, False, None), `posts_per_page`, `patterns` ({kind: [shapes]}).
+    """Edits the learned model by hand: `day_first` (True, False, None), `posts_per_page`, `patterns` ({kind: [shapes]}).
 
-    None where nothing changes. Raises ValueError with one line.
+    None if nothing changes. Raises ValueError with a one-line message.
     """
     site = Site.objects.get(pk=site_id)
     after = dict(site.structure)
@@ -171,7 +171,7 @@ def edit(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = 
 
 
 def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Makes the operator's rules those given; `change` tells what was corrected."""
+    """Sets the operator's rules; `change` describes the correction."""
     site = Site.objects.get(pk=site_id)
     made = record(site, Origin.CORRECTED, [change], now=now, rules=rules.to_json(), user=user)
     tell(site, "structure_corrected", _summary([change]), now=now, user=user)
@@ -179,7 +179,7 @@ def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, us
 
 
 def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Takes one rule back: "thread.author" (a field), "thread." (a kind's rows), "address.PATTERN". ValueError where none is."""
+    """Deletes one rule: "thread.author" (a field), "thread." (a kind's rows), "address.PATTERN". ValueError if there is none."""
     site = Site.objects.get(pk=site_id)
     rules, (head, _dot, rest) = rules_of(site) or SiteRules(), key.partition(".")
     kinds = tuple(
@@ -196,19 +196,20 @@ def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> Str
 
 
 def untold(site: Site) -> dict[str, Any]:
-    """What stays of a change of layout that need not be told any more: whether the site has moved."""
+    """The part of a layout change that is kept after it was dismissed: whether the site has moved."""
     return {"moved": True} if site.layout.get("moved") else {}
 
 
 def keep(site_id: int, *, now: datetime, user: Any = None) -> None:
-    """A person has seen that the layout changed and leaves the model as it is."""
+    """Dismisses a layout change and leaves the model unchanged."""
     site = Site.objects.get(pk=site_id)
     Site.objects.filter(pk=site.pk).update(layout=untold(site))
     tell(site, "structure_kept", f"version {site.version}", now=now, user=user)
 
 
 def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Goes back to (or, for a proposed one, adopts) a version: its content becomes a new version. ValueError where it is none."""
+    """Restores a version, or accepts a proposed one: its content becomes a new version. ValueError if there is no such
+    version."""
     site = Site.objects.get(pk=site_id)
     old = StructureVersion.objects.filter(site=site, number=number).first()
     if old is None:
@@ -221,7 +222,7 @@ def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> St
 
 
 def tell(site: Site, code: str, text: str, *, now: datetime, user: Any = None, run_id: int | None = None) -> None:
-    """Notes who changed what of a site."""
+    """Records who changed what of a site."""
     who = f" ({user.get_username()})" if user is not None else ""
     level = Event.Level.NOTE
     events.record(level, code, f"{site.name}: {text}{who}", now=now, host_id=site.host_id, run_id=run_id)

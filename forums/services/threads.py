@@ -1,4 +1,4 @@
-"""Threads and posts: rows of a list and pages of a thread become table rows, each exactly once."""
+"""Threads and posts: list rows and thread pages are stored as table rows, each exactly once."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
-ARRIVED_SINCE = 2  # posts that may have come between the reading of a list and of the thread
-MOST_REPLIES = 2**31 - 1  # that the column holds, whatever a page claims
-HOUR_SECONDS = 3600  # times known that well count for the hours of a board
+ARRIVED_SINCE = 2  # posts that may have been made between reading the list and the thread
+MOST_REPLIES = 2**31 - 1  # largest number that the column can store, whatever a page claims
+HOUR_SECONDS = 3600  # times with this precision count for the hours of a board
 
 
 def to_row(record: ThreadRecord) -> Row:
-    """The part of a list row that decides about change; its count is the one shown, whether that means replies or posts."""
+    """The part of a list row that determines changes; its count is as shown, whether replies or posts."""
     shown = None if record.replies is None else record.replies + bool(record.counts_posts)
     return Row(
         key=thread_key(record.url),
@@ -54,7 +54,8 @@ def seen(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[
             thread = Thread(site_id=board.site_id, board_id=home, key=row.key, first_seen=now)
             fresh[row.key] = thread
         elif not record.board_url and (record.pinned or thread.board_id in below):
-            home = thread.board_id  # an announcement stands in every board, a board lists its sub-boards' threads: none has moved
+            # an announcement is listed in every board, and a board may list its sub-boards' threads: these have not moved
+            home = thread.board_id
         _copy(thread, row, record, home)
         thread.pending = thread.pending or row.key in owed
     Thread.objects.bulk_create(list(fresh.values()), ignore_conflicts=False)
@@ -79,7 +80,7 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
 
 
 def _tells_no_more(moment: Moment, known: datetime) -> bool:
-    """Whether what a list shows is only a rounding of the time known: relative to now, or the day or minute that it lies in."""
+    """Tells whether a time in a list is only a rounding of the known time: relative, or the day or minute that contains it."""
     return moment.relative or moment.value <= known < moment.value + timedelta(seconds=moment.precision_seconds)
 
 
@@ -89,9 +90,8 @@ def _boards_of(site_id: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class PageStored:
-    """What one page of a thread gave: posts stored for the first time, posts whose text changed or that are gone, posts
-    that were known before; and of the new ones whose hour is known, when each was posted, whether it opened the thread, and to
-    how many seconds the time is known."""
+    """The result of one page of a thread: posts stored for the first time, changed or deleted posts, known posts; and for new
+    ones with a precise time, when each was made, whether it is the first post, and the precision in seconds."""
 
     new: int
     altered: int
@@ -100,7 +100,8 @@ class PageStored:
 
 
 def post_keys(records: Sequence[PostRecord]) -> list[str]:
-    """A key a post: the site's own id, else a digest of author, time and text with a number where that repeats on the page."""
+    """A key for each post: the site's own id, otherwise a digest of author, time and text, with a number if that repeats on the
+    page."""
     keys: list[str] = []
     times: Counter[str] = Counter()
     for record in records:
@@ -116,7 +117,8 @@ def post_keys(records: Sequence[PostRecord]) -> list[str]:
 
 
 def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: datetime) -> PageStored:
-    """Upserts the posts of one page of a thread; posts that stood between two of them and are no longer there are marked gone."""
+    """Inserts or updates the posts of one page of a thread; posts that were between two of them and are no longer there are
+    marked as deleted."""
     keys = post_keys(records)
     _rekey(thread, page, keys, records)
     first_kept = Post.objects.filter(thread=thread, page=page, key__in=keys, gone_at__isnull=True).aggregate(at=Min("position"))[
@@ -153,10 +155,10 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
 
 
 def _is_finer(told: Moment, post: Post) -> bool:
-    """Whether a page now tells the time of a post more exactly than when it was first seen, "3 minutes ago" as "08:55".
+    """Tells whether a page now gives a post's time more precisely than when first seen, as "08:55" after "3 minutes ago".
 
-    A smaller unit beats a larger one; of one unit an absolute time beats a relative one, which shows by its odd seconds. A
-    time that does not agree with the stored one as far as both are known is another one, of an edit perhaps, and no finer.
+    A smaller unit is more precise than a larger one; with equal units an absolute time is more precise than a relative one. A
+    time that contradicts the stored one belongs to something else, perhaps an edit, and is not more precise.
     """
     if post.posted is None:
         return True
@@ -167,7 +169,8 @@ def _is_finer(told: Moment, post: Post) -> bool:
 
 
 def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]) -> None:
-    """Stores finer times of known posts (post, its time and precision before) and moves them to their hour: nothing is new."""
+    """Stores more precise times of known posts (post, its previous time and precision) and moves them to their hour; they do not
+    count as new."""
     Post.objects.bulk_update([post for post, _time, _precision in refined], ["posted", "precision_seconds"], batch_size=200)
     moved: list[tuple[datetime, bool, int]] = []
     for post, time, precision in refined:
@@ -181,10 +184,9 @@ def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]
 
 
 def _rekey(thread: Thread, page: int, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
-    """Where the keys of a page are not those of the stored posts although the thread's are stored: a new layout may show ids
-    where there were none, or write them otherwise, or count what had ids of its own. A stored post of the same author, text and
-    time then gets the new key instead of a double. Where most keys fit, only digests of the page do: one holds an absolute
-    time, which a page may show later where it counted back before."""
+    """Assigns new keys to stored posts if a page's keys differ from theirs: a new layout may show ids for the first time, in
+    another form, or as mere numbers. A stored post with the same author, text and time gets the new key instead of being
+    duplicated. If most keys match, only digests are assigned: those with an absolute time that was relative before."""
     if thread.fetched_at is None:
         return
     named = dict(zip(keys, records, strict=True))
@@ -207,7 +209,8 @@ def _rekey(thread: Thread, page: int, keys: Sequence[str], records: Sequence[Pos
             pairs.append((same, key, record))
     if not pairs:
         return
-    for post in [*known, *(post for post, _key, _record in pairs)]:  # out of the way: the new key may be another post's old one
+    # set temporary keys first: a new key may be another post's old one
+    for post in [*known, *(post for post, _key, _record in pairs)]:
         Post.objects.filter(pk=post.pk).update(key=f"was {post.pk}")
     for post, key, record in pairs:
         Post.objects.filter(pk=post.pk).update(key=key, post_id=(record.post_id or post.post_id)[:80], text=record.text)
@@ -225,7 +228,7 @@ def _same_time(post: Post, record: PostRecord) -> bool:
 
 
 def new_post(thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime) -> Post:
-    """A post as a page of its thread shows it, not yet stored."""
+    """An unsaved post from a page of its thread."""
     return Post(
         thread=thread,
         key=key,
@@ -242,14 +245,14 @@ def new_post(thread: Thread, page: int, position: int, key: str, record: PostRec
 
 
 def _mark_gone(thread: Thread, page: int, keys: Sequence[str], after: int, now: datetime) -> int:
-    """Posts that stood on this page behind one that still stands there, and no longer do. Leading ones have moved to the page
-    before when something older was deleted, so they are left alone."""
+    """Marks posts as deleted that were on this page after one that is still there. Leading posts are left alone, since they may
+    have moved to the previous page after an older one was deleted."""
     missing = Post.objects.filter(thread=thread, page=page, position__gt=after, gone_at__isnull=True).exclude(key__in=keys)
     return missing.update(gone_at=now)
 
 
 def count_new(thread: Thread, page: int, new: Sequence[Post]) -> None:
-    """Counts posts that were stored for the first time."""
+    """Counts posts stored for the first time."""
     if not new:
         return
     timed = [post for post in new if post.posted is not None and post.precision_seconds <= HOUR_SECONDS]
@@ -260,7 +263,7 @@ def count_new(thread: Thread, page: int, new: Sequence[Post]) -> None:
 
 
 def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> None:
-    """Adds posts to the hours of a board: (time, opening post or reply, 1 to add and -1 to take off)."""
+    """Adds posts to the hours of a board: (time, first post or not, 1 to add or -1 to subtract)."""
     hours: dict[datetime, list[int]] = {}
     for time, opening, delta in posts:
         hour = time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
@@ -274,7 +277,7 @@ def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> N
 
 
 def opened(thread: Thread, records: Sequence[PostRecord]) -> None:
-    """Takes author and opening time from the first page of a thread, as its posts are stored."""
+    """Sets author and creation time of a thread from its first page."""
     if not records:
         return
     first = records[0]
@@ -291,7 +294,7 @@ def opened(thread: Thread, records: Sequence[PostRecord]) -> None:
 
 
 def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
-    """Ends the fetching of a thread: nothing is owed any more. True when this was the first time."""
+    """Ends the fetching of a thread: it is no longer pending. True if this was the first time."""
     first = thread.fetched_at is None
     newest = Post.objects.filter(thread=thread, gone_at__isnull=True).aggregate(at=Max("posted"))["at"]
     values: dict[str, object] = {"pending": False, "misses": 0, "fetched_at": now, "gone_at": None, **pages}
@@ -305,22 +308,22 @@ def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
 
 
 def same_again(thread: Thread, page: int, records: Sequence[PostRecord]) -> bool:
-    """Whether a page of a thread only shows posts that are stored as those of the page before it."""
+    """Tells whether a page of a thread only shows posts stored for the page before it."""
     keys = set(post_keys(records))
     before = Post.objects.filter(thread=thread, page=page - 1, gone_at__isnull=True, key__in=keys).count()
     return before == len(keys) > 0
 
 
 def all_stored(thread: Thread) -> bool:
-    """Whether as many posts are stored of a thread as its row tells; False where it tells no number."""
+    """Tells whether as many posts of a thread are stored as its row shows; False if it shows no number."""
     if thread.replies is None:
         return False
     return Post.objects.filter(thread=thread, gone_at__isnull=True).count() > thread.replies
 
 
 def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
-    """Whether the posts stored of a thread are as many as its row told when it was seen (replies and the opening post; where it
-    is not known what the rows count, either), or a few more that have come since. None where the row told no number."""
+    """Tells whether the stored posts of a thread are as many as its row showed when seen (replies plus the first post; or either,
+    if it is unknown what rows count), or a few more made since. None if the row shows no number."""
     if thread.replies is None:
         return None
     stored = Post.objects.filter(thread=thread, gone_at__isnull=True).count()
@@ -329,7 +332,7 @@ def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
 
 
 def missed(thread: Thread, now: datetime, *, gone: bool) -> None:
-    """A fetch that gave nothing: gone for good (404, 410), or to be tried again at the next visits, a few times."""
+    """Handles a fetch without result: deleted for good (404, 410), or to be tried again at the next visits, a few times."""
     if gone:
         Thread.objects.filter(pk=thread.pk).update(pending=False, gone_at=now)
         return

@@ -1,4 +1,4 @@
-"""Visits: begun, fed with list and thread pages, ended with one reason; what is left undone is noted for the next."""
+"""Visits: started, given list and thread pages, ended with one reason; unfinished work is stored for the next visit."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
 from forums.services import delays, doubts, moves, plans, predictions, structures, threads
 
-NO_FAULT = frozenset(  # the thread is gone, is kept from us, or asks to be left out
+NO_FAULT = frozenset(  # the thread is deleted, not accessible, or asks not to be indexed
     {"http_401", "http_403", "http_404", "http_410", "http_451", "robots", "robots_meta"}
 )
-STEP = 10.0  # priorities of two boards' addresses lie this far apart, so that boards are visited one after another
+STEP = 10.0  # difference of priorities between two boards, so that boards are visited one after another
 
 
 def predicted(boards: Sequence[Board], now: datetime) -> dict[int, list[Thread]]:
-    """By board: threads that ought to have new replies, of boards whose lists do not show it. Takes seconds in large forums."""
+    """By board: threads expected to have new replies, on boards whose lists do not show it. Takes seconds in large forums."""
     return {board.pk: predictions.choose(board, now) for board in boards if predictions.needed(board)}
 
 
 def begin(run: Run, boards: Sequence[Board], expected: Mapping[int, Sequence[Thread]]) -> list[NewUrl]:
-    """Makes a visit a board and its first addresses: the top of the list, threads that earlier visits left owing, and those
-    that are expected to have new replies."""
+    """Creates a visit for each board with its first addresses: the top of the list, pending threads of earlier visits, and
+    threads expected to have new replies."""
     links: list[NewUrl] = []
     for index, board in enumerate(boards):
         visit, _made = Visit.objects.get_or_create(run=run, board=board)
@@ -91,7 +91,7 @@ def _add(visit: Visit, item: Url, response: FetchResponse | None, **deltas: int)
 def store_list(
     run: Run, item: Url, response: FetchResponse, reading: PageReading | None, settings: CrawlSettings, now: datetime
 ) -> Stored:
-    """One list page of a board: rows stored, changed threads queued, the next page or the end decided."""
+    """Processes one list page of a board: stores rows, queues changed threads, and decides on the next page or the end."""
     visit = _load(item, now)
     _add(visit, item, response, list_pages=1)
     if response.not_modified:
@@ -116,9 +116,9 @@ def store_list(
         structures.learn_pager(visit.board.site, str(PageKind.threadlist), walk.state.proved, now=now, run_id=run.pk)
     never = visit.board.has_last_reply is None and not Thread.objects.filter(board=visit.board).exists()
     if walk.state.stopped_by == "no_records" and never:
-        walk.state.stopped_by, walk.state.complete = "empty_board", True  # never had a thread: nothing is missing
+        walk.state.stopped_by, walk.state.complete = "empty_board", True  # it never had a thread, so nothing is missing
     owed = [row.key for row in decision.changed]
-    # What a thread met again in this visit shows by now may have come after its page was fetched: the next visit compares it.
+    # What a thread seen again in this visit shows may be newer than its fetched page: the next visit compares it.
     met = {row.key for row in (*decision.changed, *decision.unchanged, *decision.old)}
     stored = threads.seen(visit.board, [pair for pair in rows if pair[0].key in met], owed, now)
     links = [thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
@@ -145,8 +145,8 @@ def _rivals(reading: PageReading, settings: CrawlSettings) -> Sequence[tuple[str
 
 
 def _fetched_since(visit: Visit, keys: list[str]) -> frozenset[str]:
-    """Threads that targeted visits have fetched since the board's list was last read to its end: they have changed since, so
-    that they look unchanged now proves nothing about the rows below them."""
+    """Threads fetched by targeted visits since the board's list was last read to its end: they have changed since, so if they
+    look unchanged now, that proves nothing about the rows below them."""
     since = visit.board.complete_at
     targeted = Visit.objects.filter(board__site_id=visit.board.site_id, kind=Visit.Kind.TARGETED)
     if since is None or not targeted.filter(finished__gte=since).exists():
@@ -173,7 +173,8 @@ def _list_done(run: Run, visit: Visit, item: Url, now: datetime, state: incremen
 
 
 def list_failed(run: Run, item: Url, reason: str, now: datetime, *, counted: bool = False) -> Stored:
-    """A list page that could not be read ends the listing; page 1 read once more at the end may fail without harm."""
+    """Handles a list page that could not be read: it ends the listing; a failure of reading page 1 again at the end is
+    harmless."""
     visit = _load(item, now)
     if not counted:
         _add(visit, item, None, failed=1)
@@ -192,7 +193,7 @@ def list_failed(run: Run, item: Url, reason: str, now: datetime, *, counted: boo
 def store_thread(
     run: Run, item: Url, response: FetchResponse, reading: PageReading | None, settings: CrawlSettings, now: datetime
 ) -> Stored:
-    """One page of a thread: posts stored, then the next page, a step back, or the end of the thread."""
+    """Processes one page of a thread: stores posts, then the next page, a step back, or the end of the thread."""
     visit = _load(item, now)
     thread = Thread.objects.get(pk=item.payload["thread"])
     page = int(item.payload["page"])
@@ -231,8 +232,8 @@ def store_thread(
 
 
 def _no_next_page(run: Run, visit: Visit, thread: Thread, item: Url, response: FetchResponse | None, now: datetime) -> Stored:
-    """What was taken for a thread's next page is none: it shows the same posts again, or none. Another address that the page
-    before offers is tried; where there is none, that page was the last."""
+    """Handles a supposed next page of a thread that shows the same posts again, or none. Another next address of the previous
+    page is tried; without one, that page was the last."""
     page = int(item.payload["page"])
     outcome = Stored(reason="no_next_page")
     spare = list(item.payload.get("spare", ()))
@@ -251,7 +252,8 @@ def _no_next_page(run: Run, visit: Visit, thread: Thread, item: Url, response: F
 def _thread_done(
     visit: Visit, thread: Thread, last: tuple[str, int], found: bool, outcome: Stored, now: datetime, *, complete: bool = True
 ) -> None:
-    """Ends a thread whose last page (its address, its number) was read: nothing is owed, and its row held against its posts."""
+    """Ends a thread whose last page (its address, its number) was read: it is no longer pending, and its row is compared with its
+    posts."""
     first = threads.fetched(thread, now, {"last_page_url": last[0], "last_page": last[1]})
     _compare(visit, thread, complete, now)
     deltas = {"fetched": 1, "changed": int(found), "new" if first else "updated": 1}
@@ -260,7 +262,7 @@ def _thread_done(
 
 
 def contradicted(visit_id: int | None) -> bool:
-    """Whether the threads of a visit contradict the model: that their posts are as many as their rows tell."""
+    """Tells whether the threads of a visit contradict the model's statement that their posts are as many as their rows show."""
     visit = Visit.objects.filter(pk=visit_id).select_related("board__site").first()
     if visit is None:
         return False
@@ -271,7 +273,7 @@ def contradicted(visit_id: int | None) -> bool:
 
 
 def _compare(visit: Visit, thread: Thread, complete: bool, now: datetime) -> None:
-    """Counts whether the posts stored of a thread are as many as its row told; where they are, no doubt of a page stands."""
+    """Counts whether the stored posts of a thread are as many as its row showed; if so, doubts about its pages are dropped."""
     state = incremental.VisitState.from_json(visit.state)
     agrees = threads.agrees(thread, visit.board.site.structure.get("counts_posts"))
     if agrees is None and complete:
@@ -285,7 +287,7 @@ def _compare(visit: Visit, thread: Thread, complete: bool, now: datetime) -> Non
 
 
 def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
-    """A page of a thread that gave nothing: step back where pages have vanished, else note the miss."""
+    """Handles a page of a thread that could not be read: goes back if pages have disappeared, otherwise records the failure."""
     visit = _load(item, now)
     thread = Thread.objects.get(pk=item.payload["thread"])
     vanished = reason in ("http_404", "http_410")
@@ -317,7 +319,7 @@ def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: 
 
 
 def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> None:
-    """Ends a visit whose listing is over and whose threads are all dealt with."""
+    """Ends a visit whose listing has ended and whose threads have all been processed."""
     visit.refresh_from_db()
     if not visit.stopped_by or visit.finished:
         return
@@ -329,10 +331,10 @@ def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> N
 
 
 def finish(visit: Visit, now: datetime) -> None:
-    """Writes the visit's end and what the board's next visit builds on.
+    """Stores the visit's end and what the board's next visit needs.
 
-    The list decides about the board's watermark; threads that gave nothing stay pending whatever it is. But a visit that owes
-    threads is not complete, and says why instead of how its list ended.
+    The list determines the board's watermark; failed threads stay pending in any case. But a visit with pending threads is not
+    complete, and gives that as its reason instead of the end of its list.
     """
     state = incremental.VisitState.from_json(visit.state)
     if visit.kind == Visit.Kind.TARGETED:
@@ -368,14 +370,14 @@ def finish(visit: Visit, now: datetime) -> None:
 
 
 def _finish_targeted(visit: Visit, state: incremental.VisitState, now: datetime) -> None:
-    """The end of a visit that read no list: what the board's own visits build on stays as it is."""
+    """Ends a visit that read no list: the state for the board's own visits is not affected."""
     reason = max(state.owing, key=lambda code: state.owing[code]) if state.owing else visit.stopped_by
     values = {"finished": now, "complete": not state.owing and reason == "targeted", "stopped_by": reason[:60]}
     Visit.objects.filter(pk=visit.pk).update(**values)
 
 
 def cut_short(run: Run, reason: str, now: datetime) -> None:
-    """Ends every visit of a run that will not go on; their owing threads stay pending."""
+    """Ends every visit of a run that will not continue; their failed threads stay pending."""
     for visit in Visit.objects.filter(run=run, finished__isnull=True).select_related("board"):
         if visit.started is None:
             visit.started = now
