@@ -53,6 +53,8 @@ KEEP_DAYS = {  # kinds of history and the days for which each is kept; 0 for eve
     "runs": environment.whole("CRAWLMGR_KEEP_RUNS_DAYS", 0, 0, 36_500),
     "archive": environment.whole("CRAWLMGR_KEEP_ARCHIVE_DAYS", 0, 0, 36_500),
 }  # (defaults: times set on the desk override them)
+RUNS_WITH_SEEDS = ["topic", "deepweb-find"]
+"""Runs whose report tells how their first addresses ended."""
 RUNS_WITH_RESULTS = ("topic", "deepweb-find", "deepweb-harvest")  # results of crawls belong to these runs: they are not pruned
 
 CRAWLERS = {

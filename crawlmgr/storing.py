@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings as django_settings
 from django.db import transaction
 
 from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.crawling import Crawler, Stored, paces_new_hosts
 from crawlmgr.models import Run, Url, UrlState, WarcFile
-from crawlmgr.services import archive, frontier, hosts, pages, runs
+from crawlmgr.services import archive, frontier, hosts, pages, runs, tallies
 from crawlmgr.services.fetching import PRODUCT
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line
@@ -78,6 +79,8 @@ class Storing:
         self.archive = archive.Archive(run.pk, clock.now())
         self.pace = hosts.OwnPace(settings) if paces_new_hosts(crawler) else None
         self.wanted = ""
+        self._seeds = run.kind in django_settings.RUNS_WITH_SEEDS
+        self._tally = tallies.Tally(seeds=self._seeds)
         self._ended: list[tuple[Url, UrlState, str]] = []  # addresses to end in the current transaction
 
     def close(self) -> None:
@@ -115,7 +118,7 @@ class Storing:
         counts: Counter[str] = Counter()
         links: list[tuple[NewUrl, int | None]] = []
         rows: list[tuple[Any, ...]] = []
-        self._ended = []
+        self._ended, self._tally = [], tallies.Tally(seeds=self._seeds)
         with transaction.atomic():
             for one in found:
                 stored = self._store(one, now, counts, rows)
@@ -124,6 +127,7 @@ class Storing:
             self.count(now, counts)
             self._end(now)
             pages.add(rows)
+            self._tally.write(self.run.pk)
             frontier.add_many(self.run.pk, links, now, pace=self.pace)
             self._settle(found, now)
             ahead = claim(now)
@@ -138,6 +142,9 @@ class Storing:
         item, response = one.landed.item, one.landed.response
         stored = self.crawler.store(self.run, item, response, one.reading, now)
         counts.update({"fetched": 1, "bytes": response.received_bytes, **_times(stored.counts)})
+        self._tally.answer(response)
+        self._tally.page(item, response)
+        self._tally.ended(item, UrlState(stored.state), stored.reason)
         self._ended.append((item, stored.state, stored.reason))
         rows.append(
             pages.row(self.run.pk, item, response, one.written, now, title=stored.title, relevance=stored.relevance)
@@ -147,11 +154,13 @@ class Storing:
     def _let_go(self, lost: _Lost, now: datetime, counts: Counter[str]) -> Stored:
         if lost.landed is not None:
             counts["busy"] += lost.landed.response.status in BUSY
+            self._tally.answer(lost.landed.response)
         if lost.state is None:
             counts["retries"] += 1
             frontier.give_back(lost.item, due_at=now, reason=lost.reason)
             return Stored()
         received = lost.landed.response.received_bytes if lost.landed is not None else 0
+        self._tally.ended(lost.item, lost.state, lost.reason, received)
         self._end(now)  # the crawler's handling of a failed address may depend on which others are still open
         counts.update({"refused" if lost.state == UrlState.REFUSED else "failed": 1, "bytes": received})
         stored = self.crawler.failed(self.run, lost.item, lost.reason, now)

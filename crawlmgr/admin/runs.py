@@ -17,7 +17,7 @@ from crawlmgr.admin.run_table import TABLE
 from crawlmgr.admin.tables import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Run, RunState
-from crawlmgr.reads import line
+from crawlmgr.reads import line, reports
 from crawlmgr.reads import runs as reads
 from crawlmgr.services import runs, timings
 
@@ -46,6 +46,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one run: its progress, its errors, and why it waits or ended."""
     run, now = find(pk), datetime.now(UTC)
     extra, flight, hosts = details.get(run.kind), line.of_run(run, now), reads.hosts(run)
+    report = reports.report(run, now)
     for one in hosts:
         one.in_flight = flight.on.get(one.host_id, 0) if flight else 0
     context = {
@@ -53,7 +54,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "now": now,
         "story": story(run, now),
         "rate": reads.rate(run, now),
-        "outcomes": reads.outcomes(run),
+        "report": report,
         "pages": reads.recent_pages(run),
         "misses": reads.recent_failures(run),
         "flight": flight,

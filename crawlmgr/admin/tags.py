@@ -20,6 +20,7 @@ from django.utils.translation import ngettext
 from crawlmgr.admin import help as help_pages
 from crawlmgr.admin import words
 from crawlmgr.admin.tree import address, open_item
+from crawlmgr.models import UrlState
 from crawlmgr.services import sealed_settings
 
 register = template.Library()
@@ -167,6 +168,18 @@ def ended(run: Any) -> str:
 def waits(waiting_for: str) -> str:
     """What a run waits for, in words."""
     return words.waits(waiting_for)
+
+
+@register.filter
+def url_state(name: str) -> str:
+    """A state of an address in words."""
+    return str(UrlState[name.upper()].label)
+
+
+@register.filter
+def seed(outcome: str) -> str:
+    """How a first address ended, in words."""
+    return words.seed(outcome)
 
 
 @register.filter

@@ -8,6 +8,7 @@ from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from crawlmgr.models import UrlState
 from crawlmgr.services import timings
 from crawlmgr.windows import DAY_NAMES
 
@@ -229,6 +230,13 @@ def waits(waiting_for: str) -> str:
 def of_hours(waiting_for: str) -> bool:
     """Whether a run waits for its own hours."""
     return waiting_for.startswith(f"{timings.WAITS} ")
+
+
+def seed(outcome: str) -> str:
+    """How a first address ended ("failed timeout"), in words."""
+    state, _space, reason = outcome.partition(" ")
+    label = str(UrlState[state.upper()].label)
+    return f"{label}: {say(reason)}" if reason else label
 
 
 def hours(text: str) -> str:

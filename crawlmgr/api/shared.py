@@ -18,7 +18,7 @@ from pydantic import AwareDatetime
 
 from crawlmgr.api.base import api, changes, page_of
 from crawlmgr.models import Event, Host, Run
-from crawlmgr.reads import line
+from crawlmgr.reads import line, reports
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import export_formats, exports, nodes, recurring, runs
 
@@ -116,6 +116,11 @@ def run_list(
 @api.get("/runs/{int:run}", tags=["runs"], summary=gettext_noop("One run"))
 def run_page(request: HttpRequest, run: int) -> dict[str, Any]:
     return run_document(run)
+
+
+@api.get("/runs/{int:run}/report", tags=["runs"], summary=gettext_noop("The report of a run: statuses, types, hosts, outcomes"))
+def run_report(request: HttpRequest, run: int) -> dict[str, Any]:
+    return reports.report(Run.objects.get(pk=run), _now())
 
 
 @api.post(

@@ -8,6 +8,7 @@ from crawlmgr.models.holds import Hold
 from crawlmgr.models.hosts import Host, HostHour, RunHost
 from crawlmgr.models.nodes import Event, Node, NodeState
 from crawlmgr.models.pages import Page, WarcFile
+from crawlmgr.models.reports import RunTally
 from crawlmgr.models.retention import Retention
 from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
 from crawlmgr.models.settings_history import SettingsChange, SettingsPreset
@@ -40,6 +41,7 @@ __all__ = [
     "Run",
     "RunHost",
     "RunState",
+    "RunTally",
     "SettingsChange",
     "SettingsPreset",
     "Timing",

@@ -68,7 +68,13 @@ class RunHost(models.Model):
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="hosts")
     host = models.ForeignKey(Host, models.CASCADE, related_name="runs")
     active = models.BooleanField(default=True)
+    fetched = models.PositiveBigIntegerField(default=0, db_default=0)
+    failed = models.PositiveBigIntegerField(default=0, db_default=0)
+    bytes = models.PositiveBigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "host"], name="runhost_once")]
-        indexes = [models.Index(fields=["run", "active"], name="runhost_active")]
+        indexes = [
+            models.Index(fields=["run", "active"], name="runhost_active"),
+            models.Index(fields=["run", "-fetched", "id"], name="runhost_most"),
+        ]

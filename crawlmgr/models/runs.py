@@ -66,6 +66,7 @@ class Run(models.Model):
     waiting_for = models.CharField(_("waiting for"), max_length=300, blank=True)
     waiting_until = models.DateTimeField(null=True, blank=True)
     result = models.JSONField(default=dict, blank=True)
+    outcomes = models.JSONField(null=True, blank=True)
 
     fetched = models.PositiveBigIntegerField(_("pages"), default=0)
     failed = models.PositiveBigIntegerField(_("failed"), default=0)

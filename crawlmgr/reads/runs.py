@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 
 from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
 
 ENDED = tuple(state for state in RunState if state not in ACTIVE)
 MOST_ACTIVE = 2_000  # active runs considered for a short list
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The number of a run's addresses that ended in the same way, with one example."""
-
-    state: int
-    reason: str
-    count: int
-
-    @property
-    def label(self) -> str:
-        return str(UrlState(self.state).label)
 
 
 def listed() -> QuerySet[Run]:
@@ -63,12 +49,6 @@ def ended(limit: int = 6) -> list[Run]:
     """The most recently ended runs, newest first."""
     over = Run.objects.exclude(state__in=ACTIVE).exclude(finished=None).defer("parameters", "result")
     return list(over.order_by("-id")[:limit])
-
-
-def outcomes(run: Run) -> list[Outcome]:
-    """A run's addresses by state and reason, the most frequent first; read from an index."""
-    rows = Url.objects.filter(run=run).values("state", "reason").annotate(count=Count("id")).order_by("-count")[:40]
-    return [Outcome(row["state"], row["reason"], row["count"]) for row in rows]
 
 
 def recent_pages(run: Run, limit: int = 15) -> list[Page]:

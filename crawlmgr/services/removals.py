@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, Url
+from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunTally, Url
 from crawlmgr.services import runs
 
 BATCH = 500
@@ -79,7 +79,7 @@ def _delete(rows: Rows, keys: list[int], first: Callable[[list[int]], None] | No
 
 def of_runs(chosen: QuerySet[Run]) -> list[Part]:
     """Parts for deleting runs: their rows in the shared tables first, then the runs."""
-    tables = (Page, Url, RunHost, Event)
+    tables = (Page, Url, RunHost, RunTally, Event)
     return [*(Part(model._base_manager.filter(run__in=chosen)) for model in tables), Part(chosen)]
 
 

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
 from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState
-from crawlmgr.services import events, queue, sealed_settings, sql
+from crawlmgr.services import events, queue, sealed_settings, sql, tallies
 
 log = logging.getLogger("crawlmgr.runs")
 BREAKS_ALLOWED = 3
@@ -132,7 +132,10 @@ def pause(run_id: int, now: datetime) -> Run:
 
 def stop(run_id: int, now: datetime) -> Run:
     """Stops a run for good; one in progress stops after the current page. Fetched pages are kept."""
-    return _ask(run_id, "stop", RunState.STOPPED, now, stopped_by="stopped", finished=now)
+    run = _ask(run_id, "stop", RunState.STOPPED, now, stopped_by="stopped", finished=now)
+    if run.state == RunState.STOPPED:
+        tallies.freeze(run_id)
+    return run
 
 
 def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
@@ -274,6 +277,8 @@ def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = 
         Url.objects.filter(run_id=lease.run_id, state=UrlState.CLAIMED).update(
             state=UrlState.WAITING, lease_until=None, fence=None
         )
+        if final:
+            tallies.freeze(lease.run_id)
         log.info("%s %s", stopped_by, detail, extra={"event": f"run_{state}", "run": lease.run_id})
         if state == RunState.FAILED:
             events.error("run_failed", f"{stopped_by} {detail}".strip(), now=now, run_id=lease.run_id)

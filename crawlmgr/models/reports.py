@@ -1,0 +1,23 @@
+"""Counts for the end report of a run."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class RunTally(models.Model):
+    """How many answers of a run had a status code (`what` "status"; for a failure without one its name), how many of its pages a
+    content type ("type"), and how its first addresses ended ("seed"). Counted in the transactions that store the answers."""
+
+    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="tallies")
+    what = models.CharField(max_length=8)
+    name = models.CharField(max_length=100)
+    number = models.PositiveBigIntegerField(_("number"), default=0)
+    bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "what", "name"], name="runtally_once")]
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name}"

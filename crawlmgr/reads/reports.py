@@ -1,0 +1,64 @@
+"""The report of a run: what was asked and answered, by status, type and host, how its addresses ended, and why the run ended.
+
+Everything comes from counters and a few indexed rows; a run of a million pages costs as much as one of ten.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+
+from crawlmgr.models import Run, RunHost, RunTally, UrlState
+from crawlmgr.services import memory, tallies
+
+MOST_HOSTS = 20
+MOST_NAMES = 50
+MANY = 20_000  # from so many requests on, the addresses of a run at work are counted once in COUNTED_SECONDS
+COUNTED_SECONDS = 60
+
+
+def report(run: Run, now: datetime) -> dict[str, Any]:
+    """The report as the run's page, the API and the command show it. Lists that were not counted are null: of runs of an older
+    version."""
+    began, ended = run.started, run.finished or (now if run.active else run.progressed)
+    counted = RunTally.objects.filter(run=run).exists() or not run.requests
+    return {
+        "run": run.pk, "kind": run.kind, "label": run.label, "state": run.state, "stopped_by": run.stopped_by,
+        "detail": run.detail, "waiting_for": run.waiting_for, "waiting_until": run.waiting_until,
+        "started": began, "finished": run.finished,
+        "seconds": max(0.0, (ended - began).total_seconds()) if began and ended else None,
+        "pages": run.fetched, "failed": run.failed, "refused": run.refused, "requests": run.requests, "bytes": run.bytes,
+        "answers_429_or_503": run.busy, "retries": run.retries, "waits": run.waits, "waited_seconds": run.waited_seconds,
+        "statuses": _named(run, tallies.STATUS, "status", "answers") if counted else None,
+        "types": _named(run, tallies.TYPE, "type", "pages") if counted else None,
+        "seeds": _named(run, tallies.SEED, "outcome", "urls") if counted and run.kind in settings.RUNS_WITH_SEEDS else None,
+        "hosts": _hosts(run) if counted else None,
+        "outcomes": outcomes(run),
+    }  # fmt: skip
+
+
+def _named(run: Run, what: str, name: str, number: str) -> list[dict[str, Any]]:
+    rows = RunTally.objects.filter(run=run, what=what).order_by("-number", "name")[:MOST_NAMES]
+    sized = what != tallies.SEED
+    return [{name: row.name, number: row.number, **({"bytes": row.bytes} if sized else {})} for row in rows]
+
+
+def _hosts(run: Run) -> list[dict[str, Any]]:
+    """The hosts that gave most pages."""
+    rows = RunHost.objects.filter(run=run).select_related("host").order_by("-fetched", "id")[:MOST_HOSTS]
+    return [
+        {"host": row.host.key, "id": row.host_id, "pages": row.fetched, "failed": row.failed, "bytes": row.bytes} for row in rows
+    ]
+
+
+def outcomes(run: Run) -> list[dict[str, Any]]:
+    """How the addresses of a run ended: as stored at its end, counted for one at work."""
+    count = partial(tallies.outcomes, run.pk)
+    stored: list[dict[str, Any]] | None = run.outcomes
+    if stored is None or run.active:
+        many = run.requests >= MANY
+        stored = memory.remembered(f"run-outcomes-{run.pk}", COUNTED_SECONDS, count) if many else count()
+    return [{"state": UrlState(row["state"]).name.lower(), "reason": row["reason"], "urls": row["count"]} for row in stored]

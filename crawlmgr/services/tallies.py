@@ -1,0 +1,82 @@
+"""Counts for a run's end report: answers by status, pages by type, first addresses, and hosts; and how its addresses ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from django.db.models import Count
+
+from crawlmgr.models import Run, Url, UrlState
+from crawlmgr.services import sql
+from crawlmgr.web.exchange import FetchResponse
+
+STATUS, TYPE, SEED = "status", "type", "seed"
+MOST_OUTCOMES = 40
+_ADD = (
+    "INSERT INTO crawlmgr_runtally (run_id, what, name, number, bytes) VALUES (%s, %s, %s, %s, %s)"
+    " ON CONFLICT (run_id, what, name) DO UPDATE SET number = crawlmgr_runtally.number + excluded.number,"
+    " bytes = crawlmgr_runtally.bytes + excluded.bytes"
+)
+_ADD_TO_HOST = (
+    "UPDATE crawlmgr_runhost SET fetched = fetched + %s, failed = failed + %s, bytes = bytes + %s"
+    " WHERE run_id = %s AND host_id = %s"
+)
+
+
+class Tally:
+    """Counts of one transaction, written once at its end; of first addresses where a run has `seeds`."""
+
+    def __init__(self, *, seeds: bool) -> None:
+        self._seeds = seeds
+        self._numbers: Counter[tuple[str, str]] = Counter()
+        self._bytes: Counter[tuple[str, str]] = Counter()
+        self._hosts: dict[int, list[int]] = {}
+
+    def answer(self, response: FetchResponse) -> None:
+        """An answer, also one that is asked for again."""
+        name = str(response.status) if response.failure is None else response.failure.value
+        self._add(STATUS, name, response.received_bytes)
+
+    def page(self, item: Url, response: FetchResponse) -> None:
+        """A page that was stored."""
+        self._add(TYPE, response.content_type.partition(";")[0].strip().lower() or "", response.received_bytes)
+        self._host(item, 1, 0, response.received_bytes)
+
+    def ended(self, item: Url, state: UrlState, reason: str, received_bytes: int = 0) -> None:
+        """The end of an address; of one that failed with what was received."""
+        if state != UrlState.DONE:
+            self._host(item, 0, int(state == UrlState.FAILED), received_bytes)
+        if self._seeds and item.parent_id is None and item.depth == 0:
+            self._add(SEED, f"{state.name.lower()} {reason.partition(':')[0]}".strip(), 0)
+
+    def write(self, run_id: int) -> None:
+        """Adds the counts to the run's."""
+        if self._numbers:
+            rows = [(run_id, what, name[:100], number, self._bytes[what, name]) for (what, name), number in self._sorted()]
+            sql.execute_many(_ADD, rows)
+        if self._hosts:
+            sql.execute_many(_ADD_TO_HOST, [(*sums, run_id, host) for host, sums in sorted(self._hosts.items())])
+
+    def _sorted(self) -> list[tuple[tuple[str, str], int]]:
+        return sorted(self._numbers.items())
+
+    def _add(self, what: str, name: str, received_bytes: int) -> None:
+        self._numbers[what, name] += 1
+        self._bytes[what, name] += received_bytes
+
+    def _host(self, item: Url, fetched: int, failed: int, received_bytes: int) -> None:
+        sums = self._hosts.setdefault(item.host_id, [0, 0, 0])
+        for place, number in enumerate((fetched, failed, received_bytes)):
+            sums[place] += number
+
+
+def outcomes(run_id: int) -> list[dict[str, Any]]:
+    """How many addresses of a run ended in the same way, the most frequent first; reads all index entries of the run."""
+    rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(count=Count("id"))
+    return list(rows.order_by("-count", "state", "reason")[:MOST_OUTCOMES])
+
+
+def freeze(run_id: int) -> None:
+    """Stores how the addresses of a run that ends have ended, so that no page counts them again."""
+    Run.objects.filter(pk=run_id).update(outcomes=outcomes(run_id))
