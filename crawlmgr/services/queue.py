@@ -40,6 +40,8 @@ SCHEDULES = (
     ("prune old rows", PRUNE, Schedule.DAILY),
     ("look for silence", "crawlmgr.tasks.watch", Schedule.HOURLY),
 )
+SCHEDULES_LOCK = 0x5C4ED
+"""Number of the lock that nodes which start together take before they make the schedules; they have no unique name."""
 STANDING_SECONDS = 2.0
 """Seconds for which a cluster caches the state of the other nodes."""
 QUIET_SECONDS = 10.0
@@ -318,10 +320,16 @@ def make_schedules() -> None:
     for schedule in _foreign_schedules():
         events.error("task_refused", f"{schedule.func} ({schedule.name or schedule.pk})", now=timezone.now())
         schedule.delete()
-    for name, task, kind in SCHEDULES:
-        Schedule.objects.get_or_create(
-            name=name, defaults={"func": task, "schedule_type": kind, "minutes": 1, "repeats": -1, "next_run": timezone.now()}
-        )
+    with transaction.atomic():
+        if connection.vendor == "postgresql":  # SQLite has one writer at a time
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEDULES_LOCK])
+        for name, task, kind in SCHEDULES:
+            kept, *doubled = Schedule.objects.filter(name=name).order_by("pk").values_list("pk", flat=True) or [None]
+            Schedule.objects.filter(pk__in=doubled).delete()
+            if kept is None:
+                now = timezone.now()
+                Schedule.objects.create(name=name, func=task, schedule_type=kind, minutes=1, repeats=-1, next_run=now)
 
 
 def ended(before: datetime) -> QuerySet[Task]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
 from django_q.signing import SignedPackage
@@ -114,6 +116,32 @@ def test_other_queues_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert other.dequeue() is None and other.queue_size() == 0
     other.purge_queue()
     assert queue.length() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nodes_that_start_together_make_each_schedule_once() -> None:
+    Schedule.objects.all().delete()
+    ready = threading.Barrier(4)
+
+    def start() -> None:
+        try:
+            ready.wait(60)
+            queue.make_schedules()
+        finally:
+            connection.close()
+
+    nodes = [threading.Thread(target=start) for _ in range(4)]
+    for node in nodes:
+        node.start()
+    for node in nodes:
+        node.join(120)
+    assert sorted(Schedule.objects.values_list("name", flat=True)) == sorted(name for name, _task, _kind in queue.SCHEDULES)
+    first = Schedule.objects.order_by("pk").first()
+    assert first is not None
+    kept, first.pk = first.pk, None
+    first.save()  # as an installation has it whose nodes once started together
+    queue.make_schedules()
+    assert Schedule.objects.count() == len(queue.SCHEDULES) and Schedule.objects.filter(pk=kept).exists()
 
 
 def test_schedules_are_made_once_and_an_operators_change_stays() -> None:
