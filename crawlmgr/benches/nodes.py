@@ -14,7 +14,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.benches.beside_scrapy import ROOT, SideFailed, side
-from crawlmgr.benches.nodes_real import measure
+from crawlmgr.benches.nodes_real import faults, measure
 from crawlmgr.benches.nodes_simulated import Simulation, World, policies, unequal_speeds, zipf_sizes
 from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.management.base import say
@@ -22,6 +22,8 @@ from crawlmgr.management.base import table as text_table
 
 HELP = "real nodes against the sum of each alone, the database's cost of a page; --simulate: up to 1,000 nodes of unequal speed"
 WARM_MINUTES = 10.0
+HOSTS = 200
+"""Hosts of the web that real nodes crawl."""
 MEAN_SPEED = 10.0
 """Mean speed of the simulated nodes, pages a second."""
 
@@ -35,7 +37,10 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--pages", type=int, default=1500, help="for the cost of a page on PostgreSQL; 0 for none (default 1500)")
     parser.add_argument("--real", default="2,5", metavar="N,N", help="nodes started on this machine (default 2,5)")
     parser.add_argument("--seconds", type=float, default=30.0, help="that real nodes are watched (default 30)")
-    parser.add_argument("--answer", type=float, default=0.5, help="seconds that hosts of real nodes take (default 0.5)")
+    parser.add_argument("--answer", type=float, default=0.1, help="seconds that hosts of real nodes take (default 0.1)")
+    parser.add_argument("--page", type=float, default=0.25, help="seconds that a real node takes for a page (default 0.25)")
+    parser.add_argument("--faults", type=int, default=0, metavar="PAGES", help="of each host, while nodes are killed and cut off")
+    parser.add_argument("--cut", type=float, default=60.0, help="seconds that a node is without the database (default 60)")
     parser.add_argument("--delay", type=float, default=0.2, help="pause between requests to a host of real nodes (default 0.2)")
 
 
@@ -48,7 +53,11 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         found["scarce"] = _scarce([nodes for nodes in counts if nodes <= 100], options["minutes"])
     else:
         counts = [int(part) for part in options["real"].split(",") if part]
-        found["real"] = [measure(nodes, 200, options["answer"], options["delay"], options["seconds"]) for nodes in counts]
+        way = (HOSTS, options["answer"], options["delay"], options["page"])
+        if options["faults"]:
+            found["faults"] = [faults(nodes, *way, options["faults"], options["cut"]) for nodes in counts]
+        else:
+            found["real"] = [measure(nodes, *way, options["seconds"]) for nodes in counts]
     return found
 
 
@@ -156,6 +165,13 @@ def table(result: dict[str, Any]) -> str:
             f" most requests at once {row['server']['most_at_once']};"
             f" idle they ask the database"
             f" {row['idle_transactions_a_second']:.0f} times a second"
+        )
+    for row in result.get("faults", ()):
+        lines.append(
+            f"{row['nodes']} nodes, {'; '.join(row['strikes'])}: {row['finished']} of {row['runs']} runs finished,"
+            f" {row['pages']} of {row['expected']} pages, {row['twice']} twice, {row['unended']} left; least pause at a host"
+            f" {row['server']['least_gap_seconds']:.3f} s of {row['delay_seconds']} s, most requests at once"
+            f" {row['server']['most_at_once']}; {row['seconds']:.0f} s"
         )
     names = ("throughput", "slowest_twentieth", "held_p95_seconds", "warm_seconds", "too_soon", "repeated", "failures")
     for kind, title in (("plenty", "plenty to do"), ("scarce", "hosts a tenth more than needed")):

@@ -1,4 +1,4 @@
-"""Real nodes on one machine: `bench nodes` starts worker clusters of unequal size over one PostgreSQL and one local web."""
+"""Real nodes on one machine: `bench nodes` starts worker clusters of unequal speed over one PostgreSQL and one local web."""
 
 from __future__ import annotations
 
@@ -9,40 +9,48 @@ import subprocess  # noqa: S404 - starting nodes is what this is for
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 from django.core.management.base import CommandError
 
 from crawlmgr.benches.beside_scrapy import ROOT
+from crawlmgr.benches.line_server import manner_of
+from crawlmgr.benches.nodes_doors import Door, family, signal_to
 from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.management.base import say
 
-WORKERS, SLOW_WORKERS = 4, 1
+SLOW_FACTOR = 4.0
+"""A page takes the last node so many times as long as the others."""
 IN_FLIGHT = 4
 START_SECONDS = 300.0
+END_SECONDS = 900.0
+LEASE_SECONDS = 30
 TIMES = {
-    "CRAWLMGR_TICK_SECONDS": "1", "CRAWLMGR_SLICE_SECONDS": "5", "CRAWLMGR_LEASE_SECONDS": "30", "CRAWLMGR_TIMEOUT_SECONDS": "60",
-    "CRAWLMGR_RETRY_SECONDS": "200", "CRAWLMGR_MIN_FREE_MB": "0", "DJANGO_SETTINGS_MODULE": "crawlmgr.benches.nodes_settings",
+    "CRAWLMGR_TICK_SECONDS": "1", "CRAWLMGR_SLICE_SECONDS": "5", "CRAWLMGR_LEASE_SECONDS": str(LEASE_SECONDS),
+    "CRAWLMGR_TIMEOUT_SECONDS": "60", "CRAWLMGR_RETRY_SECONDS": "200", "CRAWLMGR_MIN_FREE_MB": "0",
+    "DJANGO_SETTINGS_MODULE": "crawlmgr.benches.nodes_settings", "CRAWLMGR_WORKERS": "1",
 }
 
 
 class Cluster:
-    """Nodes of one installation, each with a number of workers. Workers mostly wait for answers, so their number sets a node's
-    speed."""
+    """Nodes of one installation, each with one worker that takes a set time for a page: their speed, without using the CPU."""
 
     def __init__(self, folder: Path, server: Server) -> None:
-        self.folder, self.url = folder, server.url("nodes")
+        self.folder, self.server, self.url = folder, server, server.url("nodes")
         inherited = {name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_")}
         self.environment = {
             **inherited, **TIMES, "CRAWLMGR_DATA": str(folder), "DATABASE_URL": self.url, "PYTHONPATH": str(ROOT)
         }
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.doors: list[Door] = []
 
     def side(self, *words: str) -> str:
-        """Runs a command of `nodes_side` inside the installation and returns its output. Raises CommandError."""
+        """Runs the other half of the bench; what it prints. Raises CommandError."""
         command = [sys.executable, "-m", "crawlmgr.benches.nodes_side", *words]
         done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
@@ -50,50 +58,59 @@ class Cluster:
         return done.stdout
 
     def number(self, query: str) -> float:
-        """The number that an SQL query returns; 0 if it returns none."""
+        """The number that a query answers."""
         with psycopg.connect(self.url) as connection:
             found = connection.execute(query).fetchone()  # type: ignore[call-overload]
         return float(found[0] or 0) if found else 0.0
 
     @contextmanager
-    def nodes(self, workers: Sequence[int]) -> Iterator[None]:
-        """Context manager that runs nodes with the given numbers of workers, and yields once all send heartbeats."""
-        processes = []
+    def nodes(self, seconds: Sequence[float]) -> Iterator[None]:
+        """Nodes that take so long for a page each, all giving signs of life, while it lasts. Each reaches the database by a door
+        of its own."""
+        self.doors = [Door(self.server) for _ in seconds]
+        self.processes = [self._start(place, page) for place, page in enumerate(seconds)]
         try:
-            for place, count in enumerate(workers):
-                with (self.folder / f"bench-{place}.log").open("ab") as output:
-                    processes.append(
-                        subprocess.Popen(  # noqa: S603 - our own program
-                            [sys.executable, "manage.py", "node", "--name", f"bench-{place}"], cwd=ROOT,
-                            env={**self.environment, "CRAWLMGR_WORKERS": str(count)}, stdin=subprocess.DEVNULL, stdout=output,
-                            stderr=output, start_new_session=True,
-                        )
-                    )
-            self._await(len(workers))
+            self._await(len(seconds))
             yield
         finally:
-            for process in processes:
+            for process in self.processes:
                 with suppress(ProcessLookupError):
                     process.send_signal(signal.SIGTERM)
-            for process in processes:
+            for process in self.processes:
                 process.wait(120)
+            for door in self.doors:
+                door.close()
+
+    def _start(self, place: int, page_seconds: float) -> subprocess.Popen[bytes]:
+        url = f"postgresql://crawlmgr@/nodes?host={quote(str(self.doors[place].folder), safe='')}"
+        with (self.folder / f"bench-{place}.log").open("ab") as output:
+            return subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "manage.py", "node", "--name", f"bench-{place}"], cwd=ROOT,
+                env={**self.environment, "DATABASE_URL": url, "BENCH_PAGE_SECONDS": str(page_seconds)}, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=output, start_new_session=True,
+            )
 
     def _await(self, count: int) -> None:
-        end = time.monotonic() + START_SECONDS
         alive = f"heartbeat >= started AND heartbeat > now() - interval '30 seconds' AND name < 'bench-{count}'"
-        while self.number(f"SELECT COUNT(*) FROM crawlmgr_node WHERE {alive}") < count:  # noqa: S608 - a number
+        query = f"SELECT COUNT(*) FROM crawlmgr_node WHERE {alive}"  # noqa: S608 - a number
+        self.until(lambda: self.number(query) >= count, START_SECONDS, f"{count} nodes did not get going")
+
+    def until(self, condition: Callable[[], bool], seconds: float, otherwise: str) -> None:
+        """Waits for something. Raises CommandError after so long."""
+        end = time.monotonic() + seconds
+        while not condition():
             if time.monotonic() > end:
-                raise CommandError(f"{count} nodes did not get going within {START_SECONDS:.0f} s; see {self.folder}")
+                raise CommandError(f"{otherwise} within {seconds:.0f} s; see {self.folder}")
             time.sleep(0.5)
 
     def watched(self, warm: float, seconds: float) -> dict[str, float]:
-        """Pages and transactions per second, measured after `warm` seconds."""
+        """Pages and the database's transactions and queries a second, after a while."""
         time.sleep(warm)
         began, before = time.monotonic(), self._counts()
         time.sleep(seconds)
         passed = time.monotonic() - began
-        pages, done = (after - old for after, old in zip(self._counts(), before, strict=True))
-        return {"pages_a_second": round(pages / passed, 2), "transactions_a_second": round(done / passed, 1)}
+        names = ("pages_a_second", "transactions_a_second")
+        return {n: round((after - old) / passed, 2) for n, after, old in zip(names, self._counts(), before, strict=True)}
 
     def _counts(self) -> tuple[float, float]:
         pages = self.number("SELECT SUM(fetched) FROM crawlmgr_run")
@@ -102,7 +119,7 @@ class Cluster:
 
 @contextmanager
 def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
-    """Context manager with the port of a local web of many hosts; afterwards `told` holds the server's counts."""
+    """The port of a local web of many hosts; what its server counted stands in `told` afterwards."""
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", str(hosts), str(answer), "5000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
     try:
@@ -113,34 +130,108 @@ def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
         told.update(json.loads(process.communicate()[0].strip().splitlines()[-1]))
 
 
-def measure(nodes: int, hosts: int, answer: float, delay: float, seconds: float) -> dict[str, Any]:
-    """Measures one node alone, a slow one alone (a quarter of the workers), then all together with the last one slow."""
+@contextmanager
+def installation() -> Iterator[Cluster]:
+    """An installation with tables and no nodes yet, on a database server of its own."""
     binaries = find_binaries()
     if binaries is None:
         raise CommandError("PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql")
-    server, told = Server(binaries), {}
+    server = Server(binaries)
     server.start()
     try:
         server.create("nodes")
-        with tempfile.TemporaryDirectory(prefix="crawlmgr-nodes-") as folder, web(hosts, answer, told) as port:
+        with tempfile.TemporaryDirectory(prefix="crawlmgr-nodes-") as folder:
             cluster = Cluster(Path(folder), server)
             cluster.side("tables")
-            with cluster.nodes([WORKERS] * nodes):
-                idle = cluster.watched(5, 10)
-            runs = WORKERS * nodes + 2
-            cluster.side(str(port), str(hosts), str(runs), str(IN_FLIGHT), str(delay))
-            found = {}
-            unequal = [*[WORKERS] * (nodes - 1), SLOW_WORKERS]
-            for name, workers in (("alone", [WORKERS]), ("slow_alone", [SLOW_WORKERS]), ("together", unequal)):
-                with cluster.nodes(workers):
-                    found[name] = cluster.watched(20, seconds)
-                say(f"{name}: {found[name]['pages_a_second']:.1f} pages a second")
-            doubled = cluster.number("SELECT COUNT(*) - COUNT(DISTINCT (run_id, key_hash)) FROM crawlmgr_page")
+            yield cluster
     finally:
         server.stop()
+
+
+def speeds(nodes: int, page_seconds: float) -> list[float]:
+    """Seconds that a page takes each node; the last one is slow."""
+    return [*[page_seconds] * (nodes - 1), SLOW_FACTOR * page_seconds]
+
+
+def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, seconds: float) -> dict[str, Any]:
+    """A node alone, a slow one alone, then all together, the last of them slow."""
+    told: dict[str, Any] = {}
+    unequal = speeds(nodes, page_seconds)
+    with installation() as cluster, web(hosts, answer, told) as port:
+        with cluster.nodes(unequal):
+            idle = cluster.watched(5, 10)
+        cluster.side(str(port), str(hosts), str(nodes + 2), str(IN_FLIGHT), str(delay), "0")
+        found = {}
+        for name, each in (("alone", unequal[:1]), ("slow_alone", unequal[-1:]), ("together", unequal)):
+            with cluster.nodes(each):
+                found[name] = cluster.watched(20, seconds)
+            say(f"{name}: {found[name]['pages_a_second']:.1f} pages a second")
+        doubled = cluster.number("SELECT COUNT(*) - COUNT(DISTINCT (run_id, key_hash)) FROM crawlmgr_page")
     able = (nodes - 1) * found["alone"]["pages_a_second"] + found["slow_alone"]["pages_a_second"]
     share = round(found["together"]["pages_a_second"] / able, 3) if able else None
     return {
-        "nodes": nodes, "delay_seconds": delay, "idle_transactions_a_second": idle["transactions_a_second"], **found,
-        "share_of_sum": share, "doubled": int(doubled), "server": told,
+        "nodes": nodes, "delay_seconds": delay, "page_seconds": page_seconds,
+        "idle_transactions_a_second": idle["transactions_a_second"], **found, "share_of_sum": share, "doubled": int(doubled),
+        "server": told,
     }
+
+
+def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, pages: int, cut: float) -> dict[str, Any]:
+    """A crawl of `pages` pages of every host by so many nodes, of which two are killed and stay dead, and a third is frozen for
+    longer than a lease and then cut off from the database for `cut` seconds: what is missing or twice at its end."""
+    told: dict[str, Any] = {}
+    counts = nodes + 2
+    with installation() as cluster, web(hosts, answer, told) as port:
+        cluster.side(str(port), str(hosts), str(counts), str(IN_FLIGHT), str(delay), str(pages))
+        began = time.monotonic()
+        whole = pages * sum(manner_of(host) != "dead" for host in range(hosts))
+        with cluster.nodes(speeds(nodes, page_seconds)):
+            strikes = _strike(cluster, whole, cut)
+            left = "SELECT COUNT(*) FROM crawlmgr_run WHERE state IN ('queued', 'running')"
+            cluster.until(lambda: cluster.number(left) == 0, END_SECONDS, "the crawl did not end")
+        found = {
+            "pages": cluster.number("SELECT COUNT(*) FROM crawlmgr_page WHERE status = 200"),
+            "counted": cluster.number("SELECT SUM(fetched) FROM crawlmgr_run"),
+            "finished": cluster.number("SELECT COUNT(*) FROM crawlmgr_run WHERE state = 'finished'"),
+            "twice": cluster.number("SELECT COUNT(*) - COUNT(DISTINCT url) FROM crawlmgr_page"),
+            "unended": cluster.number("SELECT COUNT(*) FROM crawlmgr_url WHERE state IN (0, 1)"),
+        }
+    result = {name: int(value) for name, value in found.items()}
+    return {
+        "nodes": nodes, "delay_seconds": delay, "runs": counts, "expected": whole, **result, "strikes": strikes,
+        "seconds": round(time.monotonic() - began, 1), "server": told,
+    }
+
+
+def _strike(cluster: Cluster, whole: int, cut: float) -> list[str]:
+    """Two nodes killed, a third frozen, then cut off; each when so much more of the crawl is done."""
+    stored = "SELECT COUNT(*) FROM crawlmgr_page"
+    steps: list[tuple[float, str, Callable[[], None]]] = [
+        (0.1, "killed bench-0", lambda: _kill(cluster, 0)),
+        (0.2, "killed bench-1", lambda: _kill(cluster, 1)),
+        (0.3, f"froze bench-2 for {LEASE_SECONDS + 10} s", lambda: _freeze(cluster, 2, LEASE_SECONDS + 10)),
+        (0.4, f"cut bench-2 off for {cut:.0f} s", lambda: cluster.doors[2].cut(cut)),
+    ]
+    done = []
+    for share, text, act in steps:
+        cluster.until(lambda share=share: cluster.number(stored) >= share * whole, END_SECONDS, "the crawl did not go on")  # type: ignore[misc]
+        at = cluster.number(stored)
+        act()
+        done.append(f"{text} at {at:.0f} pages")
+        say(done[-1])
+    return done
+
+
+def _kill(cluster: Cluster, place: int) -> None:
+    for pid in family(cluster.processes[place].pid):
+        signal_to(pid, signal.SIGKILL)
+    cluster.processes[place].wait()
+
+
+def _freeze(cluster: Cluster, place: int, seconds: float) -> None:
+    everybody = family(cluster.processes[place].pid)
+    for pid in everybody:
+        signal_to(pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    for pid in everybody:
+        signal_to(pid, signal.SIGCONT)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from crawlmgr.benches import fetch_ours  # this sets Django up
@@ -14,10 +17,13 @@ from crawlmgr.benches.line_server import name_of, resolved
 from django.core.management import call_command  # isort: skip
 
 from crawlmgr.clock import SYSTEM  # isort: skip
-from crawlmgr.models import Run  # isort: skip
+from crawlmgr.engine import Stored  # isort: skip
+from crawlmgr.models import Run, Url  # isort: skip
 from crawlmgr.services import runs  # isort: skip
 from crawlmgr.services.frontier import NewUrl  # isort: skip
 from crawlmgr.web import fetch  # isort: skip
+from crawlmgr.web.exchange import FetchResponse  # isort: skip
+from crawlmgr.web.html import PageScan  # isort: skip
 
 
 class ManyHosts(fetch_ours.FollowAll):
@@ -30,15 +36,24 @@ class ManyHosts(fetch_ours.FollowAll):
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
         return [NewUrl(seed) for seed in run.parameters["seeds"]]
 
+    def read(self, run: Run, item: Url, response: FetchResponse) -> PageScan:
+        time.sleep(float(os.environ.get("BENCH_PAGE_SECONDS", "0")))  # the machine's speed; no CPU is busy meanwhile
+        return super().read(run, item, response)
 
-def main(port: int, hosts: int, count: int, in_flight: int, delay: float) -> None:
-    """Queues `count` runs, each over all hosts; prints their ids."""
-    seeds = [f"http://{name_of(host)}:{port}/p/0" for host in range(hosts)]
-    parameters = {"delay_seconds": delay, "in_flight": in_flight, "allow_private": "127.0.0.0/8"}
+    def store(self, run: Run, item: Url, response: FetchResponse, reading: PageScan, now: datetime) -> Stored:
+        stored = super().store(run, item, response, reading, now)
+        return stored if run.parameters["follow"] else replace(stored, links=())
+
+
+def main(port: int, hosts: int, count: int, in_flight: int, delay: float, pages: int) -> None:
+    """Queues `count` runs and prints their ids: each over all hosts, following every link (`pages` 0), or each over so many pages
+    of every host of its share."""
+    parameters = {"delay_seconds": delay, "in_flight": in_flight, "allow_private": "127.0.0.0/8", "follow": not pages}
     ids = []
     for number in range(count):
-        own = {**parameters, "seeds": seeds[number:] + seeds[:number]}
-        ids.append(runs.create("bench", f"many hosts {number}", parameters=own, now=SYSTEM.now()).pk)
+        own = range(number, hosts, count) if pages else [(host + number) % hosts for host in range(hosts)]
+        seeds = [f"http://{name_of(host)}:{port}/p/{page}" for page in range(max(1, pages)) for host in own]
+        ids.append(runs.create("bench", f"many hosts {number}", parameters={**parameters, "seeds": seeds}, now=SYSTEM.now()).pk)
     sys.stdout.write(json.dumps(ids) + "\n")
 
 
@@ -46,4 +61,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "tables":
         call_command("migrate", verbosity=0, interactive=False)
     else:
-        main(*(int(word) for word in sys.argv[1:5]), float(sys.argv[5]))
+        main(*(int(word) for word in sys.argv[1:5]), float(sys.argv[5]), int(sys.argv[6]))
