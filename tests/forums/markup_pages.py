@@ -21,6 +21,8 @@ from tests.forums.markup_posts import POSTS
 from tests.forums.markup_random import LAYOUTS, RandomMarkup
 from tests.forums.markup_random_boards import LAYOUTS as INDEX_LAYOUTS
 from tests.forums.markup_random_boards import RandomArchive, RandomIndex, plain
+from tests.forums.markup_random_threads import LAYOUTS as THREAD_LAYOUTS
+from tests.forums.markup_random_threads import RandomThread
 from tests.forums.markup_software import SOFTWARE
 from tests.forums.markup_thin import MOST, few_boards, few_posts, few_topics, not_forums, subjects
 from tests.forums.markup_threads import PLAIN_POSTS
@@ -28,7 +30,7 @@ from tests.forums.markup_threads import PLAIN_POSTS
 SITE = "http://forum.example"
 LANGUAGES = ("en", "de", "ru", "zh")
 SEED = 77_000
-TURNS, ARCHIVES = 2, 4  # of drawn indexes; of archives a turn
+TURNS, ARCHIVES = 2, 4  # of drawn indexes and threads; of archives a turn
 
 
 class Drawn(NamedTuple):
@@ -80,6 +82,7 @@ def drawn(forum: RandomForum, at: int) -> Iterator[Drawn]:
         for name, render in markups.items():
             yield Drawn(f"{kind}-{name}", url, kind, render(forum), _found(render(forum), url, forum, kind))
     yield from _random_boards(forum, at)
+    yield from _random_threads(forum, at)
     yield from _thin_lists(forum, at)
     yield from _thin_threads(forum, at)
     texts = [forum.words(3, 8).capitalize() for _ in range(6)]
@@ -100,6 +103,16 @@ def _random_boards(forum: RandomForum, at: int) -> Iterator[Drawn]:
             archive = RandomArchive(SEED + 1000 * turn + 100 * at + number, forum)
             rows = [_thread(topic, archive.link(topic)) for topic in forum.topics]
             yield Drawn(f"archive-{number}", archive.url, "threadlist", archive.html(), rows, archive.optional())
+
+
+def _random_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
+    """Drawn threads, twice each: a long one and a short one."""
+    by_length = sorted(forum.topics, key=lambda topic: len(topic.posts))
+    for turn in range(TURNS):
+        for number, name in enumerate(THREAD_LAYOUTS):
+            topic = by_length[-1 - number % 3] if turn == 0 else by_length[number % (len(by_length) // 2)]
+            thread = RandomThread(SEED + 1000 * turn + 100 * at + number, forum, topic, name)
+            yield Drawn(f"random-thread-{name}", thread.url, "thread", thread.html(), [_post(post) for post in topic.posts])
 
 
 def _thin_lists(forum: RandomForum, at: int) -> Iterator[Drawn]:

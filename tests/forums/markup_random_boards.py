@@ -68,7 +68,7 @@ class RandomIndex:
         self.about = draw.random() < 0.6
         self.icon = draw.random() < 0.5
         self.moderators = draw.random() < 0.2
-        self.subs = draw.random() < 0.3
+        self.subs = draw.choice((0, 0, 0, 1, 3))
         self.parts = draw.choice((1, 1, 2, 3))
         self.part_links = draw.random() < 0.5
         self.heading = draw.choice(("", "b", "h2", "h3", "h4", "strong", "span"))
@@ -76,6 +76,7 @@ class RandomIndex:
         self.aside = draw.choice(("", "", "newest", "online", "both"))
         self.times = draw.random() < 0.3
         self.separator = draw.choice((" ", " · ", " | ", ", "))
+        self.above, self.newest = draw.random() < 0.3, draw.choice((6, 6, 40))
         wanted = draw.choice((1, 1, 2, 4))
         self.boards = [Section(board.number + 40 * turn, board.name, board.about, board.threads, board.posts, board.last)
                        for turn in range(wanted) for board in self.forum.boards]  # fmt: skip
@@ -83,7 +84,7 @@ class RandomIndex:
     @property
     def told(self) -> tuple[str, ...]:
         """What the page counts of its boards, with a word for it."""
-        return () if self.layout in ("links", "nested") else self.counts
+        return () if self.layout in ("links", "grid", "nested") else self.counts
 
     @property
     def url(self) -> str:
@@ -94,13 +95,17 @@ class RandomIndex:
 
     def optional(self) -> list[str]:
         """Addresses that are neither right nor wrong: of categories and of boards below others."""
-        below = [self._path(self.board_path, Section(900 + b.number, f"sub {b.name}", "", 0, 0)) for b in self.boards] if self.subs else []
+        below = [self._path(self.board_path, sub) for board in self.boards for sub in self.within(board)]
         above = [self.part_path.format(c=at) for at in range(self.parts)] if self.part_links else []
         return ["http://forum.example" + path for path in (*below, *above)]
 
     def _path(self, form: str, board: Section, topic: Topic | None = None) -> str:
         slug = "".join(c if c.isalnum() else "-" for c in board.name.lower()) + (f"-{board.number}" if board.number > 40 else "")
         return form.format(n=board.number, s=slug, t=topic.number if topic else 0)
+
+    def within(self, board: Section) -> list[Section]:
+        """The boards below a board."""
+        return [Section(900 + 100 * at + board.number, f"{'sub deep side'.split()[at]} {board.name}", "", 0, 0) for at in range(self.subs)]
 
     def named(self, what: str) -> str:
         return class_name(self.style, what, self.seed, SEMANTIC)
@@ -117,8 +122,8 @@ class RandomIndex:
         if self.moderators:
             made.append(f"<{tag}>{self.words['moderator']}: {self.who(board, 7)}</{tag}>")
         if self.subs:
-            sub = Section(900 + board.number, f"sub {board.name}", "", 0, 0)
-            made.append(f"<{tag}>{self.words['subs']}: <a href='{escape(self._path(self.board_path, sub))}'>{escape('Sub ' + plain(board).lower())}</a></{tag}>")
+            links = (f"<a href='{escape(self._path(self.board_path, sub))}'>{escape(plain(sub).capitalize())}</a>" for sub in self.within(board))
+            made.append(f"<{tag}>{self.words['subs']}: {self.separator.join(links)}</{tag}>")
         return "".join(made)
 
     def who(self, board: Section, turn: int = 0) -> str:
@@ -169,7 +174,7 @@ class RandomIndex:
         body = LAYOUTS[self.layout](self)
         topics = "".join(
             f"<li><a href='{escape(self._path(self.thread_path, self.boards[0], t))}'>{escape(t.title)}</a> <small>{self.forum.when(t.posts[-1].posted)}</small></li>"
-            for t in self.forum.topics[:6]
+            for t in self.forum.topics[: self.newest]
         )
         beside = f"<h4>{self.words['newest']}</h4><ul>{topics}</ul>" if self.aside in ("newest", "both") else ""
         if self.aside in ("online", "both"):
@@ -178,7 +183,7 @@ class RandomIndex:
         menu = "".join(f"<a href='/{word.lower()}'>{word}</a> " for word in ("Home", "Search", "Members", "FAQ", "Register", "Login"))
         return (
             f"<!doctype html><html><head><title>Lighthouse</title></head><body><div>{menu}</div><h1>Lighthouse</h1>"
-            f"<div id=main>{body}</div><div>{beside}</div><p>&copy; 2009 Lighthouse <a href='/terms'>Terms</a></p></body></html>"
+            f"{f'<div>{beside}</div>' if self.above else ''}<div id=main>{body}</div>{'' if self.above else f'<div>{beside}</div>'}<p>&copy; 2009 Lighthouse <a href='/terms'>Terms</a></p></body></html>"
         )
 
 
@@ -278,6 +283,20 @@ def links(m: RandomIndex) -> str:
     return _grouped(m, "h2", lambda boards: f"<ul>{''.join(map(one, boards))}</ul>")
 
 
+def grid(m: RandomIndex) -> str:
+    """Nothing but names, several in a line."""
+
+    def rows(boards: list[Section]) -> str:
+        made = [f"<a href='{escape(m._path(m.board_path, b))}'>{escape(plain(b))}</a>" for b in boards]
+        lines = [made[at : at + 4] for at in range(0, len(made), 4)]
+        if m.icon:
+            cells = ("".join(f"<td>{link}</td>" for link in line) for line in lines)
+            return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"
+        return "".join(f"<p>{m.separator.join(line)}</p>" for line in lines)
+
+    return _grouped(m, "h3", rows)
+
+
 def nested(m: RandomIndex) -> str:
     """Categories as items of a list, their boards in lists within."""
 
@@ -290,7 +309,7 @@ def nested(m: RandomIndex) -> str:
 
 
 LAYOUTS: dict[str, Callable[[RandomIndex], str]] = {
-    made.__name__: made for made in (table, tables, items, boxes, articles, custom, cards, across, definitions, lines, links, nested)
+    made.__name__: made for made in (table, tables, items, boxes, articles, custom, cards, across, definitions, lines, links, grid, nested)
 }
 
 

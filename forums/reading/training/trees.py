@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 
 from forums.reading.learned.forest import Forest, Tree
 from forums.reading.learned.weights import Model
+
+_THREADS = "OMP_NUM_THREADS"  # of a process, read when it starts
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,16 @@ def trained(job: Job) -> Model:
 
 
 def all_trained(jobs: Sequence[Job], workers: int) -> list[Model]:
-    """The models of jobs, in order, by several processes where asked to."""
+    """The models of jobs, in order, by several processes where asked to. Each of those keeps to one thread: boosting waits in a
+    loop for threads that other processes hold back."""
     if workers < 2:
         return [trained(job) for job in jobs]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(trained, jobs))
+    before = os.environ.get(_THREADS)
+    os.environ[_THREADS] = "1"
+    try:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            return list(pool.map(trained, jobs))
+    finally:
+        os.environ.pop(_THREADS)
+        if before is not None:
+            os.environ[_THREADS] = before
