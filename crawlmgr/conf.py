@@ -26,6 +26,7 @@ class CrawlSettings:
     delay_seconds: float = _setting(1.0, "Pause between two requests to one host", "s", 0, 3600)
     connections: int = _setting(1, "Requests to one host at the same time", "", 1, 16)
     in_flight: int = _setting(32, "Requests at the same time over all hosts of a run", "", 1, 256)
+    pages_per_host: int = _setting(0, "Pages that a run takes from one host (0: no limit)", "", 0, 1_000_000_000)
     respect_robots: bool = _setting(True, "Obey robots.txt")
     obey_robots_meta: bool = _setting(
         False, "Obey robots meta tags and X-Robots-Tag: noindex is not stored, nofollow leads nowhere, noarchive is not archived"

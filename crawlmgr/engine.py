@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.crawling import Crawler, Interrupted, Prepares, Pulses, Remembers, Stored, alone_kinds, pages_together, tells_why
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import archive, frontier, hosts, nodes, runs, slices, vault
+from crawlmgr.services import archive, frontier, host_limits, hosts, nodes, runs, slices, vault
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line
 from crawlmgr.storing import Found, Storing, ended
@@ -146,6 +146,7 @@ class _Slice:
 
     def _add(self, links: Sequence[NewUrl], now: datetime) -> None:
         frontier.add(self.run.pk, links, now, pace=self.storing.pace)
+        self.storing.leave_out(links, now)
 
     def _pulse(self) -> None:
         """Renews the lease during long work of the crawler; raises where that work must not continue."""
@@ -261,13 +262,16 @@ class _Slice:
             host = self.line.web.host(item.host_id)
             if item.payload.get("once") and item.attempts > 1:
                 refused.append((item, UrlState.FAILED, "sent_once"))
-            elif not self.line.is_free(item.host_id):
+            elif self.storing.limit.full(item.host_id):
+                refused.append((item, UrlState.REFUSED, host_limits.REASON))
+            elif not self.line.is_free(item.host_id) or not self.storing.limit.room(item.host_id):
                 frontier.give_back(item, attempt=False)
             elif (verdict := self.line.web.verdict(item.url, host)) is None:
                 self.line.ask_robots(item)
             elif not verdict[0]:
                 refused.append((item, UrlState.REFUSED, verdict[1]))
             else:
+                self.storing.limit.sent(item.host_id)
                 self.line.send(item, self.crawler.request(self.run, item))
             if item.kind in self.alone:
                 frontier.give_back_many(items[place + 1 :])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,13 +14,14 @@ from django.db import transaction
 from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.crawling import Crawler, Stored, paces_new_hosts
-from crawlmgr.models import Run, Url, UrlState, WarcFile
-from crawlmgr.services import archive, frontier, hosts, pages, runs, tallies
+from crawlmgr.models import Host, Run, Url, UrlState, WarcFile
+from crawlmgr.services import archive, frontier, host_limits, hosts, pages, runs, tallies
 from crawlmgr.services.fetching import PRODUCT
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line
 from crawlmgr.web.exchange import Failure, FetchResponse
 from crawlmgr.web.robots_meta import wishes
+from crawlmgr.web.url import host_key
 from crawlmgr.web.warc import RecordPointer
 
 PASSING = frozenset(
@@ -79,6 +80,8 @@ class Storing:
         self.archive = archive.Archive(run.pk, clock.now())
         self.pace = hosts.OwnPace(settings) if paces_new_hosts(crawler) else None
         self.wanted = ""
+        self.limit = host_limits.HostLimit(run.pk, settings.pages_per_host)
+        self._full = self.limit.full_hosts()
         self._seeds = run.kind in django_settings.RUNS_WITH_SEEDS
         self._tally = tallies.Tally(seeds=self._seeds)
         self._ended: list[tuple[Url, UrlState, str]] = []  # addresses to end in the current transaction
@@ -129,6 +132,8 @@ class Storing:
             pages.add(rows)
             self._tally.write(self.run.pk)
             frontier.add_many(self.run.pk, links, now, pace=self.pace)
+            self._settle_limit(found, now)
+            self.leave_out((link for link, _parent in links), now)
             self._settle(found, now)
             ahead = claim(now)
         for one in found:
@@ -171,6 +176,20 @@ class Storing:
         """Ends the addresses of the pages stored so far."""
         ended, self._ended = self._ended, []
         frontier.finish_many(ended, now)
+
+    def _settle_limit(self, found: Sequence[Found], now: datetime) -> None:
+        """Counts the pages that came, and ends what waits on hosts that have become full by them."""
+        for one in found if self.limit.most else ():
+            if one.landed is not None and self.limit.ended(_item(one).host_id, page=isinstance(one, _Page)):
+                host = self.line.web.host(_item(one).host_id)
+                self._full[host.key] = host.pk
+                frontier.drop(self.run.pk, now, host_limits.REASON, host=host)
+
+    def leave_out(self, links: Iterable[NewUrl], now: datetime) -> None:
+        """Ends links that were added on hosts that had become full."""
+        added = {self._full[key] for link in links if (key := host_key(link.url)) in self._full} if self._full else ()
+        for pk in sorted(added):
+            frontier.drop(self.run.pk, now, host_limits.REASON, host=Host(pk=pk))
 
     def count(self, now: datetime, deltas: dict[str, int]) -> None:
         """Adds `deltas` and the requests sent since the last call to the run's counters. Raises LeaseLost."""

@@ -18,6 +18,7 @@ class RunOptions:
     pages: int = parameter(1000, "Pages to fetch at most", 1, 100_000_000)
     minutes: float = parameter(0.0, "Minutes at most (0: no limit)", 0, 1_000_000)
     relevant: int = parameter(0, "Stop after N relevant pages (0: no limit)", 0, 100_000_000)
+    pages_per_host: int = parameter(0, "Pages to fetch from one host at most (0: no limit)", 0, 1_000_000_000)
     source: str = parameter("net", "Pages from the network, the archive, or the archive where it has them", choices=SOURCES)
     fresh_days: float = parameter(0.0, "Mixed runs: age in days from which a stored page is asked for anew (0: never)", 0, 10_000)
     known: str = parameter(

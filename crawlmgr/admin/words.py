@@ -40,6 +40,7 @@ SAID: dict[str, str] = {
     "layout_changed": gettext_noop("the layout has changed and could not be learned anew; nothing was taken from it"),
     "host_unreachable": gettext_noop("the host could not be reached; its other addresses were given up"),
     "dropped": gettext_noop("taken out of the run"),
+    "host_pages": gettext_noop("its host had given as many pages as a run may take"),
     "budget": gettext_noop("the number of pages asked for"),
     "frontier_empty": gettext_noop("nothing was left to fetch"),
     "samples_read": gettext_noop("all samples are read"),

@@ -35,6 +35,7 @@ def add_web_arguments(parser: Any) -> None:
     parser.add_argument(
         "--in-flight", type=int, metavar="N", help="requests over all hosts of a run at the same time (default 32)"
     )
+    parser.add_argument("--pages-per-host", type=int, metavar="N", help="pages that the run takes from one host (0: no limit)")
 
 
 def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "") -> dict[str, Any]:
@@ -44,6 +45,7 @@ def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "")
     the site's existing exceptions. Raises CommandError for an invalid host.
     """
     chosen = {"delay_seconds": options["delay"], "connections": options["connections"], "in_flight": options["in_flight"]}
+    chosen["pages_per_host"] = options["pages_per_host"]
     named = [*options["private_host"], *(hosts_of(urls) if options["allow_private"] else ())]
     if named:
         chosen["allow_private"] = ",".join(dict.fromkeys([*(part for part in stored.split(",") if part), *named]))

@@ -15,6 +15,7 @@ from crawlmgr.models import Run, RunHost, RunTally, UrlState
 from crawlmgr.services import memory, tallies
 
 MOST_HOSTS = 20
+MOST_FULL = 1000
 MOST_NAMES = 50
 MANY = 20_000  # from so many requests on, the addresses of a run at work are counted once in COUNTED_SECONDS
 COUNTED_SECONDS = 60
@@ -36,6 +37,7 @@ def report(run: Run, now: datetime) -> dict[str, Any]:
         "types": _named(run, tallies.TYPE, "type", "pages") if counted else None,
         "seeds": _named(run, tallies.SEED, "outcome", "urls") if counted and run.kind in settings.RUNS_WITH_SEEDS else None,
         "hosts": _hosts(run) if counted else None,
+        "pages_per_host": _limit(run) or None, "hosts_full": _full(run),
         "outcomes": outcomes(run),
     }  # fmt: skip
 
@@ -62,3 +64,13 @@ def outcomes(run: Run) -> list[dict[str, Any]]:
         many = run.requests >= MANY
         stored = memory.remembered(f"run-outcomes-{run.pk}", COUNTED_SECONDS, count) if many else count()
     return [{"state": UrlState(row["state"]).name.lower(), "reason": row["reason"], "urls": row["count"]} for row in stored]
+
+
+def _limit(run: Run) -> int:
+    return int(run.parameters.get("settings", {}).get("pages_per_host") or 0)
+
+
+def _full(run: Run) -> int:
+    """Hosts that gave as many pages as the run may take of one; MOST_FULL at the most."""
+    limit = _limit(run)
+    return len(RunHost.objects.filter(run=run, fetched__gte=limit)[:MOST_FULL].values_list("pk")) if limit else 0

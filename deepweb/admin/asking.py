@@ -40,6 +40,7 @@ class BudgetForm(django_forms.Form):
     )
     queries = django_forms.IntegerField(label=gettext_lazy("Queries"), min_value=1, max_value=100_000, initial=100)
     requests = django_forms.IntegerField(label=gettext_lazy("Requests"), min_value=1, max_value=10_000_000, required=False)
+    pages_per_host = django_forms.IntegerField(label=gettext_lazy("Pages of one host"), min_value=1, required=False)
     probes = django_forms.IntegerField(label=gettext_lazy("Random probes"), min_value=0, max_value=1_000, initial=240)
     details = django_forms.IntegerField(label=gettext_lazy("Detail pages"), min_value=0, max_value=1_000_000, initial=1_000)
     min_gain = django_forms.FloatField(label=gettext_lazy("Least gain"), min_value=0, max_value=1, initial=0.01)
@@ -56,9 +57,15 @@ class BudgetForm(django_forms.Form):
     def wishes(self) -> dict[str, Any]:
         """The cleaned fields as parameters of a run."""
         data = {name: value for name, value in self.cleaned_data.items() if value is not None or name not in PAPER}
+        data.pop("pages_per_host", None)
         data["policy"] = data["policy"] or "fresh"
         data["seed_terms"] = [word.strip() for word in data["seed_terms"].replace("，", ",").split(",") if word.strip()]
         return data
+
+    def web(self) -> dict[str, Any]:
+        """The fields as crawl settings."""
+        most = self.cleaned_data["pages_per_host"]
+        return {"pages_per_host": most} if most else {}
 
 
 def find(pk: int) -> Form:
@@ -146,18 +153,20 @@ def harvest(request: HttpRequest, pk: int) -> HttpResponse:
         for name, errors in budget.errors.items():
             messages.error(request, f"{budget.fields[name].label}: {' '.join(errors)}")
         return back(request, "search-form", pk)
-    started = _start(request, [form], budget.wishes(), _("The harvest has started."))
+    started = _start(request, [form], budget.wishes(), _("The harvest has started."), budget.web())
     if started is None:
         return back(request, "search-form", pk)
     return back(request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form))
 
 
-def _start(request: HttpRequest, chosen: list[Form], wishes: dict[str, Any], done: str) -> Run | None:
+def _start(
+    request: HttpRequest, chosen: list[Form], wishes: dict[str, Any], done: str, web: dict[str, Any] | None = None
+) -> Run | None:
     started: list[Run] = []
 
     def start() -> None:
         try:
-            started.append(harvests.start(chosen, wishes, now=datetime.now(UTC), user=request.user))
+            started.append(harvests.start(chosen, wishes, now=datetime.now(UTC), settings=web, user=request.user))
         except harvests.Refused as refused:
             raise ValueError(words.say(refused.code)) from None
 

@@ -25,7 +25,7 @@ from focused.scope import Scope
 from focused.services import topics, tuning
 from focused.strategies import BUILT_IN, DEFAULT, strategy_class
 
-PLAIN = ("pages", "minutes", "relevant", "source")
+PLAIN = ("pages", "minutes", "relevant", "pages_per_host", "source")
 """Options always shown; the others are in a collapsed section."""
 
 

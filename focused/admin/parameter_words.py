@@ -108,6 +108,7 @@ SENTENCES = (
     gettext_noop("Pages to fetch at most"),
     gettext_noop("Minutes at most (0: no limit)"),
     gettext_noop("Stop after N relevant pages (0: no limit)"),
+    gettext_noop("Pages to fetch from one host at most (0: no limit)"),
     gettext_noop("Pages from the network, the archive, or the archive where it has them"),
     gettext_noop("Mixed runs: age in days from which a stored page is asked for anew (0: never)"),
     gettext_noop("Whether pages from the archive use up the budget of a mixed run, or come free"),

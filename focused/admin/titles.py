@@ -106,6 +106,7 @@ PARAMETERS: Mapping[str, str] = {
     "pages": gettext_noop("Number of pages"),
     "minutes": gettext_noop("Time limit"),
     "relevant": gettext_noop("Relevant pages"),
+    "pages_per_host": gettext_noop("Pages of one host"),
     "source": gettext_noop("Source of pages"),
     "fresh_days": gettext_noop("Freshness"),
     "known": gettext_noop("Stored pages"),

@@ -44,7 +44,7 @@ second, so 1 + 2 x the delay keep enough requests in flight over many hosts."""
 REMEMBERED = 50_000
 """Pages whose row ids a session caches; others are looked up."""
 HISTORY_PAGES = 5000
-NO_FETCH = ("robots", "dropped", "not_in_archive")
+NO_FETCH = ("robots", "dropped", "host_pages", "not_in_archive")
 """Prefixes of failure reasons for which no request was sent."""
 REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5

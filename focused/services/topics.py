@@ -129,7 +129,8 @@ def crawl(
     wishes = {key: value for key, value in {**topic.options, **(options or {})}.items() if value is not None}
     scope = Scope.from_mapping({"year": now.year, **wishes.pop("scope", {})})
     run_options: RunOptions = read_settings(RunOptions, wishes)
-    web = {**topic.settings, **(settings or {})}
+    limit = {"pages_per_host": run_options.pages_per_host} if run_options.pages_per_host else {}
+    web = {**limit, **topic.settings, **(settings or {})}
     CrawlSettings.from_mapping(web)
     value = definition(topic)
     if not any(scope.refusal(url, 0) is None for url in value.seeds):

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from crawlmgr import engine
-from crawlmgr.models import Event, Page, Run
+from crawlmgr.models import Event, Page, Run, RunHost
 from crawlmgr.services import hosts
 from focused import parse
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
@@ -22,7 +22,7 @@ from tests.site.server import LocalSite
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
 TESTED_ELSEWHERE = {"pages", "minutes", "relevant", "source", "known", "fresh_days", "ahead"}  # test_crawl.py
-TESTED_HERE = {"graph", "context", "main_text", "packed", "cache", "history", "random_seed"}
+TESTED_HERE = {"pages_per_host", "graph", "context", "main_text", "packed", "cache", "history", "random_seed"}
 
 
 def now() -> datetime:
@@ -70,6 +70,15 @@ def test_options_change_what_happens(topic: Topic) -> None:
     assert sizes[0] != sizes[1]
     words = [[sessions.words_of(page) for page in TopicPage.objects.filter(run=run, kind=0).order_by("step")] for run in (packed, loose)]
     assert words[0] == words[1]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("graph", ["memory", "database"])
+def test_a_host_gives_no_more_pages_than_it_may(topic: Topic, graph: str) -> None:
+    run = crawled(topic, "breadth_first", pages_per_host=6, graph=graph)
+    run.refresh_from_db()
+    assert RunHost.objects.get(run=run).fetched == 6 and run.stopped_by == "frontier"
+    assert TopicPage.objects.filter(run=run, detail__contains="host_pages").exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,52 @@
+"""The limit of pages that one run takes from one host: held exactly, with requests in flight counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from crawlmgr.models import RunHost
+
+REASON = "host_pages"
+MOST_KNOWN = 10_000
+
+
+class HostLimit:
+    """Pages stored and requests in flight of each host in one slice; `most` 0: no limit."""
+
+    def __init__(self, run_id: int, most: int) -> None:
+        self.run_id, self.most = run_id, most
+        self._stored: dict[int, int] = {}
+        self._flying: Counter[int] = Counter()
+
+    def full_hosts(self) -> dict[str, int]:
+        """The hosts that were full when the slice began, keys to ids, MOST_KNOWN at the most; others are found one by one."""
+        if not self.most:
+            return {}
+        rows = RunHost.objects.filter(run_id=self.run_id, fetched__gte=self.most).values_list("host__key", "host_id")
+        return dict(rows[:MOST_KNOWN])
+
+    def full(self, host_id: int) -> bool:
+        """Whether the run has all the pages that it may have of a host."""
+        return bool(self.most) and self._pages(host_id) >= self.most
+
+    def room(self, host_id: int) -> bool:
+        """Whether a further request may be sent: its page is within the limit whatever those in flight bring."""
+        return not self.most or self._pages(host_id) + self._flying[host_id] < self.most
+
+    def sent(self, host_id: int) -> None:
+        """A request was sent to a host."""
+        self._flying[host_id] += 1
+
+    def ended(self, host_id: int, *, page: bool) -> bool:
+        """A request to a host has ended, with a page or without; returns whether the host has just become full."""
+        self._flying[host_id] = max(0, self._flying[host_id] - 1)
+        if not self.most or not page:
+            return False
+        self._stored[host_id] = self._pages(host_id) + 1
+        return self._stored[host_id] == self.most
+
+    def _pages(self, host_id: int) -> int:
+        if host_id not in self._stored:
+            row = RunHost.objects.filter(run_id=self.run_id, host_id=host_id).values_list("fetched", flat=True).first()
+            self._stored[host_id] = row or 0
+        return self._stored[host_id]
