@@ -11,12 +11,10 @@ from deepweb.seen import Choice
 
 
 class Offer(NamedTuple):
-    """A possible query, its expected new records (corrected by results of similar queries), and how many queries of its kind have
-    the same yield."""
+    """A possible query, and its expected new records, corrected by results of similar queries."""
 
     choice: Choice
     worth: float
-    times: int = 1
 
 
 def first_of_plan(others: Sequence[Offer], families: Sequence[Sequence[Offer]], unseen: float, left: int) -> Offer | None:
@@ -30,7 +28,7 @@ def first_of_plan(others: Sequence[Offer], families: Sequence[Sequence[Offer]], 
     rate = best.worth / unseen if best is not None else 0.0
     most = unseen * (1 - np.exp(-left * rate))
     for offers in families:
-        worths = sorted((offer.worth for offer in offers for _ in range(min(offer.times, left))), reverse=True)[:left]
+        worths = sorted((offer.worth for offer in offers), reverse=True)[:left]
         brought = np.minimum(np.cumsum([0.0, *worths]), unseen)
         plans = brought + (unseen - brought) * (1 - np.exp(-(left - np.arange(len(brought))) * rate))
         if plans.argmax() > 0 and (plans.max() > most or best is None):

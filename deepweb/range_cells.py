@@ -22,13 +22,22 @@ LEAST_FILL, MOST_FILL = 1.0, 1.3
 """Bounds of the size of a cell in a stretch not asked yet, in multiples of an answer's limit; set by records per query left."""
 
 WIDE = 3.0
-"""In multiples of an answer's limit: a range with more records than this counts as not asked, and is asked from its start."""
+"""In multiples of an answer's limit: a range with more records than this counts as not asked, and is asked from its ends."""
 
-NEIGHBOURS, FADING = 2, 0.7
-"""How many ranges before a stretch give the density at its start, and the weight of each relative to the one nearer to it."""
+NEIGHBOURS, FADING = 4, 0.8
+"""How many ranges beside a stretch give the density at its end, and the weight of each relative to the one nearer to it."""
+
+TREND, STEEPEST = 0.5, 0.5
+"""The share of the neighbours' change of density that is assumed to go on, and the largest change of its logarithm counted."""
 
 AGAINST = 2.0
 """In multiples of a cell's target: the most records it may hold by estimated mass, whatever the density of its neighbours."""
+
+WINDOW, WINDOWS_AT = 16, (0.25, 0.5, 0.75)
+"""How many records seen give the density of a stretch without neighbours, and around which quantiles; the densest is asked."""
+
+ALL_OF_IT = 1.1
+"""In multiples of a cell's target: a stretch with at most this many records is asked as one cell."""
 
 CUT_COUNT = 1.15
 """In multiples of an answer's limit: records assumed in a narrow range that was cut, where the site does not say how many."""
@@ -49,15 +58,14 @@ _USUAL_SCALE, _PRIOR_SPREAD = 15.0, 1.5
 _SPREAD_OF_COUNTS = 0.2
 _LATEST = 40
 _SHAPE = 4.0
-_ROUNDS = 10
+_ROUNDS, _AGREED = 200, 0.005
 
 
 class Cell(NamedTuple):
-    """A range to ask and the number of new records expected from it; its stretch has room for about `times` such ranges."""
+    """A range to ask and the number of new records expected from it."""
 
     range: Range
     new: float
-    times: int = 1
 
 
 def value_of(text: str, whole: Range) -> float | None:
@@ -152,16 +160,16 @@ def cells(
     left: int | None = None,
     everywhere: bool = False,
 ) -> list[Cell]:
-    """The ranges that may be asked next: the start of each stretch in which no narrow range was asked (see `_begins`); and the
+    """The ranges that may be asked next: the ends of each stretch in which no narrow range was asked (see `_begins`); and the
     parts of narrow ranges whose answers were cut, in cells of about 0.75 `limit` records each.
 
     The density of records is estimated from the ranges `asked`; inside them from the values of the records seen (`values`,
     sorted); where no range gives a count, by `scale` matching records per record seen. `left`: queries that may still be asked.
     A range that was cut is never asked again. With `everywhere` each stretch is divided from start to end: where words find
-    records as well, a later part may hold more unknown records than the start.
+    records as well, any part may hold most unknown ones.
     """
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
-    points, masses = _masses(whole, asked, values, scale, limit)
+    points, masses = _masses(whole, asked, values, scale, limit, step)
     state = _Known(whole, points, masses, values, limit, frozenset((each.range.low, each.range.high) for each in asked))
     narrow = [each for each in asked if each.is_whole or state.is_narrow(each.range)]
     fresh = uncovered(whole, [each.range for each in narrow]) if narrow or not asked else [(whole.low, whole.high)]
@@ -189,14 +197,15 @@ class _Known(NamedTuple):
     def is_narrow(self, span: Range) -> bool:
         return span.low == span.high or self.mass(span) <= WIDE * self.limit
 
-    def begin(self, span: Range, there: float) -> Cell | None:
-        """A cell of the first range not `taken` among the range, its first half, the first half of that, and so on; `there` are
-        the records in the whole range."""
+    def begin(self, span: Range, there: float, from_end: bool = False) -> Cell | None:
+        """A cell of the first range not `taken` among the range, its first half, the first half of that, and so on (last halves
+        with `from_end`); `there` are the records in the whole range."""
         low, high, part = span.low, span.high, 1.0
         while (low, high) in self.taken:
             if high == low:
                 return None
-            high, part = (low + high) // 2, part / 2
+            middle = (low + high) // 2
+            low, high, part = (middle + 1 if from_end else low), (high if from_end else middle), part / 2
         return Cell(Range(low, high, span.mask), max(LEAST_NEW, min(there * part, float(self.limit)) - self.known(low, high)))
 
     def known(self, low: int, high: int) -> int:
@@ -209,23 +218,63 @@ class _Known(NamedTuple):
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Asked], left: int | None) -> list[Cell]:
-    """The start of each stretch in which no narrow range was asked, as wide as one answer should cover: by the density of the
-    narrow ranges just before it, else by the masses. It aims at the records there divided by the queries left, within bounds."""
+    """The first and the last cell of each stretch in which no narrow range was asked, as wide as one answer should cover: by the
+    density of the narrow ranges beside it; without any, one cell where the records seen are densest. A cell aims at the records
+    there divided by the queries left, within bounds."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), LEAST_FILL, MOST_FILL)) if left else LEAST_FILL)
     found = []
     for low, high in fresh:
-        part = state.inside(low, high)
-        total = float(state.masses[part].sum())
-        dense = _density_before(state, low, narrow)
-        reached = np.flatnonzero(np.cumsum(state.masses[part]) >= aim * (1.0 if dense is None else AGAINST))
-        end = int(state.points[part][reached[0]]) if len(reached) else high
-        if dense is not None:
-            end = min(end, low + round(aim / dense) - 1)
-        cell = state.begin(Range(low, max(low, min(end, high)), state.whole.mask), min(aim, total))
-        found.append(cell._replace(times=max(1, round(total / aim))) if cell is not None else None)
-    return [cell for cell in found if cell is not None]
+        total = state.mass(Range(low, high))
+        if total <= ALL_OF_IT * aim:
+            cells = [state.begin(Range(low, high, state.whole.mask), min(aim, total))]
+        else:
+            ends = [_end_cell(state, (low, high), narrow, aim, from_end) for from_end in (False, True)]
+            cells = ends if any(ends) else [_densest(state, low, high, total, aim)]
+        found += [cell for cell in cells if cell is not None]
+    return found
+
+
+def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], aim: float, from_end: bool) -> Cell | None:
+    """A cell with `aim` records at the start or at the end of a stretch; None without a narrow range beside it there. Where a
+    wider range with this end was asked, by the mass in it, otherwise by the density of the ranges beside it."""
+    low, high = stretch
+    dense = _density_beside(state, high if from_end else low, narrow, from_end)
+    if dense is None:
+        return None
+    reach = _reach(state, low, high, aim, from_end)
+    whole = (state.whole.low, state.whole.high)
+    if not any((b == high and a >= low) if from_end else (a == low and b <= high) for a, b in state.taken - {whole}):
+        reach = min(_reach(state, low, high, AGAINST * aim, from_end), round(aim / dense) - 1)
+    reach = min(max(0, reach), high - low)
+    span = Range(high - reach, high, state.whole.mask) if from_end else Range(low, low + reach, state.whole.mask)
+    return state.begin(span, aim, from_end)
+
+
+def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> int:
+    """How far from an end of a stretch the estimated mass reaches `aim`."""
+    part = state.inside(low, high)
+    points, masses = state.points[part], state.masses[part]
+    if from_end:
+        points, masses = points[::-1], masses[::-1]
+    reached = np.flatnonzero(np.cumsum(masses) >= aim)
+    if not len(reached):
+        return high - low
+    return int(high - points[reached[0]]) if from_end else int(points[reached[0]] - low)
+
+
+def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Cell | None:
+    """A cell with `aim` records where a stretch with `total` records is densest; at its start if few were seen."""
+    seen = state.values[(state.values >= low) & (state.values <= high)]
+    if len(seen) <= WINDOW:
+        return state.begin(Range(low, low + _reach(state, low, high, aim, False), state.whole.mask), aim)
+    firsts = [min(max(0, round(share * len(seen)) - WINDOW // 2), len(seen) - WINDOW) for share in WINDOWS_AT]
+    width, first = min((float(seen[first + WINDOW - 1] - seen[first]), first) for first in firsts)
+    dense = total * (WINDOW - 1) / len(seen) / max(width, 1.0)
+    reach = max(0, round(aim / dense) - 1)
+    start = max(low, int(seen[first] + width / 2) - reach // 2)
+    return state.begin(Range(start, min(high, start + reach), state.whole.mask), aim)
 
 
 def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
@@ -244,19 +293,26 @@ def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
     return found
 
 
-def _density_before(state: _Known, low: int, narrow: Sequence[Asked]) -> float | None:
-    """Records per unit of width in the nearest `NEIGHBOURS` narrow ranges that end just before a value; None without any."""
+def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: bool) -> float | None:
+    """Records per unit of width at the start or (`after`) at the end of a stretch: of the nearest `NEIGHBOURS` narrow ranges
+    that follow each other there, continued by `TREND` of their change; None without any."""
     count = width = 0.0
-    end, weight = low - 1, 1.0
+    weight, each_dense = 1.0, []
     for _ in range(NEIGHBOURS):
-        before = [each for each in narrow if each.range.high == end and each.matching > 0]
-        if not before:
+        beside = [each for each in narrow if each.matching > 0 and (each.range.low - 1 if after else each.range.high + 1) == end]
+        if not beside:
             break
-        next_to = min(before, key=lambda each: each.range.high - each.range.low)
-        count += weight * (next_to.matching if next_to.known else state.mass(next_to.range))
-        width += weight * (next_to.range.high - next_to.range.low + 1)
-        end, weight = next_to.range.low - 1, weight * FADING
-    return count / width if width else None
+        next_to = min(beside, key=lambda each: each.range.high - each.range.low)
+        there = next_to.matching if next_to.known else state.mass(next_to.range)
+        wide = next_to.range.high - next_to.range.low + 1
+        each_dense.append(max(there, 1.0) / wide)
+        count, width, weight = count + weight * there, width + weight * wide, weight * FADING
+        end = next_to.range.high if after else next_to.range.low
+    if not width:
+        return None
+    steps = len(each_dense) - 1
+    change = float(np.clip(np.log(each_dense[0] / each_dense[-1]) / steps, -STEEPEST, STEEPEST)) if steps else 0.0
+    return count / width * float(np.exp(TREND * change * (1 + steps / 2)))
 
 
 def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> list[Cell]:
@@ -289,20 +345,23 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
     return found
 
 
-def _there(each: Asked, scale: float, limit: int) -> float | None:
-    """Estimated records in a range that was asked; None for one without a known count in which no record had been seen before."""
+def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
+    """Estimated records in a range that was asked; None for the whole without a known count, asked before a record was seen."""
     if each.known:
         return each.matching
-    if not each.before:
+    if not each.before and each.range == whole:
         return None
     return max(CUT_COUNT * limit, (each.before + _SHAPE) / (_SHAPE / (CUT_COUNT * limit) + 1 / scale))
 
 
-def _masses(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int) -> tuple[np.ndarray, np.ndarray]:
+def _masses(
+    whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, step: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Points of the range in order and the records that each stands for: those seen, and some evenly spread over what lies
-    between the ends of the ranges asked; fitted to the ranges, from the widest to the narrowest and again until they agree."""
+    between the ends of the ranges asked, if values do (`step` 1: whole ones only); fitted to the ranges, from the widest to the
+    narrowest and again until they agree."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
-    spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a]
+    spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a + step]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])
     points = np.concatenate([values, even])
     masses = np.concatenate([np.full(len(values), max(scale, 1.0)), np.full(len(even), _EVEN * max(scale, 1.0) / _SPREAD)])
@@ -312,11 +371,16 @@ def _masses(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: flo
         (np.searchsorted(points, each.range.low), np.searchsorted(points, each.range.high, side="right"), each)
         for each in sorted(asked, key=lambda one: one.range.low - one.range.high)
     ]
+    told = [(first, last, there) for first, last, each in bounds if (there := _there(each, whole, scale, limit)) is not None]
     for _ in range(_ROUNDS):
-        for first, last, each in bounds:
-            held, there = masses[first:last].sum(), _there(each, scale, limit)
-            if held > 0 and there is not None:
+        most = 0.0
+        for first, last, there in told:
+            held = masses[first:last].sum()
+            if held > 0:
+                most = max(most, abs(there / held - 1))
                 masses[first:last] *= there / held
+        if most < _AGREED:
+            break
     return points, masses
 
 

@@ -128,7 +128,7 @@ class TemplateSearch:
                 continue
             learned = self._learned(seen, template)
             offers = [
-                Offer(Choice(slot.binding(cell.range), cell.new), cell.new * learned, cell.times)
+                Offer(Choice(slot.binding(cell.range), cell.new), cell.new * learned)
                 for cell in self._cells(seen, slot)
                 if not seen.was_asked(slot.binding(cell.range))
             ]

@@ -94,7 +94,7 @@ def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
     free = replace(search, slots=[slot for slot in slots if slot.names[0] not in planned])
     bound, brings = free.best(seen)
     others += [Offer(bound, brings)] if bound is not None else []
-    unseen = max([unseen, *(sum(offer.worth * offer.times for offer in offers) for offers in families)])
+    unseen = max([unseen, *(sum(offer.worth for offer in offers) for offers in families)])
     first = first_of_plan(others, families, unseen, left)
     return first.choice if first is not None else None
 

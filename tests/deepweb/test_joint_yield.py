@@ -99,13 +99,6 @@ def test_a_plan_begins_with_disjoint_queries_where_all_of_them_together_bring_mo
     assert first_of_plan([], [], 600.0, 3) is None
 
 
-def test_an_offer_that_stands_for_many_is_counted_as_many() -> None:
-    words, one = offers([30.0]), offers([25.0])
-    many = [one[0]._replace(times=20)]
-    assert first_of_plan(words, [one], 600.0, 20) == words[0]
-    assert first_of_plan(words, [many], 600.0, 20) == many[0]
-
-
 def test_no_two_queries_of_a_family_can_find_the_same_record() -> None:
     site, seen = Site(True), Seen()
     site.ask(seen, Choice((Term(BOX, "w1"),)))

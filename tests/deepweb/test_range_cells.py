@@ -66,8 +66,38 @@ def test_what_was_answered_whole_is_never_asked_again() -> None:
 def test_beside_a_narrow_range_the_next_is_as_dense() -> None:
     asked = [Asked(Range(0, 99), 40, True, True), Asked(Range(500, 549), 80, True, False), Asked(Range(0, 999), 600, True, False)]
     found = cells(Range(0, 999), asked, np.arange(0.0, 1000.0, 20.0), 10.0, LIMIT)
-    assert [cell.range for cell in found][:2] == [Range(100, 224), Range(550, 580)], "50 records at 0.4 and at 1.6 a step"
+    spans = [cell.range for cell in found]
+    assert spans[:2] == [Range(100, 224), Range(469, 499)], "50 records at 0.4 and at 1.6 a step, from both ends of a stretch"
+    assert spans[2] == Range(550, 580)
     assert all(0 < cell.new <= LIMIT for cell in found)
+
+
+def test_a_change_of_density_is_expected_to_go_on() -> None:
+    rising = [Asked(Range(0, 99), 30, True, True), Asked(Range(100, 199), 40, True, True), Asked(Range(0, 999), 400, True, False)]
+    even = [Asked(Range(0, 99), 40, True, True), Asked(Range(100, 199), 40, True, True), Asked(Range(0, 999), 400, True, False)]
+    values = np.arange(0.0, 1000.0, 20.0)
+    width = [cells(Range(0, 999), asked, values, 10.0, LIMIT)[0].range.high for asked in (rising, even)]
+    assert width[0] < 323 and width[1] == 324, "50 records at 0.4 a step, fewer steps where it has been rising"
+
+
+def test_without_neighbours_the_first_cell_lies_where_records_are_densest() -> None:
+    values = np.sort(np.concatenate([np.arange(0.0, 800.0, 40.0), np.arange(800.0, 900.0, 3.0)]))
+    (first,) = cells(Range(0, 9999), [Asked(Range(0, 9999), 2000, True, False)], values, 40.0, LIMIT)
+    assert 800 <= first.range.low <= first.range.high <= 900
+
+
+def test_a_cell_cut_without_a_count_is_divided_not_taken_for_endless() -> None:
+    values = np.sort(np.concatenate([np.arange(0.0, 1000.0, 40.0), np.arange(300.0, 400.0, 2.0)]))
+    asked = [Asked(Range(0, 999), LIMIT, False, False), Asked(Range(300, 399), LIMIT, False, False)]
+    inside = [cell for cell in cells(Range(0, 999), asked, values, 15.0, LIMIT) if 300 <= cell.range.low <= 399]
+    assert inside and all(cell.new < LIMIT / 2 for cell in inside), "its records are known, except for the few that were cut off"
+
+
+def test_masses_agree_with_every_count_that_is_told() -> None:
+    asked = [Asked(Range(0, 9999), 2000, True, False)] + [Asked(Range(90 * n, 90 * n + 89), 90, True, False) for n in range(20)]
+    values = np.sort(np.random.default_rng(1).integers(0, 1800, 1300)).astype(float)
+    found = cells(Range(0, 9999), asked, values, 1.5, LIMIT)
+    assert max(cell.new for cell in found if cell.range.low >= 1800) == LIMIT, "200 of 2000 lie behind the last range asked"
 
 
 def test_a_single_value_that_was_cut_is_given_up() -> None:
