@@ -46,7 +46,8 @@ class Table:
     `query` returns the filtered objects, in any order; `values` are the field look-ups of its columns. Without `values`, `expand`
     makes the rows of each object (None: the values are the row). `found` returns the columns if they depend on what is exported;
     `columns` are then those always present. `kinds`: types of columns that are not text ("time", "integer", "real", "boolean"),
-    for typed formats. `plain`: the same rows with fixed columns, for clients that read page by page.
+    for typed formats. `plain`: the same rows with fixed columns, for clients that read page by page. `day` and
+    `site`: the columns with the time and the address by which rows can be divided ("" for none).
     """
 
     columns: Sequence[str]
@@ -57,6 +58,8 @@ class Table:
     kinds: Mapping[str, str] = field(default_factory=dict)
     chunk: int = CHUNK
     plain: Table | None = None
+    day: str = ""
+    site: str = ""
 
     def header(self, chosen: Filter) -> Sequence[str]:
         """The columns of an export with this filter."""
@@ -141,10 +144,10 @@ _RUN_KINDS = {
     ),
 }
 TABLES: dict[str, Table] = {
-    "pages": Table(tuple(PAGES), _pages, tuple(PAGES.values()), kinds=_PAGE_KINDS),
+    "pages": Table(tuple(PAGES), _pages, tuple(PAGES.values()), kinds=_PAGE_KINDS, day="fetched_at", site="url"),
     "links": Table(
         ("from_url", "to_url", "anchor", "relevance", "depth"), _pages_with_links, expand=_links_of, chunk=200,
-        kinds={"relevance": "real", "depth": "integer"},
+        kinds={"relevance": "real", "depth": "integer"}, site="from_url",
     ),
     "runs": Table(RUNS, _runs, RUNS, kinds=_RUN_KINDS),
 }
@@ -258,7 +261,7 @@ def write_file(
 
 def described(path: Path, about: Mapping[str, Any], rows: int, header: Sequence[str]) -> dict[str, Any]:
     """Writes the manifest of a finished file beside it, and returns it."""
-    size, digest = _measured(path)
+    size, digest = measured(path)
     manifest = {**about, "rows": rows, "bytes": size, "sha256": digest, "columns": list(header)}
     beside = manifest_of(path)
     temporary = beside.with_name(beside.name + ".part")
@@ -272,7 +275,7 @@ def manifest_of(path: Path) -> Path:
     return path.with_name(path.name + ".manifest.json")
 
 
-def _measured(path: Path) -> tuple[int, str]:
+def measured(path: Path) -> tuple[int, str]:
     """Bytes and SHA-256 of a file, after flushing it to disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())

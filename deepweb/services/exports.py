@@ -115,5 +115,6 @@ TABLES: dict[str, Table] = {
     "records": Table(
         RECORDS, _records_of, _VALUES, _record, _record_columns, RECORD_KINDS,
         plain=Table((*RECORDS, "fields", *OF_RECORD), _records_of, _VALUES),
+        day="_first_seen", site="url",
     ),
 }

@@ -95,10 +95,12 @@ TABLES: dict[str, Table] = {
     "threads": Table(
         tuple(THREADS), _threads, tuple(THREADS.values()),
         kinds=_kinds(times="created last_reply first_seen fetched_at gone_at", integers="replies posts", booleans="pinned"),
+        day="created", site="url",
     ),
     "posts": Table(
         tuple(POSTS), _posts, tuple(POSTS.values()),
         kinds=_kinds(times="posted first_seen edited_at gone_at", integers="page position"),
+        day="posted", site="thread_url",
     ),
     "visits": Table(
         tuple(VISITS), _visits, tuple(VISITS.values()),
@@ -106,5 +108,6 @@ TABLES: dict[str, Table] = {
             times="started finished",
             integers="list_pages requests bytes new updated unchanged fetched changed posts_new failed run", booleans="complete",
         ),
+        day="started", site="board_url",
     ),
 }

@@ -14,7 +14,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.arguments import key, moment, names
 from crawlmgr.management.base import say, write_json
-from crawlmgr.services import export_formats, exports
+from crawlmgr.services import export_formats, exports, lake
 
 
 class Command(BaseCommand):
@@ -27,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--since", type=moment, metavar="TIME", help="only what came since then (ISO 8601)")
         parser.add_argument("--format", choices=exports.FORMATS, default="csv")
         parser.add_argument("--columns", type=names, default=(), metavar="A,B", help="only these columns, in this order")
+        parser.add_argument("--partition", action="store_true", help="a folder of Parquet files by day and site, with a manifest")
         parser.add_argument("--bom", action="store_true", help="CSV with a byte order mark, which some spreadsheets need")
         parser.add_argument("--out", required=True, metavar="FILE", help="file to write, - for standard output")
         parser.add_argument("--json", action="store_true", help="the manifest as JSON on standard output")
@@ -37,6 +38,9 @@ class Command(BaseCommand):
         name, fmt = options["table"], options["format"]
         chosen = exports.Filter(options["site"], options["run"], options["since"])
         shape = exports.Shape(options["columns"], options["bom"])
+        if options["partition"]:
+            self.partition(name, Path(options["out"]), fmt, chosen, options)
+            return
         try:
             if options["out"] == "-":
                 self.print(name, fmt, chosen, shape)
@@ -50,6 +54,21 @@ class Command(BaseCommand):
             write_json(manifest)
         else:
             say(f"{manifest['rows']} rows written to {options['out']}")
+
+    def partition(self, name: str, folder: Path, fmt: str, chosen: exports.Filter, options: dict[str, Any]) -> None:
+        """Writes a folder of Parquet files."""
+        if fmt != "parquet" or options["columns"] or options["out"] == "-":
+            raise CommandError("--partition goes with --format parquet and a folder after --out, without --columns.")
+        try:
+            manifest = lake.write(name, folder, chosen=chosen, now=SYSTEM.now())
+        except (lake.NoPartitions, lake.Taken) as error:
+            raise CommandError(f"{error}.") from None
+        except OSError as error:
+            raise CommandError(f"{folder} cannot be written: {error.strerror or error}") from error
+        if options["json"]:
+            write_json(manifest)
+        else:
+            say(f"{manifest['rows']} rows in {len(manifest['files'])} files written to {folder}")
 
     def print(self, name: str, fmt: str, chosen: exports.Filter, shape: exports.Shape) -> None:
         """Writes the export to standard output; binary formats are first made in a temporary folder."""
