@@ -41,7 +41,7 @@ class CrawlSettings:
     max_attempts: int = _setting(3, "Tries for a page that fails in passing", "", 1, 10)
     proxy: str = _setting("", "Proxy address, empty for none")
     proxy_private: bool = _setting(False, "The proxy may lie on a private network")
-    proxy_resolves: bool = _setting(False, "The proxy looks names up itself, also such as are unknown here")
+    proxy_resolves: bool = _setting(False, "The proxy resolves host names itself, also such as are unknown here")
     headers: Mapping[str, str] = _setting({}, "Further request headers")
     cookies: Mapping[str, str] = _setting({}, "Cookies sent to the site")
     own_origins: str = _setting("", "Origins that headers and cookies go to, by comma; empty: every one that is asked")

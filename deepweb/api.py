@@ -35,14 +35,14 @@ class Harvest(Schema):
     seed_terms: list[str] = []
 
 
-@router.get("/search-sites", response=Page, summary=gettext_noop("Sites that were looked at for search forms"))
+@router.get("/search-sites", response=Page, summary=gettext_noop("Sites that were searched for search forms"))
 def source_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
     found = list(Source.objects.filter(pk__gt=after).order_by("pk").values(*FIELDS)[:limit])
     return page_of(found, limit, [row["id"] for row in found])
 
 
 @router.post(
-    "/search-sites/find", auth=changes, summary=gettext_noop("Look for search forms"),
+    "/search-sites/find", auth=changes, summary=gettext_noop("Find search forms"),
     description=gettext_noop("The forms found come under `tables/forms`."),
 )
 def find(request: HttpRequest, wanted: Find) -> dict[str, Any]:

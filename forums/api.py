@@ -78,9 +78,8 @@ def site_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 @router.post(
     "", auth=changes, summary=gettext_noop("Add a forum"),
     description=gettext_noop(
-        "Looks at the site in the background. When the run has ended, its `result` names the "
-        "boards, and `found/{run}` keeps the forum. Private addresses are opened by an "
-        "administrator on the desk, never here."
+        "Inspects the site in the background. When the run has ended, its `result` names the boards, and `found/{run}` keeps "
+        "the forum. Private addresses are opened by an administrator on the desk, never here."
     ),
 )
 def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
@@ -91,7 +90,7 @@ def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
 
 @router.post(
     "/found/{int:run}", auth=changes, summary=gettext_noop("Keep a forum that was found"),
-    description=gettext_noop("`run` is the one that looked at it."),
+    description=gettext_noop("`run` is the run that inspected it."),
 )
 def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dict[str, Any]:
     look = Run.objects.get(pk=run)

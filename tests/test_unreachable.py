@@ -113,5 +113,5 @@ def test_a_forum_that_was_read_says_so_in_its_words_and_other_kinds_in_theirs() 
         kind: story(Run(kind=kind, state="finished", stopped_by="complete"), now)["text"]
         for kind in ("forum", "deepweb-find", "forum-discovery", "topic", "simulation")
     }
-    assert told.pop("forum") == "Ended: complete: every board was read to its stop."
+    assert told.pop("forum") == "Ended: complete: every board was read up to its stop condition."
     assert not any("board" in text for text in told.values()), told

@@ -43,8 +43,8 @@ class ChannelForm(forms.Form):
     to = forms.CharField(max_length=2000, label=gettext_lazy("To"), help_text=gettext_lazy("Addresses between commas."))
     url = forms.CharField(max_length=2000, label=gettext_lazy("Address"))
     rules = forms.MultipleChoiceField(
-        required=False, choices=[], widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Tells of"),
-        help_text=gettext_lazy("None: of everything."),
+        required=False, choices=[], widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Reports"),
+        help_text=gettext_lazy("None selected: everything."),
     )
     quiet_from = forms.TimeField(
         required=False, label=gettext_lazy("Quiet from"), widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
@@ -160,7 +160,7 @@ def _find(pk: int) -> AlarmChannel:
 def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
     """Sends a test message over a channel at once."""
     alarms.test(_find(pk), datetime.now(UTC))
-    messages.success(request, _("A worker sends a test; what became of it stands below."))
+    messages.success(request, _("A worker sends a test; its result is shown below."))
     return back(request, "alarms")
 
 

@@ -69,8 +69,8 @@ def missing(request: HttpRequest, exception: Exception | None = None) -> HttpRes
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
     """405: the address accepts only POST (a button), or only GET."""
-    text = _("It belongs to a button of the desk. Go back to the page that has it.")
-    answer = _answer(request, 405, Told(_("This address is not for opening"), text, "block"))
+    text = _("It is used by a button only. Go back to the page with the button.")
+    answer = _answer(request, 405, Told(_("This address cannot be opened directly"), text, "block"))
     answer.headers["Allow"] = ", ".join(methods)
     return answer
 
@@ -87,7 +87,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     """500 for a program error; 503 if the database is unavailable, locked or out of space, or the archive's store away."""
     told = _of_stores(sys.exc_info()[1])
     if told is None:
-        text = _("An error of the program. It stands in the log (logs/crawlmgr.log) with this time.")
+        text = _("An internal error. It is in the log (logs/crawlmgr.log) under this time.")
         return _answer(request, 500, Told(_("Something went wrong"), text, "bug_report"), framed=False)
     answer = _answer(request, 503, told, framed=False)
     answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
@@ -107,11 +107,12 @@ def _of_stores(error: BaseException | None) -> Told | None:
                 text = _("The database cannot write. Runs are paused and go on once there is room again.")
                 return Told(_("The disk is full"), text, "hard_drive")
             if trouble.passing(error):
-                text = _("Another process holds it, or its server is away or starting. That passes; what is stored is safe.")
+                text = _("Another process has locked it, or its server is unavailable or starting. This is temporary; stored "
+                         "data is safe.")
                 return Told(_("The database is busy"), text, "hourglass_top")
             if _not_opened(error):
-                text = _("Its file cannot be opened or read. See that its folder is there; what is stored is safe.")
-                return Told(_("The database is away"), text, "cloud_off")
+                text = _("Its file cannot be opened or read. Check that its folder exists; stored data is safe.")
+                return Told(_("The database is unavailable"), text, "cloud_off")
         error = error.__cause__ or error.__context__
     return None
 

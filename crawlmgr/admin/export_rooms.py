@@ -56,7 +56,7 @@ class ExportForm(forms.Form):
     )
     days = forms.IntegerField(
         required=False, min_value=1, max_value=saved_exports.MOST_DAYS, label=gettext_lazy("Only the last days"),
-        help_text=gettext_lazy("Counted back from each writing."),
+        help_text=gettext_lazy("Counted back from the time of each export."),
     )
     format = forms.ChoiceField(choices=[], label=gettext_lazy("Format"))
     bom = forms.BooleanField(
@@ -117,7 +117,7 @@ def new(request: HttpRequest) -> HttpResponse:
         wish = form.wish(now, request.user)
         if "keep-it" in request.POST:
             saved_exports.begin(wish, now=now, user=request.user)
-            messages.success(request, _("Kept. A worker writes it now."))
+            messages.success(request, _("Saved. A worker writes it now."))
             return redirect("admin:export-page", wish.pk)
         chosen, shape = saved_exports.chosen(wish, now), exports.Shape(wish.columns)
     if not form.is_bound:
@@ -210,7 +210,7 @@ def open_address(request: HttpRequest, pk: int) -> HttpResponse:
 def close_address(request: HttpRequest, pk: int) -> HttpResponse:
     """Revokes the secret address."""
     saved_exports.close_address(_find(pk), datetime.now(UTC))
-    messages.success(request, _("The address answers no more."))
+    messages.success(request, _("The address no longer works."))
     return back(request, "export-page", pk)
 
 

@@ -74,7 +74,7 @@ def node_page(request: HttpRequest, pk: int) -> HttpResponse:
 def drain(request: HttpRequest, pk: int) -> HttpResponse:
     """Drains a node: it takes no new runs, and a node started with the `node` command exits once it has none left."""
     nodes.wish(_find(pk), NodeState.DRAINING, datetime.now(UTC))
-    messages.success(request, _("The node drains: it takes no run any more."))
+    messages.success(request, _("The node is draining: it takes no further runs."))
     return back(request, "node", pk)
 
 

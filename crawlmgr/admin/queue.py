@@ -81,7 +81,7 @@ def _name_in_words(_admin: object, schedule: Schedule) -> str:
     own = {
         "dispatch what is due": _("dispatch what is due"),
         "prune old rows": _("prune old rows"),
-        "look for silence": _("look for silence"),
+        "look for silence": _("check for silent forums"),
     }
     return own.get(schedule.name or "", schedule.name or str(schedule.pk))
 

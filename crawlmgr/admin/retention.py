@@ -18,10 +18,11 @@ from crawlmgr.services import pruning, queue
 
 MAY = "crawlmgr.delete_retention"
 NAMES: dict[str, tuple[str, str]] = {
-    "events": (gettext_noop("Events"), gettext_noop("errors, warnings and notes on the desk; the log file keeps its own")),
-    "failed_logins": (gettext_noop("Failed logins"), gettext_noop("what bars a login after too many")),
+    "events": (gettext_noop("Events"), gettext_noop("errors, warnings and notes in this interface; the log file is kept "
+        "separately")),
+    "failed_logins": (gettext_noop("Failed logins"), gettext_noop("used to block logins after too many failures")),
     "tasks": (gettext_noop("Results of tasks"), gettext_noop("what the queue keeps of each slice and job")),
-    "nodes": (gettext_noop("Worker nodes gone"), gettext_noop("nodes that gave no sign of life since")),
+    "nodes": (gettext_noop("Worker nodes gone"), gettext_noop("nodes that have not reported since")),
     "hours": (gettext_noop("Hourly sums of hosts"), gettext_noop("requests, bytes and failures an hour, for charts")),
     "addresses": (
         gettext_noop("Addresses of ended runs"),
@@ -97,7 +98,7 @@ def save(request: HttpRequest) -> HttpResponse:
     if wrong:
         messages.error(request, _("Give whole days; 0 keeps for ever."))
         return back(request, "retention")
-    done = _("Saved. What is past its time goes with the next pruning, once a day, or now.")
+    done = _("Saved. Expired data is deleted with the next pruning, once a day, or now.")
     attempt(request, done, lambda: pruning.keep(chosen, now=datetime.now(UTC), user=request.user))
     return back(request, "retention")
 

@@ -82,9 +82,9 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 def story(run: Run, now: datetime) -> dict[str, Any]:
     """A sentence on the run's state: what it is doing, why it waits, or why it ended. `until` is a time shown after the text."""
     if run.wanted == "stop":
-        return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the page in hand.")}
+        return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the current page.")}
     if run.wanted == "pause":
-        return {"look": "warn", "icon": "pause_circle", "text": _("Pauses after the page in hand.")}
+        return {"look": "warn", "icon": "pause_circle", "text": _("Pauses after the current page.")}
     if run.state == RunState.QUEUED:
         return {"look": "", "icon": "hourglass_empty", "text": _("Waits for a free worker.")}
     if run.state == RunState.RUNNING and run.waiting_for and run.waiting_until and run.waiting_until > now:
@@ -98,7 +98,7 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
     if run.state == RunState.RUNNING:
         return {"look": "ok", "icon": "play_circle", "text": _("Works. Last progress:"), "until": run.progressed or run.started}
     if run.state == RunState.PAUSED:
-        why = words.ended(run.kind, run.stopped_by) if run.stopped_by else _("paused by a person; resume it when you like")
+        why = words.ended(run.kind, run.stopped_by) if run.stopped_by else _("paused by a user; resume it at any time")
         return {
             "look": "warn",
             "icon": "pause_circle",
@@ -121,7 +121,7 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
 @act("runs/<int:pk>/pause/", "run-pause", "crawlmgr.change_run")
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
     find(pk)
-    attempt(request, _("The run pauses after the page in hand."), lambda: runs.pause(pk, datetime.now(UTC)))
+    attempt(request, _("The run pauses after the current page."), lambda: runs.pause(pk, datetime.now(UTC)))
     return back(request, "run", pk)
 
 
@@ -129,7 +129,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resumes a paused run or retries a failed one; it continues from where it stopped."""
     find(pk)
-    attempt(request, _("The run goes on where it stood."), lambda: runs.resume(pk, datetime.now(UTC)))
+    attempt(request, _("The run continues where it stopped."), lambda: runs.resume(pk, datetime.now(UTC)))
     return back(request, "run", pk)
 
 
@@ -138,14 +138,14 @@ def go_on_now(request: HttpRequest, pk: int) -> HttpResponse:
     """Lets a run that waits for its hours go on outside them."""
     find(pk)
     timings.go_on_now(pk)
-    messages.success(request, _("The run goes on now, whatever its hours."))
+    messages.success(request, _("The run continues now, regardless of its hours."))
     return back(request, "run", pk)
 
 
 @act("runs/<int:pk>/stop/", "run-stop", "crawlmgr.change_run")
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
     find(pk)
-    attempt(request, _("The run stops after the page in hand."), lambda: runs.stop(pk, datetime.now(UTC)))
+    attempt(request, _("The run stops after the current page."), lambda: runs.stop(pk, datetime.now(UTC)))
     return back(request, "run", pk)
 
 

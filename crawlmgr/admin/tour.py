@@ -42,13 +42,13 @@ def address(known: list[Step], number: int) -> str:
 
 
 def _alarms() -> Step:
-    about = _("What is wrong, and what has reached its goal, is told here, and by mail, webhook or chat to whom you name.")
+    about = _("Problems and completed goals are reported here, and by mail, webhook or chat to the recipients you choose.")
     return Step(_("An alarm"), about, reverse("admin:alarms"))
 
 
 def _exports() -> Step:
     about = _("Choose what, look at the first rows, keep it: by hand, on a schedule, by an address, over the API.")
-    return Step(_("Take it with you"), about, reverse("admin:exports"))
+    return Step(_("Export the data"), about, reverse("admin:exports"))
 
 
 admin.site.add_tour(50, _alarms)

@@ -47,7 +47,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@router.get("", response=Page, summary=gettext_noop("Exports that are kept, oldest first"))
+@router.get("", response=Page, summary=gettext_noop("Saved exports, oldest first"))
 def kept_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
     rows = list(Export.objects.filter(pk__gt=after).order_by("pk")[:limit])
     return page_of([saved_exports.document(row) for row in rows], limit, [row.pk for row in rows])
@@ -77,7 +77,7 @@ def kept_plan(request: HttpRequest, export: int, plan: PlanOfExport) -> dict[str
 
 @router.post(
     "/{int:export}/write", auth=changes, summary=gettext_noop("Write an export now"),
-    description=gettext_noop("The answer is the run that writes it; its `result` tells how far it is."),
+    description=gettext_noop("The answer is the run that writes it; its `result` shows the progress."),
 )
 def kept_write(request: HttpRequest, export: int) -> dict[str, Any]:
     return run_document(saved_exports.start(Export.objects.get(pk=export), now=_now()).pk)
@@ -101,8 +101,7 @@ def kept_file(request: HttpRequest, export: int, manifest: bool = False) -> File
 @router.post(
     "/{int:export}/address", auth=changes, summary=gettext_noop("Make an address that needs no token"),
     description=gettext_noop(
-        "It always answers with the newest file. It is shown only here; an older one answers no "
-        "more."
+        "It always answers with the newest file. It is shown only here; an older one no longer works."
     ),
 )
 def kept_open(request: HttpRequest, export: int) -> dict[str, Any]:
@@ -110,7 +109,7 @@ def kept_open(request: HttpRequest, export: int) -> dict[str, Any]:
     return {"address": request.build_absolute_uri(reverse("export-address", args=[secret]))}
 
 
-@router.delete("/{int:export}/address", auth=changes, summary=gettext_noop("Take the address of an export back"))
+@router.delete("/{int:export}/address", auth=changes, summary=gettext_noop("Withdraw the address of an export"))
 def kept_close(request: HttpRequest, export: int) -> dict[str, Any]:
     found = Export.objects.get(pk=export)
     saved_exports.close_address(found, _now())

@@ -126,8 +126,7 @@ def run_report(request: HttpRequest, run: int) -> dict[str, Any]:
 @api.post(
     "/runs/{int:run}/{action}", auth=changes, tags=["runs"], summary=gettext_noop("Pause, resume or stop a run"),
     description=gettext_noop(
-        "What is in hand is finished first; `wanted` of the answer says what was asked for. "
-        "`resume` takes failed ones too."
+        "Current work is finished first; `wanted` in the response says what was requested. `resume` takes failed ones too."
     ),
 )
 def run_action(request: HttpRequest, run: int, action: Literal["pause", "resume", "stop"]) -> dict[str, Any]:

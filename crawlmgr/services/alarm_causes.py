@@ -18,8 +18,8 @@ from crawlmgr.models import ACTIVE, Event, Host, Node, NodeState, Run, RunState
 
 RULES = {
     "failure": gettext_noop("runs that fail"),
-    "silence": gettext_noop("silence: nothing new although there should be"),
-    "drop": gettext_noop("a drop by three tenths or more against the last runs"),
+    "silence": gettext_noop("silence: nothing new although new items were expected"),
+    "drop": gettext_noop("a drop of 30 % or more compared with the last runs"),
     "late": gettext_noop("a delay over its target, or visits late against their plan"),
     "layout": gettext_noop("a layout that changed"),
     "doubt": gettext_noop("reading in doubt"),
@@ -81,7 +81,7 @@ def _workers(now: datetime) -> list[Cause]:
     found = []
     seen = Node.objects.filter(heartbeat__gte=now - LATELY, heartbeat__lt=now - timedelta(seconds=2 * settings.STALL_SECONDS))
     for node in seen.exclude(state=NodeState.DRAINING).order_by("pk")[:50]:
-        text = gettext_noop("The node %(name)s gives no sign of life.")
+        text = gettext_noop("The node %(name)s has stopped reporting.")
         found.append(Cause(f"node {node.pk}", "worker", text, {"name": node.name}, "/admin/workers/"))
     last = Event.objects.filter(at__gte=now - TROUBLE, code__in=WORKER_CODES).order_by("-pk").first()
     if last is not None:
@@ -136,13 +136,13 @@ def _hosts(now: datetime) -> list[Cause]:
     held = Host.objects.filter(failures__gte=HOST_FAILURES, last_request_at__gte=now - LATELY).order_by("-failures")[:50]
     for host in held:
         if host.last_status in REFUSALS:
-            text = gettext_noop("%(host)s refuses what is asked of it: HTTP status %(status)s, %(count)s times in a row.")
+            text = gettext_noop("%(host)s refuses requests: HTTP status %(status)s, %(count)s times in a row.")
         else:
-            text = gettext_noop("%(host)s failed %(count)s times in a row and is left alone for a while.")
+            text = gettext_noop("%(host)s failed %(count)s times in a row and is not contacted for a while.")
         facts = {"host": host.key, "count": host.failures, "status": host.last_status}
         found.append(Cause(f"host {host.pk}", "refused", text, facts, f"/admin/hosts/{host.pk}/"))
     robots = Host.objects.filter(robots_verdict="deny", last_request_at__gte=now - LATELY).order_by("pk")[:50]
     for host in robots:
-        text = gettext_noop("robots.txt of %(host)s lets nothing be fetched.")
+        text = gettext_noop("robots.txt of %(host)s forbids all fetches.")
         found.append(Cause(f"robots {host.pk}", "refused", text, {"host": host.key}, f"/admin/hosts/{host.pk}/"))
     return found

@@ -200,7 +200,7 @@ def worded(message: AlarmMessage) -> tuple[str, str]:
         if alarm.ended is not None and not alarm.once:
             lines.append(gettext("Until %(time)s UTC.") % {"time": f"{alarm.ended.astimezone(UTC):%Y-%m-%d %H:%M}"})
         if alarm.path:
-            lines.append(gettext("On the desk: %(path)s") % {"path": alarm.path})
+            lines.append(gettext("In the web interface: %(path)s") % {"path": alarm.path})
         return f"{product}: {said}"[:200], "\n".join(lines) + "\n"
 
 

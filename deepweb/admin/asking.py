@@ -43,10 +43,11 @@ class BudgetForm(django_forms.Form):
     pages_per_host = django_forms.IntegerField(label=gettext_lazy("Pages of one host"), min_value=1, required=False)
     probes = django_forms.IntegerField(label=gettext_lazy("Random probes"), min_value=0, max_value=1_000, initial=240)
     details = django_forms.IntegerField(label=gettext_lazy("Detail pages"), min_value=0, max_value=1_000_000, initial=1_000)
-    min_gain = django_forms.FloatField(label=gettext_lazy("Least gain"), min_value=0, max_value=1, initial=0.01)
+    min_gain = django_forms.FloatField(label=gettext_lazy("Minimum gain"), min_value=0, max_value=1, initial=0.01)
     coverage = django_forms.FloatField(label=gettext_lazy("Coverage to reach"), min_value=0.01, max_value=1, required=False)
-    seed_terms = django_forms.CharField(label=gettext_lazy("First words"), max_length=2_000, required=False)
-    paper_seeds = django_forms.IntegerField(label=gettext_lazy("First words of the source's method"), min_value=1, required=False)
+    seed_terms = django_forms.CharField(label=gettext_lazy("Initial query words"), max_length=2_000, required=False)
+    paper_seeds = django_forms.IntegerField(label=gettext_lazy("Initial query words of the paper's "
+        "method"), min_value=1, required=False)
     per_round = django_forms.IntegerField(label=gettext_lazy("Words a round"), min_value=1, max_value=1_000, required=False)
     rounds = django_forms.IntegerField(label=gettext_lazy("Rounds"), min_value=1, max_value=1_000, required=False)
     min_candidates = django_forms.IntegerField(label=gettext_lazy("Fewest candidates"), min_value=1, required=False)
@@ -121,7 +122,7 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
     kind = request.POST.get("type", "")
     attempt(
         request,
-        _("The type is noted.") if kind else _("The classifier's type holds again."),
+        _("The form type is saved.") if kind else _("The classifier's type is used again."),
         lambda: forms.correct(form, kind, request.user, datetime.now(UTC)),
     )
     return back(request, "search-form", pk)
@@ -132,7 +133,7 @@ def set_role(request: HttpRequest, pk: int) -> HttpResponse:
     """Stores an operator's role of a field, which overrides the role found by harvests."""
     form = find(pk)
     name, role = request.POST.get("name", ""), request.POST.get("role", "")
-    attempt(request, _("The role is noted."), lambda: forms.set_role(form, name, role))
+    attempt(request, _("The role is saved."), lambda: forms.set_role(form, name, role))
     return back(request, "search-form", pk)
 
 

@@ -20,13 +20,13 @@ ROLES = {
     FieldRole.QUERY: gettext_lazy("words to search"),
     FieldRole.OTHER: gettext_lazy("further text"),
     FieldRole.REFINEMENT: gettext_lazy("choice"),
-    FieldRole.REQUIRED: gettext_lazy("choice that has to be made"),
+    FieldRole.REQUIRED: gettext_lazy("required choice"),
     FieldRole.DATE: gettext_lazy("date"),
     FieldRole.NUMBER: gettext_lazy("number"),
     FieldRole.PAGE: gettext_lazy("page number"),
     FieldRole.PAGE_SIZE: gettext_lazy("results a page"),
     FieldRole.SORT: gettext_lazy("sort order"),
-    FieldRole.FIXED: gettext_lazy("left as it is"),
+    FieldRole.FIXED: gettext_lazy("left at its default"),
 }
 """The roles that an operator can choose, with their names."""
 
@@ -49,7 +49,7 @@ def roles(form: Form) -> list[RoleOf]:
     for field in forms.page_form(form).fields:
         if not field.name or field.kind in forms.NEVER_ASKED:
             continue
-        by = _("set by a person") if field.name in form.roles else _("proved by answers") if field.name in form.learned else ""
+        by = _("set by a user") if field.name in form.roles else _("confirmed by results") if field.name in form.learned else ""
         said = str(ROLES.get(field.role, field.role.value))
         found.append(RoleOf(field.name, field.label, field.role.value, said, by, form.roles.get(field.name, "")))
     return found

@@ -22,7 +22,7 @@ SEE, SEE_RECORDS = "deepweb.view_source", "deepweb.view_record"
 LOOK = ("look for forms", "find forms", "查找表单")
 EXPORT = ("export records of", "export records", "导出记录")
 VERBS = (
-    Verb(_("Look for forms again"), LOOK, "crawlmgr.add_run", "admin:source-find", "refresh"),
+    Verb(_("Find forms again"), LOOK, "crawlmgr.add_run", "admin:source-find", "refresh"),
     Verb(_("Records"), ("records of", "records", "记录"), SEE_RECORDS, "admin:records", "dataset", opens=True, query="site"),
     Verb(_("Export records"), EXPORT, SEE_RECORDS, "admin:export", "download", (), None, True, "site", ("records", "csv")),
 )

@@ -53,7 +53,8 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 admin.site.add_branch(14, branch)
 admin.site.add_panel(14, panel)
 def _coverage() -> Step | None:
-    about = gettext_lazy("Each query brings fewer records that are new. Random probes tell how much of the database is in.")
+    about = gettext_lazy("Each query brings fewer records that are new. Random probes show how much of the database has been "
+                         "harvested.")
     harvest = Harvest.objects.filter(form__source__parameters__has_key=MARK).order_by("-pk").first()
     return Step(gettext_lazy("A coverage curve"), about, address("admin:harvest", harvest.pk)) if harvest is not None else None
 
@@ -63,7 +64,7 @@ admin.site.add_beginning(
     14,
     Beginning(
         gettext_lazy("A database behind a search form"),
-        gettext_lazy("Its form is found and asked until nearly all records are in."),
+        gettext_lazy("Its form is found and queried until nearly all records are stored."),
         "source-add", "deepweb.add_source", "manage_search",
     ),
 )

@@ -62,7 +62,7 @@ class AddForm(django_forms.Form):
 
 def _wrong_lines(numbers: list[str]) -> str:
     more = ", …" if len(numbers) > LINES_TOLD else ""
-    return _("Not an address of the web: line %(lines)s.") % {"lines": ", ".join(numbers[:LINES_TOLD]) + more}
+    return _("Not a web address: line %(lines)s.") % {"lines": ", ".join(numbers[:LINES_TOLD]) + more}
 
 
 @room("deepweb/", "sources", "deepweb.view_source")
@@ -122,7 +122,7 @@ def _find(request: HttpRequest, form: AddForm) -> Run | None:
             )
         )
 
-    attempt(request, _("The look for forms has started."), start)
+    attempt(request, _("The search for forms has started."), start)
     return started[0] if started else None
 
 
@@ -161,7 +161,7 @@ def look_again(request: HttpRequest, pk: int) -> HttpResponse:
     source = find(pk)
     attempt(
         request,
-        _("The look for forms has started."),
+        _("The search for forms has started."),
         lambda: sources.find([source.url], now=datetime.now(UTC), settings=source.parameters, user=request.user),
     )
     return back(request, "source", pk)

@@ -97,7 +97,7 @@ def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
 def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
     """Shows messages about samples that were shortened or left out."""
     for names, text in (
-        (found.cut, _("Too long, and cut to their first %(most)s characters: %(names)s")),
+        (found.cut, _("Too long, and truncated to their first %(most)s characters: %(names)s")),
         (found.left_out, _("Left out, because a topic holds at most %(all)s characters of samples: %(names)s")),
     ):
         if names:
@@ -155,7 +155,7 @@ def _make(request: HttpRequest, form: TopicForm) -> Topic | None:
     if not seeds:
         form.add_error("seeds", _("A topic needs an address to start from."))
     if not (documents or pages or data["keywords"]):
-        form.add_error("texts", _("A topic needs samples or keywords, to tell what is on topic."))
+        form.add_error("texts", _("A topic needs samples or keywords to decide which pages are on topic."))
     if form.errors:
         tell_bad_lines(request, bad, _("seeds"))
         return None

@@ -41,7 +41,7 @@ def shares(parts: Sequence[tuple[str, float]]) -> Chart:
         Series(_("against"), names, [share if share < 0 else None for _word, share in parts], BAD),
     ]
     kept = [one for one in series if any(one.y)] or series[:1]
-    title, empty = _("Why: what each word brings"), _("No word of the topic stands there.")
+    title, empty = _("Explanation: contribution of each word"), _("The text contains no word of the topic.")
     return chart("chart-why", title, kept, x=_("word"), y=_("share of the score"), dates=False, each=True, empty=empty)
 
 
@@ -54,7 +54,7 @@ def harvest(row: TopicRun) -> Chart:
         Series(_("harvest rate"), x, [relevant / fetched for fetched, relevant in points], UPDATED, line=True, second=True),
     ]
     axes = {"x": _("pages fetched"), "y": _("pages on topic"), "y2": _("harvest rate (share)")}
-    empty = _("No page on topic has come yet.")
+    empty = _("No page on topic has been fetched yet.")
     return chart("chart-harvest", _("Harvest"), series, numbers=True, empty=empty, **axes)
 
 
@@ -117,7 +117,7 @@ def compared(results: Sequence[Mapping[str, Any]]) -> list[Chart]:
     fetched = _("pages fetched")
     return [
         chart("chart-found", _("Pages on topic"), found, x=fetched, y=_("pages on topic"), numbers=True),
-        chart("chart-rates", _("Harvest rate"), rates, x=fetched, y=_("on topic a page (share)"), numbers=True),
+        chart("chart-rates", _("Harvest rate"), rates, x=fetched, y=_("pages on topic per page fetched (share)"), numbers=True),
         chart("chart-likeness", _("Mean similarity to the topic"), likeness, x=fetched, y=_("mean cosine"), numbers=True),
         chart("chart-important", _("Important pages (HITS)"), important, x=fetched, y=_("of the first 100"), numbers=True),
         chart("chart-ranked", _("Important pages (PageRank)"), ranked, x=fetched, y=_("of the first 100"), numbers=True),

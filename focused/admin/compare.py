@@ -229,7 +229,7 @@ def points(request: HttpRequest, pk: int) -> HttpResponse:
     for row in _points(found):
         writer.writerow([safe_cell(cell) for cell in row])
     if not found.trails:
-        messages.warning(request, _("No strategy is through yet."))
+        messages.warning(request, _("No strategy has finished yet."))
     answer = HttpResponse(buffer.getvalue(), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="comparison-{pk}.csv"'
     return answer

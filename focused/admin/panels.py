@@ -58,8 +58,8 @@ admin.site.add_tour(30, _tunnel)
 admin.site.add_beginning(
     12,
     Beginning(
-        gettext_lazy("A topic, crawled on purpose"),
-        gettext_lazy("Samples say what belongs to it; the crawl looks for more of that."),
+        gettext_lazy("A topic, by focused crawling"),
+        gettext_lazy("Samples define it; the crawl searches for similar pages."),
         "topic-add", "focused.add_topic", "category",
     ),
 )

@@ -41,7 +41,7 @@ def carry_out(
         return found, {}
     if "drop_preset" in request.POST:
         if settings_history.drop_preset(kind, request.POST["drop_preset"]):
-            messages.success(request, _("The preset is taken away."))
+            messages.success(request, _("The preset is removed."))
     elif not wrong:
         try:
             kept = settings_history.keep_preset(

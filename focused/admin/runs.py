@@ -104,7 +104,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         if wrong:
             messages.error(request, "; ".join(wrong.values()))
             return back(request, "topic-run", pk)
-    attempt(request, _("The change is made after the page in hand."), lambda: topics.edit_run(run, change))
+    attempt(request, _("The change takes effect after the current page."), lambda: topics.edit_run(run, change))
     return back(request, "topic-run", pk)
 
 

@@ -103,7 +103,7 @@ def seeds(request: HttpRequest, pk: int) -> HttpResponse:
             messages.error(request, _("A topic needs an address to start from."))
         else:
             Seed.objects.filter(topic=topic, pk__in=chosen).delete()
-            messages.success(request, _("The seeds are taken away; runs that have begun keep them."))
+            messages.success(request, _("The seeds are removed; runs that have started keep them."))
         return back(request, "topic", pk)
     try:
         urls, bad = read_seeds(lines_of(request, "seeds", "file"))
@@ -124,7 +124,7 @@ def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
         chosen = numbers(request.POST.getlist("sample"))
         SampleDocument.objects.filter(topic=topic, pk__in=chosen).delete()
         readings.renew(topic, now=now, user=request.user)
-        messages.success(request, _("The samples are taken away; runs that have begun keep them."))
+        messages.success(request, _("The samples are removed; runs that have started keep them."))
         return back(request, "topic", pk)
     try:
         texts = texts_of(request)

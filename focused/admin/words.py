@@ -96,12 +96,12 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
         found = samples.draw_near(topic, row.pk)
     else:
         if readings.renew(topic, now=datetime.now(UTC), user=request.user, drawing=True) is not None:
-            messages.info(request, _("A worker reads the samples and draws the words."))
+            messages.info(request, _("A worker reads the samples and extracts the words."))
             return back(request, "topic", pk)
         told = ngettext("The topic has %(number)s keyword now.", "The topic has %(number)s keywords now.", len(topic.keywords))
         messages.success(request, told % {"number": len(topic.keywords)})
         return back(request, "topic-words", pk)
-    done = ngettext("%(number)s word was drawn.", "%(number)s words were drawn.", len(found)) % {"number": len(found)}
+    done = ngettext("%(number)s word was extracted.", "%(number)s words were extracted.", len(found)) % {"number": len(found)}
     messages.success(request, done)
     return back(request, "topic-words", pk)
 

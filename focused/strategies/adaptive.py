@@ -83,15 +83,15 @@ class Adaptive(Strategy):
     """
 
     name = "adaptive"
-    summary = "Learns while it crawls which links pay, beginning with what other webs have taught."
+    summary = "Learns during the crawl which links lead to pages on topic, starting from weights trained on other sites."
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        trust: float = parameter(60.0, "How many pages the weights from other webs count as", 0.1, 100_000)
-        tunnel: float = parameter(0.5, "Share of its links' worth that a page is credited with", 0, 1)
-        together: int = parameter(3, "Pages chosen at once, before all links are weighed again", 1, 1000)
-        feedback: bool = parameter(True, "Judge pages anew by what the most similar ones share")
-        learn: bool = parameter(True, "Correct the weights by the run's own pages")
+        trust: float = parameter(60.0, "Number of pages that the pre-trained weights count as", 0.1, 100_000)
+        tunnel: float = parameter(0.5, "Share of its links' value that is credited to a page", 0, 1)
+        together: int = parameter(3, "Number of pages chosen at once before all links are scored again", 1, 1000)
+        feedback: bool = parameter(True, "Judge pages again by what the most similar pages have in common")
+        learn: bool = parameter(True, "Adjust the weights using the pages of the run")
 
     settings: Settings
 

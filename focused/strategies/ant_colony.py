@@ -67,7 +67,7 @@ class AntColony(Strategy):
     """
 
     name = "ant_colony"
-    summary = "Ants that follow promising links and the pheromone of earlier walks; starts spread over three objectives."
+    summary = "Ant colony: ants follow promising links and the pheromone of earlier walks; starts spread over three objectives."
     one_at_a_time = True
     rule = "rule_concepts"
 
@@ -76,23 +76,24 @@ class AntColony(Strategy):
         ants: int = parameter(10, "Ants in a cycle", 1, 1000)
         depth: int = parameter(5, "Links an ant takes in a cycle", 1, 100)
         alpha: float = parameter(1.0, "Weight of the pheromone (exponent)", 0, 10)
-        beta: float = parameter(2.0, "Weight of the link's own promise (exponent)", 0, 10)
+        beta: float = parameter(2.0, "Weight of the link's own relevance (exponent)", 0, 10)
         rho: float = parameter(0.1, "Share of the pheromone that evaporates in a cycle", 0, 1)
-        q0: float = parameter(0.5, "Probability of taking the best link instead of drawing one", 0, 1)
+        q0: float = parameter(0.5, "Probability of taking the best link instead of a random one", 0, 1)
         initial: float = parameter(1.0, "Pheromone of a new link", TAU_MIN, TAU_MAX)
         local: float = parameter(0.0, "Share by which a step draws the pheromone back to its initial value", 0, 1)
-        pool: int = parameter(50, "Pages that starts are chosen from", 1, 10_000)
-        starts: int = parameter(3, "Start pages of a cycle", 1, 1000)
+        pool: int = parameter(50, "Number of pages from which start pages are chosen", 1, 10_000)
+        starts: int = parameter(3, "Number of start pages per cycle", 1, 1000)
         h1: float = parameter(0.2, "Weight of the anchor in a link's relevance", 0, 1)
         h2: float = parameter(0.2, "Weight of the page with the link", 0, 1)
         h3: float = parameter(0.6, "Weight of the page that the link leads to", 0, 1)
-        quantile: float = parameter(0.6, "Share of the waiting links that are too light to fetch", 0, 1)
-        threshold: float = parameter(0.3, "The least score to fetch before there are scores to compare with", 0, 1)
-        prior: float = parameter(2.0, "How many fetched pages a link's own words count as much as", 0.1, 1000)
-        siblings: bool = parameter(True, "Expect of a link what the other links of its page have led to")
-        revisit: bool = parameter(False, "Weigh links to fetched pages like all others, not only where nothing else is left")
+        quantile: float = parameter(0.6, "Share of the waiting links, lowest scores first, that are not fetched", 0, 1)
+        threshold: float = parameter(0.3, "Minimum score of a link before there are scores to compare it with", 0, 1)
+        prior: float = parameter(2.0, "Weight of a link's own words, as a number of fetched pages", 0.1, 1000)
+        siblings: bool = parameter(True, "Predict a link's relevance from the pages that other links of the same page led to")
+        revisit: bool = parameter(False, "Treat links to fetched pages like all others, not only when no other link is left")
         similarity: str = parameter(
-            "cosine", "Relevance of text: cosine of word weights, or Sem word by word", choices=("cosine", "words")
+            "cosine", "Relevance of a text: cosine of word weights, or semantic similarity (Sem) word by "
+                      "word", choices=("cosine", "words")
         )
         one_per_concept: bool = parameter(
             False, "Of links whose anchors name the same concept of the ontology keep the first only (IFCo 0.9, as published)"

@@ -26,7 +26,7 @@ class BestFirst(Strategy):
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        anchor: float = parameter(0.4, "Share of the anchor's own similarity in a link's score", 0, 1)
+        anchor: float = parameter(0.4, "Weight of the anchor text's similarity in a link's score", 0, 1)
         off_topic: str = parameter(
             "follow",
             "Links of pages off topic: followed by their score, kept until nothing else waits, or dropped (pure best first)",

@@ -11,7 +11,7 @@ class BreadthFirst(Strategy):
     """Orders links by fewest clicks from the seeds, then first found; ignores relevance."""
 
     name = "breadth_first"
-    summary = "First found, first fetched; the yardstick without any judgement."
+    summary = "Links are fetched in the order they were found; the baseline without any relevance judgement."
     resumable = True
 
     def expand(self, node: Node, page: Page) -> None:

@@ -33,12 +33,12 @@ class ClassifierDistiller(Strategy):
     """
 
     name = "classifier_distiller"
-    summary = "Links of pages that a classifier learned from the run thinks on topic, and of good hubs, first."
+    summary = "Links from pages that a classifier trained on the run judges on topic, and from good hubs, come first."
 
     @dataclass(frozen=True, slots=True)
     class Settings:
         hub: float = parameter(0.3, "Share of a page's hub score in its links' priority", 0, 1)
-        every: int = parameter(100, "Pages between two trainings and distillations", 10, 100_000)
+        every: int = parameter(100, "Number of pages between two updates of the classifier and the hub scores", 10, 100_000)
         smoothing: float = parameter(0.1, "Laplace smoothing of the classifier", 0.0001, 10)
 
     settings: Settings

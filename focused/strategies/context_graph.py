@@ -47,14 +47,14 @@ class ContextGraph(Strategy):
     """
 
     name = "context_graph"
-    summary = "Links by the number of clicks that their page seems to be away from the topic."
+    summary = "Links are ordered by the estimated number of clicks from their page to a page on topic."
 
     @dataclass(frozen=True, slots=True)
     class Settings:
         layers: int = parameter(3, "Layers around the pages on topic", 1, 8)
-        terms: int = parameter(40, "Words by which layers are told apart", 5, 2000)
-        confidence: float = parameter(0.5, "Probability under which a page belongs to no layer", 0, 1)
-        first: int = parameter(50, "Pages of this run before it is learned from, when there is no earlier one", 5, 100_000)
+        terms: int = parameter(40, "Number of words used to distinguish the layers", 5, 2000)
+        confidence: float = parameter(0.5, "Probability below which a page is assigned to no layer", 0, 1)
+        first: int = parameter(50, "Number of pages of this run to fetch before training, if there is no earlier run", 5, 100_000)
 
     settings: Settings
 

@@ -58,15 +58,15 @@ class DepthFirst(Strategy):
     """
 
     name = "depth_first"
-    summary = "Deeper first, likely links of a page first, a decision tree puts unlikely ones off; or plain depth first."
+    summary = "Depth first, promising links of a page first; a decision tree postpones unpromising ones. Or plain depth first."
     resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
         order: str = parameter("similarity", "Order of a page's links", choices=("similarity", "page"))
-        tree: bool = parameter(True, "Put off links that a decision tree thinks off topic")
-        training_pages: int = parameter(30, "Pages that the tree learns from", 5, 10_000)
-        tree_depth: int = parameter(3, "Levels of the tree", 1, 20)
+        tree: bool = parameter(True, "Postpone links that a decision tree classifies as off topic")
+        training_pages: int = parameter(30, "Number of pages that the tree is trained on", 5, 10_000)
+        tree_depth: int = parameter(3, "Maximum depth of the tree", 1, 20)
 
     settings: Settings
 

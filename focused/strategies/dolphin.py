@@ -41,16 +41,18 @@ class Dolphin(Strategy):
         gamma: float = parameter(0.3, "Weight of importance by links", 0, 1)
         importance: str = parameter(
             "timely",
-            "TimelyRank; the same in equal parts over a page's links; or OPIC: cash that is split and handed on",
+            "TimelyRank; TimelyRank split equally over a page's links; or OPIC (a page's cash is split over its links)",
             choices=("timely", "split", "opic"),
         )
         normalise: str = parameter(
             "saturating",
-            "TimelyRank into [0, 1]: against the frontier's median, by logarithm, by rank, or not at all (as published)",
+            "How TimelyRank is normalised to [0, 1]: relative to the frontier's median, by logarithm, by rank, or not at all "
+            "(as published)",
             choices=("saturating", "log", "rank", "none"),
         )
-        aggregate: str = parameter("sum", "Anchors of several pages: together, or the best one", choices=("sum", "max"))
-        context: float = parameter(0.5, "Weight of a word around the link beside one of its anchor", 0, 1)
+        aggregate: str = parameter("sum", "Anchor texts from several pages: combined, or only the best "
+                                          "one", choices=("sum", "max"))
+        context: float = parameter(0.5, "Weight of a word around the link relative to a word of its anchor text", 0, 1)
         once_per_host: bool = parameter(True, "Count the same anchor from the same host once")
 
     settings: Settings

@@ -32,34 +32,37 @@ class DynamicTunnel(Tunnelling):
     """
 
     name = "dynamic_tunnel"
-    summary = "Best first on topic, and tunnels off topic that go on as long as their links look promising."
+    summary = "Best-first search on topic, with tunnels off topic that continue as long as their links are promising."
     resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        depth: int = parameter(12, "Length of a tunnel to begin with", 1, 100)
+        depth: int = parameter(12, "Initial length of a tunnel (steps)", 1, 100)
         anchor: float = parameter(0.5, "Weight of the anchor text in a link's relevance", 0, 1)
         context: float = parameter(0.3, "Weight of the words around the link", 0, 1)
         url: float = parameter(0.2, "Weight of the URL's own words", 0, 1)
-        hold: float = parameter(0.3, "Relevance from which a link costs no step", 0, 1)
-        first_predict: bool = parameter(False, "Let promising links hold on the first page off topic already")
-        near: float = parameter(NEAR_SHARE, "What a word of the near-topic lexicon counts beside one of the topic", 0, 1)
+        hold: float = parameter(0.3, "Relevance from which following a link costs no step of the tunnel", 0, 1)
+        first_predict: bool = parameter(False, "Promising links cost no step on the first off-topic page of a tunnel either")
+        near: float = parameter(NEAR_SHARE, "Weight of a near-topic word relative to a word of the topic", 0, 1)
         mode: str = parameter(
             "share",
-            "A share of the fetches for tunnels, or depth first until the next page on topic (as published)",
+            "How tunnels are scheduled: with a share of the fetches, or depth first until the next page on topic (as published)",
             choices=("share", "literal"),
         )
-        share: float = parameter(0.1, "Share of the fetches that tunnels get while both queues wait", 0, 1)
+        share: float = parameter(0.1, "Share of the fetches for tunnels while both queues hold links", 0, 1)
         order: str = parameter(
             "promise",
-            "In a tunnel: the link with the greatest promise (its relevance and its page's, less steps), or the deepest first",
+            "Order within a tunnel: highest promise first (relevance of the link and its page minus the cost of steps), or "
+            "deepest first",
             choices=("promise", "level"),
         )
-        page: float = parameter(1.0, "What the similarity of a link's page counts beside the link's own in its promise", 0, 10)
-        step: float = parameter(0.02, "What each page off topic before it takes off a link's promise", 0, 1)
-        width: int = parameter(3, "Links followed of a page off topic in literal mode", 1, 100)
-        cap: int = parameter(36, "Pages off topic that may follow one another, holds or not", 1, 1000)
-        host_budget: int = parameter(50, "Pages off topic of one host since its last page on topic", 1, 1_000_000)
+        page: float = parameter(1.0, "Weight of the page's similarity relative to the link's own relevance in a link's "
+                                     "promise", 0, 10)
+        step: float = parameter(0.02, "Amount by which each off-topic page before a link lowers its promise", 0, 1)
+        width: int = parameter(3, "Number of links followed from an off-topic page in the mode as published", 1, 100)
+        cap: int = parameter(36, "Maximum number of consecutive off-topic pages, including those reached at no step "
+                                 "cost", 1, 1000)
+        host_budget: int = parameter(50, "Maximum off-topic pages of one host since its last page on topic", 1, 1_000_000)
         beyond: str = parameter(
             "reserve", "Links beyond the tunnels: kept until nothing else waits, or dropped", choices=("reserve", "drop")
         )

@@ -26,9 +26,9 @@ class Fish(Strategy):
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        width: int = parameter(5, "Links followed of a page off topic", 1, 1000)
-        factor: float = parameter(1.5, "Times as many of a page on topic", 1, 10)
-        depth: int = parameter(3, "Steps that may be taken off topic", 1, 20)
+        width: int = parameter(5, "Number of links followed from an off-topic page", 1, 1000)
+        factor: float = parameter(1.5, "Factor by which more links are followed from a page on topic", 1, 10)
+        depth: int = parameter(3, "Maximum number of steps off topic", 1, 20)
         front: bool = parameter(True, "The newest page on topic first (as published), not the oldest")
         other_sites: bool = parameter(False, "Links to other sites before links to the page's own")
 

@@ -26,11 +26,12 @@ class Shark(Strategy):
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        delta: float = parameter(0.5, "What is left of a score from page to link", 0, 1)
-        beta: float = parameter(0.8, "Share of the anchor in the neighbourhood, the rest is its context's", 0, 1)
-        gamma: float = parameter(0.5, "Share of what is inherited, the rest is the neighbourhood's", 0, 1)
-        depth: int = parameter(3, "Steps that may be taken over pages without similarity", 1, 20)
-        similar: float = parameter(0.0, "Similarity above which a page hands on its own score and the full depth", 0, 1)
+        delta: float = parameter(0.5, "Factor by which a page's score is passed on to its links", 0, 1)
+        beta: float = parameter(0.8, "Weight of the anchor text in the neighbourhood score; the surrounding words get the "
+                                     "rest", 0, 1)
+        gamma: float = parameter(0.5, "Weight of the inherited score; the neighbourhood score gets the rest", 0, 1)
+        depth: int = parameter(3, "Maximum number of steps over pages without similarity", 1, 20)
+        similar: float = parameter(0.0, "Similarity above which a page passes on its own score and the full depth limit", 0, 1)
 
     settings: Settings
 

@@ -43,7 +43,7 @@ class SpaceEvolution(Strategy):
     """
 
     name = "space_evolution"
-    summary = "A library of links in which those nearest to the seeds by three objectives survive."
+    summary = "Evolutionary search: a library of links in which those closest to the reference under three objectives survive."
     one_at_a_time = True
 
     @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class SpaceEvolution(Strategy):
         pages: int = parameter(10, "Pages fetched in a cycle", 1, 1000)
         toward: str = parameter(
             "samples",
-            "What links are measured against: the topic's samples, as relevant as can be, or the seed pages' own objectives",
+            "Reference for the objectives of links: the topic's samples (the highest relevance), or the objectives of the "
+            "seed pages",
             choices=("samples", "seeds"),
         )
 

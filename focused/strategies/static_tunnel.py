@@ -16,12 +16,12 @@ class StaticTunnel(Tunnelling):
     0."""
 
     name = "static_tunnel"
-    summary = "Best first that goes on through a fixed number of pages off topic."
+    summary = "Best-first search that continues through a fixed number of off-topic pages."
     resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        length: int = parameter(6, "Pages off topic that may follow one another", 0, 50)
+        length: int = parameter(6, "Maximum number of consecutive off-topic pages", 0, 50)
 
     settings: Settings
 

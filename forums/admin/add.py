@@ -44,7 +44,7 @@ EVIDENCE = {
     "pairs": gettext_noop("Worked out from times that the pages show in two ways."),
     "future": gettext_noop("Worked out from the newest times; check it."),
     "language": gettext_noop("Guessed from the language only; check it."),
-    "none": gettext_noop("The pages do not tell it: times without a zone are read in this one; check it."),
+    "none": gettext_noop("The pages do not show it: times without a zone are read in this one; check it."),
 }
 
 
@@ -107,7 +107,7 @@ def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
             chosen["allow_private"] = own
         return sites.discover(address, {"settings": chosen}, now=datetime.now(UTC), user=request.user)
     except runs.Busy as busy:
-        messages.info(request, _("This address is being looked at already."))
+        messages.info(request, _("This address is already being inspected."))
         return busy.run
     except UrlError:
         form.add_error("address", words.say("bad_url"))

@@ -30,7 +30,7 @@ CLAIMS = {
 UNREAD = {
     "robots": gettext_noop("barred by robots.txt"),
     "login": gettext_noop("for members only"),
-    "cut": gettext_noop("not looked at: the look had reached its bound"),
+    "cut": gettext_noop("not inspected: the inspection had reached its limit"),
     "unreadable": gettext_noop("no threads were recognised on its page"),
 }
 _OF_LISTS = frozenset(("replies", "author", "last_author", "last_reply", "created", "title", "next_list"))

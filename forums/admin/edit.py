@@ -25,7 +25,7 @@ from forums.services import sites
 
 PRIVATE = ("private", "proxy_private", "proxy_resolves")  # only an administrator may allow these
 SWITCHES = ("respect_robots", "obey_robots_meta", "obey_nofollow", "use_apis")
-KEEP = ("", gettext_lazy("as each board has it"))
+KEEP = ("", gettext_lazy("as set for each board"))
 
 
 class EditForm(forms.Form):
@@ -44,7 +44,7 @@ class EditForm(forms.Form):
     headers = forms.CharField(label=gettext_lazy("Request headers"), max_length=8000, required=False, strip=True)
     private = forms.BooleanField(label=gettext_lazy("Allow private addresses for this forum"), required=False)
     proxy_private = forms.BooleanField(label=gettext_lazy("The proxy lies on a private network"), required=False)
-    proxy_resolves = forms.BooleanField(label=gettext_lazy("The proxy looks names up itself"), required=False)
+    proxy_resolves = forms.BooleanField(label=gettext_lazy("The proxy resolves host names itself"), required=False)
     respect_robots = forms.BooleanField(label=gettext_lazy("Obey robots.txt"), required=False)
     obey_robots_meta = forms.BooleanField(label=gettext_lazy("Obey robots meta tags and X-Robots-Tag"), required=False)
     obey_nofollow = forms.BooleanField(label=gettext_lazy("Do not follow links marked rel=nofollow"), required=False)
@@ -147,6 +147,6 @@ def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) ->
         form.add_error(None, str(error))
         return False
     if changed and data["timezone"] != site.timezone:
-        messages.info(request, _("The new time zone holds from the next visit on; times stored before stay as they were read."))
+        messages.info(request, _("The new time zone applies from the next visit on; stored times stay unchanged."))
     messages.success(request, _("%(name)s is saved.") % {"name": data["name"]} if changed else _("Nothing was changed."))
     return True

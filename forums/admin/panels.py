@@ -120,7 +120,7 @@ def _demonstration() -> Site | None:
 
 
 def _delays() -> Step | None:
-    about = gettext_lazy("The closed loop visits when posts are expected. How long they waited, beside equal visits.")
+    about = gettext_lazy("The closed loop visits when posts are expected. How long they waited, compared with equal visits.")
     site = _demonstration()
     return Step(gettext_lazy("Posts found in time"), about, address("admin:forum-delays", site.pk)) if site is not None else None
 
@@ -128,7 +128,7 @@ def _delays() -> Step | None:
 def _plan() -> Step | None:
     about = gettext_lazy("Each board has hours of its own. The plan shows when each is likely to be visited next.")
     site = _demonstration()
-    title = gettext_lazy("Boards with unlike rhythms")
+    title = gettext_lazy("Boards with different rhythms")
     return Step(title, about, address("admin:forum-plan", site.pk)) if site is not None else None
 
 

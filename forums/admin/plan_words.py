@@ -14,7 +14,7 @@ from crawlmgr.admin.tags import duration
 from forums.models import Plan, PlanDay, Policy
 
 REASONS = {
-    "asked": gettext_noop("asked for by a person"),
+    "asked": gettext_noop("requested by a user"),
     "new": gettext_noop("the plan is new"),
     "day": gettext_noop("a new day"),
     "policy": gettext_noop("another policy"),
@@ -28,8 +28,8 @@ REASONS = {
     "hours": gettext_noop("other hours of work"),
     "boards": gettext_noop("other boards"),
     "deadline": gettext_noop("other deadlines"),
-    "history": gettext_noop("the first posts have come"),
-    "visits": gettext_noop("a person changed visits"),
+    "history": gettext_noop("the first posts have arrived"),
+    "visits": gettext_noop("a user changed planned visits"),
 }
 
 
@@ -82,7 +82,7 @@ def _sentence(code: str, visited: bool) -> str:
             return _("expected: about %(waiting)s posts should wait by then, %(hours)s h after the visit of %(previous)s")
         return _("expected: the board was not visited yet")
     if code == "later":
-        return _("about %(waiting)s posts should have come since the visit before it")
+        return _("about %(waiting)s posts should have arrived since the visit before it")
     if code == "person":
         return _("put here by %(person)s")
     return code.replace("%", "%%")

@@ -95,7 +95,7 @@ def _span(one: reads.Coming, zone: ZoneInfo) -> dict[str, Any]:
 
 
 def _person(visit: PlannedVisit | None) -> str:
-    return visit.edited_by.get_username() if visit is not None and visit.edited_by is not None else _("a person")
+    return visit.edited_by.get_username() if visit is not None and visit.edited_by is not None else _("a user")
 
 
 def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
         Policy.ADAPTIVE.value: _("The closed loop chooses the visits."),
     }
     if site is None or wish not in said:
-        messages.warning(request, _("Nothing was chosen."))
+        messages.warning(request, _("No option was selected."))
     else:
         values: dict[str, Any] = {"policy": wish, "active": True}
         if plans.current(site.pk) is None:
@@ -149,7 +149,7 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
 def anew(request: HttpRequest, pk: int) -> HttpResponse:
     """Plans the rest of today and tomorrow again."""
     plan, now = _plan(pk)[1], datetime.now(UTC)
-    attempt(request, _("The plan is made anew."), lambda: plan_days.replan(plan, now, "asked"))
+    attempt(request, _("The plan is being recomputed."), lambda: plan_days.replan(plan, now, "asked"))
     return back(request, "forum-plan", pk)
 
 
@@ -182,7 +182,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
         said = _("The visit stays where it is.") if pinned else _("The visit may move again.")
         attempt(request, said, lambda: plans.pin(pk, pinned=pinned, daily=wish == "daily", now=now, user=user))
     elif wish != "move":
-        messages.warning(request, _("Nothing was chosen."))
+        messages.warning(request, _("No option was selected."))
     return back(request, "forum-plan", visit.plan.site_id or 0)
 
 

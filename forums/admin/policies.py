@@ -17,7 +17,7 @@ NAMES: dict[str, Promise] = {
     "bra_method1": _("bra by eq. (9)"),
     "optimal": _("optimal timetable"),
     "adaptive": _("adaptive: closed loop"),
-    "glances": _("glances: closed loop that looks at the index page"),
+    "glances": _("glances: closed loop that also fetches the index page"),
     "newest": _("newest: closed loop over one newest list"),
     "clairvoyant": _("clairvoyant: lower bound"),
     "bic": _("bic: lists by last reply"),

@@ -36,7 +36,7 @@ def by_visits(rows: Rows, column: str, key: str, title: str, unit: str) -> Chart
         numbers, values = [row["visits_per_board"] for row in own], [row[column] for row in own]
         if own:
             series.append(_line(policy, numbers, values))
-    return chart(key, title, series, x=_("visits a board and day"), y=unit, numbers=True, empty=_("No policy is through yet."))
+    return chart(key, title, series, x=_("visits a board and day"), y=unit, numbers=True, empty=_("No policy has finished yet."))
 
 
 def profiles(window: dict[str, Any], zone: str) -> Chart:
@@ -71,10 +71,10 @@ def settling(window: dict[str, Any]) -> Chart:
     ]
     return chart(
         "chart-settling",
-        _("How soon the estimates settle"),
+        _("How fast the estimates converge"),
         series,
         x=_("days of history"),
-        y=_("off the whole history (%)"),
+        y=_("deviation from the whole history (%)"),
         numbers=True,
         empty=_("The history before the test is read first."),
     )
@@ -98,7 +98,7 @@ def by_day(rows: Rows, column: str, key: str, title: str, unit: str, factor: flo
         days = [day["day"] + 1 for day in row["days"]]
         values = [None if day[column] is None else day[column] * factor for day in row["days"]]
         series.append(_line(row["policy"], days, values))
-    return chart(key, title, series, x=_("day of the experiment"), y=unit, numbers=True, empty=_("No policy is through yet."))
+    return chart(key, title, series, x=_("day of the experiment"), y=unit, numbers=True, empty=_("No policy has finished yet."))
 
 
 def _line(policy: str, x: Sequence[float], y: Sequence[float | None]) -> Series:

@@ -60,7 +60,7 @@ class LogForm(forms.Form):
         label=gettext_lazy("or the posts of a forum"),
         empty_label=gettext_lazy("– choose –"),
         widget=LongSelect,
-        help_text=gettext_lazy("Its stored posts are frozen into an event file."),
+        help_text=gettext_lazy("Its stored posts are copied into an event file."),
     )
     timezone = forms.CharField(
         max_length=64,
@@ -72,7 +72,7 @@ class LogForm(forms.Form):
         required=False,
         label=gettext_lazy("First day"),
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text=gettext_lazy("Empty: so that the experiment ends with the file."),
+        help_text=gettext_lazy("Empty: chosen so that the experiment ends with the file."),
     )
 
     def __init__(self, *args: Any, **values: Any) -> None:
@@ -122,7 +122,7 @@ class SchedulesForm(LogForm):
     min_events = forms.FloatField(
         min_value=0,
         initial=0,
-        label=gettext_lazy("Least events of a board"),
+        label=gettext_lazy("Minimum events of a board"),
         help_text=gettext_lazy("Weighted, in the history; 0 keeps every board with an event in the 160 days before."),
     )
     target_hours = forms.FloatField(min_value=0.01, max_value=1000, initial=1, label=gettext_lazy("A delay in time (hours)"))
@@ -168,10 +168,10 @@ def visits_of(text: str) -> list[int]:
         if not low.strip():
             continue
         if not (low.strip().isdecimal() and (not dash or high.strip().isdecimal())):
-            raise forms.ValidationError(_("“%(text)s” is no whole number.") % {"text": part.strip()[:40]})
+            raise forms.ValidationError(_("“%(text)s” is not a whole number.") % {"text": part.strip()[:40]})
         first, last = int(low), int(high) if dash else int(low)
         if not 1 <= first <= last <= 1000:
-            raise forms.ValidationError(_("Visits lie from 1 to 1,000, the smaller number first."))
+            raise forms.ValidationError(_("Numbers of visits lie from 1 to 1,000; a range gives the smaller number first."))
         numbers.update(range(first, last + 1))
     if not numbers:
         raise forms.ValidationError(_("Give at least one number of visits."))

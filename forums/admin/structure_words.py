@@ -40,16 +40,16 @@ ROLES = {
 }
 REASONS = {
     "marks": gettext_noop("the pages look different (other class names)"),
-    "kind": gettext_noop("pages are no longer read as what they were"),
+    "kind": gettext_noop("pages are recognised as other kinds than before"),
     "rows": gettext_noop("far fewer rows on a page"),
-    "roles": gettext_noop("fields that were there are missing"),
-    "addresses": gettext_noop("addresses are written otherwise"),
-    "contradiction": gettext_noop("what the model said of replies and posts no longer holds"),
+    "roles": gettext_noop("fields that were present are missing"),
+    "addresses": gettext_noop("addresses have another form"),
+    "contradiction": gettext_noop("the model's rule for replies and posts no longer holds"),
     "rules": gettext_noop("corrections no longer find their fields"),
     "boards_lost": gettext_noop("boards were not found again"),
     "threads_unknown": gettext_noop("the threads listed are not those that are stored"),
     "posts_differ": gettext_noop("the posts read are not those that are stored"),
-    "roles_lost": gettext_noop("fields that were there are missing"),
+    "roles_lost": gettext_noop("fields that were present are missing"),
     "nothing_read": gettext_noop("no list of threads could be read"),
 }
 WHAT = {
@@ -57,7 +57,7 @@ WHAT = {
     "timezone": gettext_noop("time zone"),
     "day_first": gettext_noop("order of day and month"),
     "posts_per_page": gettext_noop("posts a page"),
-    "counts_posts": gettext_noop("what the counts count"),
+    "counts_posts": gettext_noop("meaning of the counts"),
     "list_flip": gettext_noop("further pages of a list"),
     "thread_flip": gettext_noop("further pages of a thread"),
     "patterns": gettext_noop("addresses"),

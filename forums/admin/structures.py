@@ -89,9 +89,9 @@ def _facts(site: Site, structure: Mapping[str, Any]) -> list[tuple[str, str, str
         (_("Software"), site.engine, ""),
         (_("Time zone"), site.timezone, _(EVIDENCE.get(evidence, EVIDENCE["none"]))),
         (_("Order of day and month"), _(words.ORDERS[structure.get("day_first")]), ""),
-        (_("Counts of the lists count"), _(words.COUNTS[counts if counts in words.COUNTS else None]), ""),
+        (_("Meaning of the counts in lists"), _(words.COUNTS[counts if counts in words.COUNTS else None]), ""),
         (_("Posts a page"), str(structure.get("posts_per_page") or "–"), ""),
-        (_("Pages looked at"), str(structure.get("pages_read", "–")), ""),
+        (_("Pages inspected"), str(structure.get("pages_read", "–")), ""),
     ]
 
 
@@ -113,7 +113,8 @@ def _flip(flip: Mapping[str, Any]) -> str:
     if not flip:
         return ""
     if flip.get("cursor"):
-        return _("%(pattern)s (followed from page to page, cannot be counted)") % {"pattern": flip["pattern"]}
+        return _("%(pattern)s (only the link to the next page is followed; page numbers cannot be "
+                 "computed)") % {"pattern": flip["pattern"]}
     second = flip["pattern"].replace("{n}", str(flip["first"] + flip["step"]))
     return _("%(pattern)s, so page 2 is %(second)s") % {"pattern": flip["pattern"], "second": second}
 
@@ -217,6 +218,6 @@ def keep(request: HttpRequest, pk: int) -> HttpResponse:
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes one correction."""
     site, key = load(pk), request.POST.get("key", "")
-    done = _("The correction is taken back.")
+    done = _("The correction is undone.")
     attempt(request, done, lambda: structures.take_back(site.pk, key, now=datetime.now(UTC), user=request.user))
     return back(request, "forum-model", pk)

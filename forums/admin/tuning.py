@@ -176,7 +176,7 @@ def _save(request: HttpRequest, site: Site | None, form: TuningForm, now: dateti
     except ValueError as error:
         form.add_error(None, str(error))
         return False
-    messages.success(request, _("The plan is saved; it is made anew within a minute."))
+    messages.success(request, _("The plan is saved; it is recomputed within a minute."))
     return True
 
 

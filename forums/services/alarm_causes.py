@@ -28,7 +28,7 @@ def causes(now: datetime) -> list[Cause]:
 
 
 def _silent() -> list[Cause]:
-    text = gettext_noop("%(site)s gives nothing new although it should.")
+    text = gettext_noop("%(site)s yields nothing new although new items were expected.")
     rows = Site.objects.filter(silent_since__isnull=False, paused=False).only("name").order_by("pk")[:MOST]
     return [Cause(f"silent {site.pk}", "silence", text, {"site": site.name}, f"/admin/forums/site/{site.pk}/") for site in rows]
 
@@ -84,7 +84,7 @@ def _late(now: datetime) -> list[Cause]:
 
 
 def _layouts() -> list[Cause]:
-    text = gettext_noop("The layout of %(site)s has changed and could not be learned anew.")
+    text = gettext_noop("The layout of %(site)s has changed and could not be learned again.")
     rows = Site.objects.filter(layout__state="disagrees").only("name").order_by("pk")[:MOST]
     return [
         Cause(f"layout {site.pk}", "layout", text, {"site": site.name}, f"/admin/forums/site/{site.pk}/model/") for site in rows

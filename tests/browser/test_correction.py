@@ -52,7 +52,7 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
     assert page.is_visible("text=list of threads: replies")
 
     page.click("button:has-text('Take back')")
-    page.wait_for_selector("text=The correction is taken back.")
+    page.wait_for_selector("text=The correction is undone.")
     page.click("tr:has-text('a correction') button:has-text('Go back to it') >> nth=-1")
     page.wait_for_selector("text=The model is that of version 2 again.")
     assert page.is_visible("text=list of threads: replies")

@@ -77,7 +77,7 @@ def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -
     assert wrong.total() == live.truth.total() and (wrong & live.truth).total() < live.truth.total() / 2
 
     page.click("button:has-text('Take back')")
-    page.wait_for_selector("text=The correction is taken back.")
+    page.wait_for_selector("text=The correction is undone.")
     live.read_again()
     assert live.exported() == live.truth
     assert page.wrong == []

@@ -177,7 +177,7 @@ def test_theta_is_tuned_and_the_curve_follows(page: Any, say: Say) -> None:
     page.wait_for_function(f"before => {curve} !== before", arg=before)
     assert page.input_value("[name=theta]") == "0.05"
     page.click("form[data-preview] button.main")
-    page.wait_for_selector(f"text={say('The plan is saved; it is made anew within a minute.')}")
+    page.wait_for_selector(f"text={say('The plan is saved; it is recomputed within a minute.')}")
     assert Plan.objects.get(site=site).theta == 0.05
 
 

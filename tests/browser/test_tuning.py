@@ -68,6 +68,6 @@ def tune(page: Any) -> None:
     assert page.input_value("[name=visits_per_day]") == "48"
     page.wait_for_selector("#tuning-facts:has-text('exactly')")
     page.wait_for_selector("#tuning-replay .empty, #tuning-replay table")
-    page.click("button:has-text('Save and plan anew')")
+    page.click("button:has-text('Save and recompute the plan')")
     page.wait_for_selector("text=The plan is saved")
     assert page.input_value("[name=visits_per_day]") == "48"

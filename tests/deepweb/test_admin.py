@@ -150,10 +150,10 @@ def test_what_a_field_is_for_is_shown_and_corrected() -> None:
     browser = client("operator")
     Form.objects.filter(pk=form.pk).update(learned={"q": "query"})
     address = reverse("admin:search-form", args=[form.pk])
-    assert "proved by answers" in browser.get(address).content.decode()
+    assert "confirmed by results" in browser.get(address).content.decode()
     browser.post(reverse("admin:form-role", args=[form.pk]), {"name": "q", "role": "fixed"})
     form.refresh_from_db()
-    assert form.roles == {"q": "fixed"} and "set by a person" in browser.get(address).content.decode()
+    assert form.roles == {"q": "fixed"} and "set by a user" in browser.get(address).content.decode()
     for wrong in ({"name": "nothing", "role": "query"}, {"name": "q", "role": "password"}):
         browser.post(reverse("admin:form-role", args=[form.pk]), wrong)
     form.refresh_from_db()
@@ -201,7 +201,7 @@ def test_records_are_found_by_all_their_words() -> None:
     filled(rows=12)
     browser = client("viewer")
     assert "river 12" in browser.get(reverse("admin:records"), {"q": "RIVER 12"}).content.decode()
-    assert "Nothing fits." in browser.get(reverse("admin:records"), {"q": "river absent"}).content.decode()
+    assert "Nothing matches." in browser.get(reverse("admin:records"), {"q": "river absent"}).content.decode()
 
 
 def test_no_room_asks_more_for_many_rows() -> None:

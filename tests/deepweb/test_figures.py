@@ -55,10 +55,10 @@ def test_every_figure_agrees_with_a_recount_from_the_database() -> None:
         "Records": [len(returned)],
         "Records a query": [round(len(returned) / len(counted), 1)],
         "Returned": [sum(len(query.found) for query in counted)],
-        "Cut by the site": [round(100 * result["policy_share_of_cuts"])],
+        "Truncated by the site": [round(100 * result["policy_share_of_cuts"])],
         "Requests": [len(asked)],
         "Detail pages": [result["details"]],
-        "Records in all": [] if low is None else [round(low), round(high)],
+        "Records in total": [] if low is None else [round(low), round(high)],
         "Coverage": [] if low is None else [round(100 * len(returned) / high), min(100, round(100 * len(returned) / low))],
     }
     queries = re.findall(r'<tr><td class="num">(\d+)</td>.*?</tr>', page)

@@ -87,7 +87,7 @@ def test_progress_is_shown_until_it_is_over(client: Client) -> None:
 def test_a_look_that_found_nothing_says_why(client: Client) -> None:
     run = looked(stopped_by="unreachable", result={"problem": "dns: no such name", "boards": []})
     text = client.get(f"/admin/forums/add/{run.pk}/").content.decode()
-    assert "the name of the host is not known" in text and 'name="timezone"' not in text
+    assert "the host name cannot be resolved" in text and 'name="timezone"' not in text
 
 
 def save(client: Client, run: Run, **values: Any) -> Any:

@@ -52,7 +52,7 @@ def test_visits_to_come_are_told_with_their_reasons_on_the_clock_of_the_site() -
     local = PlannedVisit.objects.filter(state="planned").order_by("at")[0].at.astimezone(TOKYO)
     assert first["clock"] == f"{local:%m-%d %H:%M}" and first["clock"] in page
     assert "h brings" in first["why"] and "the last visit was" in first["why"]
-    assert 'name="do"' not in page and "Plan anew" not in page, "a viewer changes nothing"
+    assert 'name="do"' not in page and "Recompute the plan" not in page, "a viewer changes nothing"
     board = Board.objects.get(position=0)
     only = client.get(f"/admin/forums/site/{site.pk}/plan/?board={board.pk}&show=5").context["coming"]
     assert len(only) == 5 and {row["visit"].board.pk for row in only} == {board.pk}

@@ -74,9 +74,9 @@ def test_the_page_shows_curves_allocation_and_hours() -> None:
     forum = filled()
     page = client_of("viewer").get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
     assert page.count("data-chart=") == 3 and 'data-stages="quick exact replay"' in page
-    assert "Save and plan anew" not in page and "<script>alert(1)" not in page
+    assert "Save and recompute the plan" not in page and "<script>alert(1)" not in page
     operator = client_of("operator")
-    assert "Save and plan anew" in operator.get("/admin/forums/site/0/tuning/").content.decode()
+    assert "Save and recompute the plan" in operator.get("/admin/forums/site/0/tuning/").content.decode()
     assert operator.get("/admin/forums/site/999999/tuning/").status_code == 404
 
 
