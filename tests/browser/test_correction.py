@@ -106,5 +106,5 @@ def test_a_visit_is_started_and_a_list_walked_without_a_mouse(page: Any, desk: s
     page.keyboard.press("/")
     page.wait_for_selector("#palette[open] li")
     page.keyboard.type("no such thing at all")
-    page.wait_for_selector("text=Nothing fits.")
+    page.wait_for_selector("text=Nothing matches.")
     assert page.wrong == []

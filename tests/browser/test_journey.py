@@ -70,7 +70,7 @@ def add_forum(page: Any, forum: ForumServer) -> None:
     page.fill("#id_address", forum.url)
     page.fill("#id_delay", "0")
     page.check("#id_private")
-    page.click("text=Look at the forum")
+    page.click("text=Inspect the forum")
     page.wait_for_selector("[data-live]")
     page.wait_for_selector("#id_timezone")
 
@@ -102,7 +102,7 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: s
 
     page.on("dialog", lambda dialog: dialog.accept())
     page.click("button:has-text('Stop')")
-    page.wait_for_selector("#run-story:has-text('Ended: stopped by a person')")
+    page.wait_for_selector("#run-story:has-text('Ended: stopped by a user')")
     assert page.locator("button:has-text('Stop')").count() == 0
 
     page.click("a:has-text('To the forum')")

@@ -136,7 +136,7 @@ def test_a_replay_says_what_bra_gives_beside_the_default_or_what_is_missing() ->
     assert "the paper&#x27;s bra waits" in text or "the paper's bra waits" in text
     assert text.count("<tr>") == 5
     Board.objects.update(watched_since=None, complete_at=None, last_visit=None)
-    assert "A replay needs six days" in json.loads(ask(client, forum, "replay", theta="0.4").content)["html"]["tuning-replay"]
+    assert "A replay needs at least six days" in json.loads(ask(client, forum, "replay", theta="0.4").content)["html"]["tuning-replay"]
 
 
 def test_before_any_history_the_pooled_rhythm_stands_in() -> None:
@@ -145,7 +145,7 @@ def test_before_any_history_the_pooled_rhythm_stands_in() -> None:
     assert "no board to visit" in client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
     Board.objects.create(site=forum, name="new", url="u", key="n")
     page = client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
-    assert "Nothing is known of these boards yet" in page and page.count("data-chart=") == 3
+    assert "Nothing is known about these boards yet" in page and page.count("data-chart=") == 3
 
 
 def test_the_page_asks_no_more_for_many_boards_than_for_few() -> None:
@@ -184,13 +184,13 @@ def test_the_limit_of_requests_is_held_against_the_visits() -> None:
     def facts(**change: Any) -> str:
         return json.loads(ask(client, forum, "quick", **change).content)["html"]["tuning-facts"]
 
-    assert "~ 48" in facts() and "would ask" not in facts(requests_per_day="48")
+    assert "~ 48" in facts() and "would need" not in facts(requests_per_day="48")
     held = facts(requests_per_day="24")
-    assert "about 48 requests a day, and the forum may be asked 24: they pay for about 12 visits" in held
+    assert "about 48 requests a day, and the forum allows 24: enough for about 12 visits" in held
     Site.objects.update(requests_per_day=9)
-    assert "would ask" in client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
-    assert "would ask" not in facts(requests_per_day="")
-    assert "may be asked 9" in json.loads(ask(client, None, "quick").content)["html"]["tuning-facts"]
+    assert "would need" in client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
+    assert "would need" not in facts(requests_per_day="")
+    assert "allows 9" in json.loads(ask(client, None, "quick").content)["html"]["tuning-facts"]
 
 
 def test_visits_beyond_one_a_minute_are_not_planned_and_cost_no_preview() -> None:

@@ -36,11 +36,11 @@ def run(**values: Any) -> Run:
         ({"state": "running", "waiting_for": "a.example", "waiting_until": LATER}, "Waits for the turn of a.example:"),
         ({"state": "running", "lease_until": LATER, "wanted": "stop"}, "Stops after the current page."),
         ({"state": "running", "lease_until": LATER, "wanted": "pause"}, "Pauses after the current page."),
-        ({"state": "paused"}, "Paused: paused by a person"),
+        ({"state": "paused"}, "Paused: paused by a user"),
         ({"state": "paused", "stopped_by": "disk_low"}, "too little room on the disk"),
         ({"state": "finished", "stopped_by": "incomplete: http_503, host_unreachable"}, "(HTTP status 503; the host could not be reached"),
-        ({"state": "stopped", "stopped_by": "stopped"}, "Ended: stopped by a person."),
-        ({"state": "failed", "stopped_by": "program_error", "detail": "boom"}, "Ended: an error of the program."),
+        ({"state": "stopped", "stopped_by": "stopped"}, "Ended: stopped by a user."),
+        ({"state": "failed", "stopped_by": "program_error", "detail": "boom"}, "Ended: an internal error."),
     ],
 )
 def test_why_a_run_waits_or_ended_is_told_in_words(client: Client, values: dict[str, Any], words: str) -> None:
@@ -98,4 +98,4 @@ def test_the_status_bar_counts_what_lives(client: Client) -> None:
     state = client.get("/admin/status.json").json()
     assert (state["light"], state["workers"], state["runs"]) == ("warn", "3 workers", "1 running, 0 waiting")
     assert state["rate"] in ("2 pages a minute · 0 requests in flight", "3 pages a minute · 0 requests in flight")
-    assert state["error"]["text"] == "Work on a run broke off: boom" and state["error"]["url"] == f"/admin/runs/{one.pk}/"
+    assert state["error"]["text"] == "Processing of a run was interrupted: boom" and state["error"]["url"] == f"/admin/runs/{one.pk}/"

@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
 CASES = {
     "a run failed": Case("failure", lambda: run(detail="no host"), lambda: run(RunState.FINISHED), "F failed: no host"),
-    "silence": Case("silence", lambda: _site(silent_since=NOW), lambda: _site(silent_since=None), "gives nothing new"),
+    "silence": Case("silence", lambda: _site(silent_since=NOW), lambda: _site(silent_since=None), "yields nothing new"),
     "less in a forum": Case(
         "drop", lambda: _site(drop={"items": 40, "usual": 100.0}), lambda: _site(drop={}), "gives 60 % less than usual: 40 items in two days",
     ),
