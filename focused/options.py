@@ -19,21 +19,24 @@ class RunOptions:
     minutes: float = parameter(0.0, "Minutes at most (0: no limit)", 0, 1_000_000)
     relevant: int = parameter(0, "Stop after N relevant pages (0: no limit)", 0, 100_000_000)
     pages_per_host: int = parameter(0, "Pages to fetch from one host at most (0: no limit)", 0, 1_000_000_000)
-    source: str = parameter("net", "Pages from the network, the archive, or the archive where it has them", choices=SOURCES)
-    fresh_days: float = parameter(0.0, "Mixed runs: age in days from which a stored page is asked for anew (0: never)", 0, 10_000)
+    source: str = parameter("net", "Where pages come from: the network, the archive, or the archive first and then the "
+                                   "network", choices=SOURCES)
+    fresh_days: float = parameter(0.0, "Mixed runs: age in days from which a stored page is fetched again (0: never)", 0, 10_000)
     known: str = parameter(
-        "count", "Whether pages from the archive use up the budget of a mixed run, or come free", choices=("count", "free")
+        "count", "Whether pages from the archive use up the budget of a mixed run, or do not count", choices=("count", "free")
     )
-    graph: str = parameter("memory", "Where the graph of addresses lives: small and fast, or large", choices=GRAPHS)
+    graph: str = parameter("memory", "Where the link graph is stored: in memory (small, fast) or in the database "
+                                     "(large)", choices=GRAPHS)
     ahead: int = parameter(
-        0, "Addresses chosen before the pages of those before them have come (0: as many as keep the line busy)", 0, 512
+        0, "Number of addresses chosen ahead, before the pages of earlier ones have arrived (0: as many as keep the "
+           "connection busy)", 0, 512
     )
-    context: str = parameter("plain", "How words around a link are weighed", choices=("plain", "weighted"))
-    main_text: bool = parameter(False, "Judge pages by their main text, menus left out")
+    context: str = parameter("plain", "How words around a link are weighted", choices=("plain", "weighted"))
+    main_text: bool = parameter(False, "Judge pages by their main text, without menus")
     packed: bool = parameter(True, "Store the words of pages compressed")
     cache: int = parameter(256, "Pages of the archive that a worker keeps parsed in memory", 0, 100_000)
     history: int = parameter(0, "Number of an earlier run that the strategy learns from (0: none)", 0, 10**15)
-    random_seed: int = parameter(1, "Beginning of the draws of strategies that draw", 0, 2**31)
+    random_seed: int = parameter(1, "Seed of the random numbers of randomised strategies", 0, 2**31)
 
     def as_json(self) -> dict[str, Any]:
         """The options as plain values."""
