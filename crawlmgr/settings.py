@@ -292,6 +292,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
+LOG_FETCHES = environment.switch("CRAWLMGR_LOG_FETCHES")  # log each fetch of a crawl at level info
 LOG_REQUESTS = environment.switch("CRAWLMGR_LOG_REQUESTS")  # log each request to the web server
 LOGGING = logs.configuration(
     LOG_DIR,

@@ -192,11 +192,13 @@ _KEEP_ROBOTS = (
 
 
 def log_answer(response: FetchResponse) -> None:
-    """Logs one exchange at debug level."""
-    if log.isEnabledFor(logging.DEBUG):
+    """Logs one exchange: at info level where the installation asks for a line per fetch, else at debug level."""
+    level = logging.INFO if django_settings.LOG_FETCHES else logging.DEBUG
+    if log.isEnabledFor(level):
         said = response.failure.value if response.failure is not None else response.status
         facts = {"event": "fetch", "host": host_key(response.request_url), "bytes": response.received_bytes}
-        log.debug("%s %s", said, response.request_url, extra={**facts, "seconds": round(response.elapsed_seconds, 3)})
+        facts |= {"type": response.content_type.partition(";")[0], "seconds": round(response.elapsed_seconds, 3)}
+        log.log(level, "%s %s", said, response.request_url, extra=facts)
 
 
 def known_to_allow(url: str, respect_robots: bool) -> bool:

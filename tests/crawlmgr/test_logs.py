@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlmgr import logs
 from crawlmgr.services import vault
+from crawlmgr.services.fetching import log_answer
+from crawlmgr.web.exchange import FetchResponse
 from tests.serving import ROOT, manage
 from tests.site.forum import ForumServer, LocalForum
 
@@ -131,7 +134,7 @@ def test_the_oldest_goes(tmp_path: Path) -> None:
 
 @pytest.mark.once
 def test_a_crawl_is_told_as_json_lines_with_run_and_host(installed: dict[str, str]) -> None:
-    environment = {**installed, "CRAWLMGR_LOG_FORMAT": "json", "CRAWLMGR_LOG_LEVEL": "debug", "CRAWLMGR_MIN_FREE_MB": "0"}
+    environment = {**installed, "CRAWLMGR_LOG_FORMAT": "json", "CRAWLMGR_LOG_FETCHES": "1", "CRAWLMGR_MIN_FREE_MB": "0"}
     forum = LocalForum(boards=2, threads=3, longest=3)
     with ForumServer(forum) as server:
         added = manage(environment, "forum", "add", server.url, "--allow-private", "--delay", "0", "--json")
@@ -145,4 +148,16 @@ def test_a_crawl_is_told_as_json_lines_with_run_and_host(installed: dict[str, st
     assert [line["event"] for line in own if line["event"] != "fetch"] == ["run_created", "slice_started", "run_finished", "slice_ended"]
     fetches = [line for line in own if line["event"] == "fetch"]
     assert len(fetches) >= len(forum.truth()) / 10 and all(line["host"].startswith("127.0.0.1") for line in fetches)
-    assert all(line["level"] == "DEBUG" and line["bytes"] > 0 for line in fetches)
+    assert all(line["level"] == "INFO" and line["bytes"] > 0 for line in fetches)
+    assert {line["type"] for line in fetches} == {"text/html"}
+
+
+@pytest.mark.parametrize(("asked", "level", "lines"), [(True, "INFO", 1), (False, "INFO", 0), (False, "DEBUG", 1)])
+def test_a_line_per_fetch_is_for_debugging_unless_it_is_asked_for(
+    asked: bool, level: str, lines: int, settings: LazySettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.LOG_FETCHES = asked
+    with caplog.at_level(level, "crawlmgr.fetch"):
+        log_answer(FetchResponse(request_url="http://a.example/x", url="http://a.example/x", status=404, received_bytes=12))
+    told = [one for one in caplog.records if one.name == "crawlmgr.fetch"]
+    assert len(told) == lines and all(one.getMessage() == "404 http://a.example/x" for one in told)
