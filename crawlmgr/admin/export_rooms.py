@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, time
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
@@ -14,10 +15,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import hours
+from crawlmgr.admin import hours, words
 from crawlmgr.admin.export_table import TABLE, lines
 from crawlmgr.admin.exports import NAMES
 from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.admin.selects import NamedField
 from crawlmgr.admin.tables import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import ACTIVE, Every, Export, Run, RunState
@@ -37,6 +39,17 @@ FORMATS = {
 }
 
 
+SITES: dict[str, Callable[[], Sequence[tuple[int, str]]]] = {}
+"""Numbers and names of the sites that a table can be narrowed to; the crawlers add theirs."""
+MOST_RUNS = 200
+
+
+def _runs() -> list[tuple[int, str]]:
+    """The newest runs that fetch pages."""
+    rows = Run.objects.filter(kind__in=list(settings.CRAWLERS)).order_by("-pk").values_list("pk", "label", "kind")
+    return [(pk, f"{label} ({words.kind(kind)})") for pk, label, kind in rows[:MOST_RUNS]]
+
+
 class ExportForm(forms.Form):
     """Form of an export of one table."""
 
@@ -44,12 +57,12 @@ class ExportForm(forms.Form):
     columns = forms.MultipleChoiceField(
         required=False, widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Columns"), help_text=gettext_lazy("None: all.")
     )
-    site = forms.IntegerField(
-        required=False, min_value=0, max_value=2**63 - 1, label=gettext_lazy("Only of site"),
-        help_text=gettext_lazy("The number in the address of a forum or a search site."),
+    site = NamedField(
+        required=False, max_length=300, label=gettext_lazy("Only of site"), help_text=gettext_lazy("Type a part of its name.")
     )
-    run = forms.IntegerField(
-        required=False, min_value=0, max_value=2**63 - 1, label=gettext_lazy("Only of run"), help_text=gettext_lazy("Its number.")
+    run = NamedField(
+        required=False, max_length=300, label=gettext_lazy("Only of run"),
+        help_text=gettext_lazy("Type a part of its name, or its number."),
     )
     since = forms.DateField(
         required=False, label=gettext_lazy("Since"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
@@ -72,6 +85,9 @@ class ExportForm(forms.Form):
         self.fields["columns"].choices = [(name, name) for name in header]  # type: ignore[attr-defined]
         formats = saved_exports.FORMATS if table == "pages" else exports.FORMATS
         self.fields["format"].choices = [(name, FORMATS[name]) for name in formats]  # type: ignore[attr-defined]
+        offer = SITES.get(table)
+        self.fields["site"].offer(offer() if offer is not None else ())  # type: ignore[attr-defined]
+        self.fields["run"].offer(_runs())  # type: ignore[attr-defined]
         for name, field in self.fields.items():
             if name not in ("columns", "bom"):
                 field.widget.attrs["class"] = "field"
@@ -146,6 +162,11 @@ def _find(pk: int) -> Export:
     return found
 
 
+def _name_of(rows: Sequence[tuple[int, str]], pk: int | None) -> str:
+    """The name of a row, or its number where it is gone; "" for none."""
+    return "" if pk is None else dict(rows).get(pk, f"#{pk}")
+
+
 def _show(request: HttpRequest, export: Export, secret: str = "") -> HttpResponse:
     run = Run.objects.filter(kind=saved_exports.KIND, target=export.pk).order_by("-pk").first()
     done = run.result if run is not None else {}
@@ -161,6 +182,8 @@ def _show(request: HttpRequest, export: Export, secret: str = "") -> HttpRespons
         "percent": min(100, share),
         "files": list(export.files.all()[: saved_exports.MOST_KEPT]),
         "choices": Every.choices,
+        "site": _name_of(SITES[export.table]() if export.table in SITES else (), export.site),
+        "of_run": _name_of(list(Run.objects.filter(pk=export.run).values_list("pk", "label")), export.run),
         "address": request.build_absolute_uri(reverse("export-address", args=[secret])) if secret else "",
     }
     trail = [(_("Exports"), reverse("admin:exports"))]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
-from django.forms import Select
+from django.core.exceptions import ValidationError
+from django.forms import CharField, Select, TextInput
 from django.forms.utils import flatatt
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 
 class LongSelect(Select):
@@ -22,3 +24,45 @@ class LongSelect(Select):
 
 def _option(code: str, text: str, chosen: Container[str]) -> str:
     return f'<option value="{escape(code)}"{" selected" if code in chosen else ""}>{escape(text)}</option>'
+
+
+class SearchInput(TextInput):
+    """A text input that searches named rows while one types."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        super().__init__(attrs)
+        self.names: Sequence[str] = ()
+
+    def render(self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None) -> SafeString:
+        found = f"{name}-names"
+        shown = super().render(name, value, {**(attrs or {}), "list": found, "autocomplete": "off"}, renderer)
+        options = format_html_join("", '<option value="{}">', ((text,) for text in self.names))
+        return format_html('{}<datalist id="{}">{}</datalist>', shown, found, options)
+
+
+class NamedField(CharField):
+    """A row chosen by its name ("Riverside #3"), or by its number; the value is the number, None where it is left empty."""
+
+    widget = SearchInput
+
+    def offer(self, rows: Sequence[tuple[int, str]]) -> None:
+        """The rows that can be searched: numbers and names."""
+        self.texts = {pk: f"{name} #{pk}" for pk, name in rows}
+        self.widget.names = tuple(self.texts.values())
+
+    texts: dict[int, str] = {}
+
+    def prepare_value(self, value: Any) -> Any:
+        return self.texts.get(int(value), value) if str(value or "").isascii() and str(value or "").isdigit() else value
+
+    def clean(self, value: Any) -> int | None:  # type: ignore[override]
+        text = str(super().clean(value)).strip()
+        if not text:
+            return None
+        digits = text.rpartition("#")[2] if text in self.texts.values() else text
+        if digits.isascii() and digits.isdigit() and len(digits) < 19:
+            return int(digits)
+        like = [pk for pk, one in self.texts.items() if text.casefold() in one.casefold()]
+        if len(like) == 1:
+            return like[0]
+        raise ValidationError(_("Several have that in their name; choose one.") if like else _("There is none of that name."))

@@ -9,10 +9,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import hours
+from crawlmgr.admin import export_rooms, hours
 from crawlmgr.admin.rooms import act, attempt, back, number
 from crawlmgr.admin.tree import address
-from deepweb.models import Form
+from deepweb.models import Form, Source
 from deepweb.services import dispatch, harvests
 
 INTERVALS = (
@@ -61,3 +61,10 @@ hours.TIMED[harvests.KIND] = hours.Timed(
     gettext_lazy("Harvest"), "admin:search-form", "deepweb.view_form", ("admin:form-again", "crawlmgr.add_run"), _timed,
     "deepweb.change_form",
 )  # fmt: skip
+
+
+def _named() -> list[tuple[int, str]]:
+    return list(Source.objects.order_by("name", "pk").values_list("pk", "name"))
+
+
+export_rooms.SITES |= dict.fromkeys(("forms", "queries", "records"), _named)

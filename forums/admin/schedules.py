@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import hours
+from crawlmgr.admin import export_rooms, hours
 from crawlmgr.admin.tree import address
 from forums.models import Site
 from forums.reads import recurring
@@ -23,3 +23,10 @@ hours.TIMED[recurring.KIND] = hours.Timed(
     gettext_lazy("Forum"), "admin:forum", "forums.view_site", ("admin:forum-crawl", "crawlmgr.add_run"), _timed,
     "forums.change_plan", _zone, recurring.planned,
 )  # fmt: skip
+
+
+def _named() -> list[tuple[int, str]]:
+    return list(Site.objects.order_by("name").values_list("pk", "name"))
+
+
+export_rooms.SITES |= dict.fromkeys(("boards", "threads", "posts", "visits", "pages", "links"), _named)

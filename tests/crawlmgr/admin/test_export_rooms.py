@@ -14,7 +14,7 @@ from django.test import Client
 from crawlmgr import jobs
 from crawlmgr.models import Export, Run
 from crawlmgr.services import saved_exports
-from forums.models import Post
+from forums.models import Post, Site
 from tests.crawlmgr.admin.rows import EVIL, user, world
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ FILLED = {"name": "posts", "format": "csv", "every_hours": "0", "keep": "3"}
 def client(settings: Any, tmp_path: Path) -> Client:
     settings.EXPORT_DIR = tmp_path / "exports"
     world(4)
-    made = Client()
+    made = Client(headers={"accept-language": "en"})
     made.force_login(user("operator"))
     return made
 
@@ -48,6 +48,31 @@ def test_a_wrong_wish_is_said_beside_the_form(client: Client, wrong: dict[str, A
     answer = client.post("/admin/exports/new/?table=posts", {**FILLED, **wrong, "keep-it": "1"})
     assert answer.status_code == 422 and 'class="wrong"' in answer.content.decode() and not Export.objects.exists()
     assert client.get("/admin/exports/new/?table=nothing").status_code == 404
+
+
+def test_site_and_run_are_chosen_by_name(client: Client) -> None:
+    site = Site.objects.order_by("pk")[0]
+    Site.objects.filter(pk=site.pk).update(name="Riverside forum")
+    run = Run.objects.filter(kind="forum").order_by("-pk")[0]
+    shown = client.get(f"/admin/exports/new/?table=posts&site={site.pk}").content.decode()
+    assert f'value="Riverside forum #{site.pk}"' in shown and '<datalist id="run-names">' in shown
+    for wish in ("riverside", f"Riverside forum #{site.pk}", str(site.pk)):
+        client.post("/admin/exports/new/?table=posts", {**FILLED, "site": wish, "run": str(run.pk), "keep-it": "1"})
+        made = Export.objects.get()
+        assert (made.site, made.run) == (site.pk, run.pk), wish
+        assert "<dd>Riverside forum</dd>" in client.get(f"/admin/exports/{made.pk}/").content.decode()
+        Run.objects.filter(kind="export").delete()
+        made.delete()
+    for wrong in ({"site": "nowhere"}, {"site": "#"}, {"run": "-1"}, {"run": "9" * 40}):
+        answer = client.post("/admin/exports/new/?table=posts", {**FILLED, **wrong, "keep-it": "1"})
+        assert answer.status_code == 422 and 'class="wrong"' in answer.content.decode(), wrong
+    assert not Export.objects.exists()
+
+
+def test_a_part_of_a_name_that_several_have_is_asked_back(client: Client) -> None:
+    Site.objects.update(name="Riverside forum")
+    answer = client.post("/admin/exports/new/?table=posts", {**FILLED, "site": "riverside"})
+    assert answer.status_code == 422 and "Several have that in their name" in answer.content.decode()
 
 
 def test_kept_written_and_fetched_by_its_address_it_is_the_database_row_by_row(client: Client) -> None:
