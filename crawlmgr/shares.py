@@ -139,7 +139,7 @@ class Dispatcher:
             self._changed(name)
 
     def load(self, name: str) -> float:
-        """The tasks a node holds as a fraction of W H; 1 is a minute's work."""
+        """The node's unfinished tasks divided by the number it completes in the horizon H at weight W (eq. (2))."""
         node = self._nodes[name]
         return node.in_hand / max(node.weight * self.horizon, 1.0)
 

@@ -193,7 +193,7 @@ class TemplateSearch:
             return
         if slot.whole is not None:
             waiting = [slot.whole]
-            # as long as nothing is known: the whole range, its halves, their halves; later by the records seen
+            # while no record values are known: try the whole range, then its halves, then their halves
             for range_ in waiting:
                 if len(waiting) < 2 * SAMPLES and self._answers.get(tuple(sorted(slot.binding(range_)))) != frozenset():
                     waiting += range_.halves()

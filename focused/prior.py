@@ -93,7 +93,7 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
 
 
 def look(lesson: Lesson, prior: Prior, seed: int = 1) -> Looks:
-    """Crawls the lesson's web with a prior and samples the frontier on the way."""
+    """Crawls the web of a training example with a prior and samples the frontier during the crawl."""
     rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
     graph = MemoryGraph()
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, prior=prior)

@@ -50,12 +50,12 @@ class Covers:
         return self.apart < APART_AT
 
     def total(self, rows: slice, values: Floats) -> Floats:
-        """For each of these rows the sum of its boards' values (of `values`, (n,))."""
+        """For each row of the slice the sum of its boards' entries in `values` (one value per board, shape (n,))."""
         part = self.of(rows)
         return np.bincount(self.row[part] - rows.start, values[self.board[part]] * self.counted()[part], rows.stop - rows.start)
 
     def earliest(self, rows: slice, moments: Floats) -> Floats:
-        """For each of these rows the earliest of its boards' times (of `moments`, (n,))."""
+        """For each row of the slice the earliest of its boards' entries in `moments` (one time per board, shape (n,))."""
         part = self.of(rows)
         found = np.full(rows.stop - rows.start, np.inf)
         np.minimum.at(found, self.row[part] - rows.start, np.where(self.counted(), moments[self.board], np.inf)[part])

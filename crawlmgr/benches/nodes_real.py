@@ -50,7 +50,7 @@ class Cluster:
         self.doors: list[Door] = []
 
     def side(self, *words: str) -> str:
-        """Runs the other half of the bench; what it prints. Raises CommandError."""
+        """Runs `nodes_side` with these arguments in a subprocess; returns what it prints. Raises CommandError if it fails."""
         command = [sys.executable, "-m", "crawlmgr.benches.nodes_side", *words]
         done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:

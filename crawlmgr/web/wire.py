@@ -160,7 +160,7 @@ class Answer(http.client.HTTPResponse):
             self._reader.sealed = True
             if self.fp.peek(1):
                 self._exchange.excess = True
-                sock.shutdown(socket.SHUT_RDWR)  # its next answer could not be separated from the rest of this one
+                sock.shutdown(socket.SHUT_RDWR)  # excess bytes would be taken for the next response
         super()._close_conn()  # type: ignore[misc]
 
 

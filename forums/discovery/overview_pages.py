@@ -25,7 +25,7 @@ def is_overview(page: PageFacts) -> bool:
 
 
 def onward(page: PageFacts) -> list[str]:
-    """The last parts of the addresses below a page's own that it links to, those without numbers first, without duplicates."""
+    """For links below the page's own address: the part after that address; those without digits first, no duplicates."""
     own = page.key + "/"
     ends = [key.removeprefix(own) for link in page.links if (key := page_key(link.url)).startswith(own) and "?" not in key]
     fit = [end for end in dict.fromkeys(ends) if end and not sends_or_asks(unquote(end))]

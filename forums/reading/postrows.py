@@ -296,7 +296,7 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
             if outline.text_length(node) < least or node > time.node:
                 continue
             if best is not None and outline.text_length(node) <= 1.1 * best.body_lengths[0]:
-                continue  # no text in it is longer
+                continue  # not at least 10 % longer than the text found so far
             other = PostSet(page, [Span(node, outline.ends[node], time)])
             if not other.people[0]:
                 continue

@@ -153,7 +153,7 @@ def _unfinished(look: Look) -> bool:
 def tell(
     loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints, importance: Floats, theta: float, look: Look
 ) -> int:
-    """Passes a reading to the loop, once; returns 1 if it was new, else 0."""
+    """Reports a reading of an overview source to the loop unless it was reported before; returns 1 if it was new, else 0."""
     number = next(index for index, one in enumerate(sources) if one.pk == look.source_id)
     if loop.overview is None or look.read_at is None or look.read_at.timestamp() <= loop.overview.read_at[number]:
         return 0

@@ -165,7 +165,7 @@ def put_away(live: Live, now: datetime) -> None:
 
 def tell(live: Live, now: datetime) -> int:
     """Reports visits that ended since the last call to the loop, whoever requested them; returns their number."""
-    since = live.told_until - READ_SLACK  # one that ended earlier may have been committed later
+    since = live.told_until - READ_SLACK  # a visit that ended before the last call may have been committed after it
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
     visits = list(rows.only("board_id", "started", "finished", "complete", "list_pages", "arrivals").order_by("finished"))
     looks = loop_sources.ended(live.sources, since, now)

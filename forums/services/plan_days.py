@@ -206,7 +206,7 @@ def _local(found: Rhythm, clocks: list[LocalClock], board: Ints, moments: Floats
     return result
 
 
-# --- what a person fixed --------------------------------------------------------------------------------------------------
+# --- visits pinned by users --------------------------------------------------------------------------------------------------
 
 
 def _pinned(plan: Plan, found: Rhythm, day: date, now: datetime) -> list[PlannedVisit]:

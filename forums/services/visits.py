@@ -193,7 +193,7 @@ def list_failed(run: Run, item: Url, reason: str, now: datetime, *, counted: boo
 def store_thread(
     run: Run, item: Url, response: FetchResponse, reading: PageReading | None, settings: CrawlSettings, now: datetime
 ) -> Stored:
-    """Processes one page of a thread: stores posts, then the next page, a step back, or the end of the thread."""
+    """Processes one page of a thread: stores its posts, then queues the next or the previous page, or ends the thread."""
     visit = _load(item, now)
     thread = Thread.objects.get(pk=item.payload["thread"])
     page = int(item.payload["page"])
