@@ -72,12 +72,15 @@ def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
 
 def asks_for_something_else(form: Form) -> bool:
     """Tells whether a form that looks like a search wants something other than search words: none of its boxes is a query by its
-    own name, it offers no choices to narrow by, and its boxes are for personal data, an order, or a page number.
+    own name, it offers no choices to narrow by, and its boxes are for personal data, an order, or a page number; or none of its
+    boxes has a name, so that only its other inputs (a poll beside the box) would be sent.
 
     Such forms (naming a filter, tracking an order, "ask a question", "go to page") are only submitted with an operator's consent.
     Roles here are as read from the form, not yet `settled`.
     """
     boxes = [field for field in form.fields if field.kind in (*_TEXTS, *_LOOSE, "textarea")]
+    if boxes and not any(field.name for field in boxes):
+        return True
     if not boxes or any(field.role in (FieldRole.QUERY, FieldRole.REFINEMENT) for field in form.fields):
         return False
     is_other = any(field.role in _OF_PERSONS or "order" in concepts_in(field.name) for field in boxes)

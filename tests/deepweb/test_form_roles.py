@@ -65,6 +65,8 @@ def test_the_ends_of_a_range_are_no_pages() -> None:
         ("<textarea name=question></textarea>", True),
         ("<label>Go to page <input name=page></label>", True),
         ("<input name=postcode>", True),
+        ("<input type=text> <input type=radio name=poll value=1>yes <input type=radio name=poll value=2>no", True),
+        ("<input type=text> <input name=q>", False),
         ("<input name=postcode> <input name=q>", False),
         ("<input name=postcode> <select name=make><option>Audi<option>BMW</select>", False),
         ("<input name=title> <input name=author>", False),
