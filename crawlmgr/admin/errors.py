@@ -107,7 +107,7 @@ def _of_stores(error: BaseException | None) -> Told | None:
                 text = _("The database cannot write. Runs are paused and go on once there is room again.")
                 return Told(_("The disk is full"), text, "hard_drive")
             if trouble.passing(error):
-                text = _("Another process has locked it, or its server is unavailable or starting. This is temporary; stored "
+                text = _("Another process is using it, or its server is unavailable or starting. This is temporary; stored "
                          "data is safe.")
                 return Told(_("The database is busy"), text, "hourglass_top")
             if _not_opened(error):

@@ -211,7 +211,7 @@ def test_the_banner_tells_of_a_new_layout_until_somebody_has_seen_it(client: Cli
 
 
 def test_a_site_without_a_model_says_so(client: Client) -> None:
-    assert b"Nothing is known of this forum" in client.get(f"/admin/forums/site/{site(2).pk}/model/").content
+    assert b"There is no model of this forum" in client.get(f"/admin/forums/site/{site(2).pk}/model/").content
 
 
 def test_deleting_tells_who_did_it(forum: Site) -> None:
