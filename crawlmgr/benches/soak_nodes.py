@@ -69,7 +69,7 @@ class Fleet:
         """Stops all nodes."""
         for process in self.processes.values():
             with suppress(ProcessLookupError):
-                process.sendsignal_to(signal.SIGTERM)
+                process.send_signal(signal.SIGTERM)
         for process in self.processes.values():
             try:
                 process.wait(30)
