@@ -85,13 +85,15 @@ def test_a_learned_list_is_a_rival_only_where_it_has_other_rows() -> None:
     titles = np.asarray([[0.1, 0.9, 0.0] if "topic" in link.url else [0.9, 0.1, 0.0] for link in table])
     second.given["links"] = titles
     assert second.rivals(0)[1] is None and second.threads is second.lists.threads
-    other = Second(page, None, {"links": np.full((len(table), 3), 1 / 3)}, {0: 0.8})
-    assert other.contest(0) is not None and other.threads is not None
+    other = Second(page, None, {"links": np.full((len(table), 3), 1 / 3)}, {0: [0.3, 0.8]})
+    assert len(other.offered(0)) == 2 and other.threads is not None
     assert len(other.threads.rows) == 7
-    other = Second(page, None, other.given, {0: 0.3})
+    other = Second(page, None, other.given, {0: [0.8, 0.3]})
     assert other.threads is not None and len(other.threads.rows) == 6
-    little = Second(_page(f"<table>{rows}</table><p><a href='/help/page'>A page with help</a></p>"), None, other.given, {0: 0.8})
-    assert little.contest(0) is None and little.threads is little.lists.threads
+    little = Second(
+        _page(f"<table>{rows}</table><p><a href='/help/page'>A page with help</a></p>"), None, other.given, {0: [0.3, 0.8]}
+    )
+    assert len(little.offered(0)) == 1 and little.threads is little.lists.threads
 
 
 @pytest.mark.parametrize("labels", [0, 3, 12])
@@ -109,8 +111,32 @@ def test_the_same_rows_with_parts_of_them_are_no_rival(labels: int) -> None:
     assert second.rivals(0)[1] is None
 
 
+def test_headings_of_rows_are_no_rival_of_the_rows() -> None:
+    parts = "".join(
+        f"<li><a href='/part/{part}'>Part of boards {part}</a><ul>"
+        + "".join(f"<li><a href='/forum/{part}{at}'>Board {part}{at}</a> {at + 3} topics, {at + 9} posts</li>" for at in range(4))
+        + "</ul></li>"
+        for part in range(1, 4)
+    )
+    second = Second(_page(f"<ul>{parts}</ul><p>{'Words. ' * 80}</p>", "http://forum.example/"), None)
+    shares = [[0.1, 0.0, 0.9] if "/part/" in link.url else [0.9, 0.0, 0.1] for link in second.links.links]
+    second.given["links"] = np.asarray(shares)
+    assert second.lists.boards is not None and len(second.lists.boards.rows) == 12
+    assert second.offered(1) == [second.lists.boards]
+    below = Second(second.page, None)  # boards below some of the boards, which the rules took for the list
+    below.given["links"] = np.asarray(
+        [[0.9, 0.0, 0.1] if "/forum/1" in link.url else row for link, row in zip(second.links.links, shares, strict=True)]
+    )
+    some = row_set(second.page, [link for link in second.links.links if "/forum/1" in link.url])
+    assert some is not None
+    below.__dict__["lists"] = Choice(None, some)
+    assert [len(rows.rows) for rows in below.offered(1)] == [4, 3]
+
+
 def test_two_rows_that_the_rules_take_for_one_are_two() -> None:
-    rows = "".join(f'<tr><td>{at}</td><td><a href="/topic/{at}-name">Some title {at}</a></td><td>by anna</td></tr>' for at in range(12))
+    rows = "".join(
+        f'<tr><td>{at}</td><td><a href="/topic/{at}-name">Some title {at}</a></td><td>by anna</td></tr>' for at in range(12)
+    )
     second = Second(_page(f"<table>{rows}</table><p>{'Words. ' * 80}</p>"), None)
     second.given["links"] = np.asarray([[0.1, 0.9, 0.0] for _ in second.links.links])
     every_other = row_set(second.page, second.links.links[::2])
@@ -221,7 +247,9 @@ def test_one_key_for_many_things_tells_nothing_apart() -> None:
 
 
 def test_posts_without_times_have_none() -> None:
-    posts = "".join(f'<div class="c"><b>anna{at}</b><div class="t">Some words that say {at} things.</div></div>' for at in range(3))
+    posts = "".join(
+        f'<div class="c"><b>anna{at}</b><div class="t">Some words that say {at} things.</div></div>' for at in range(3)
+    )
     page = _page(posts, "http://forum.example/topic/7")
     outline = page.outline
     bodies = [node for node, name in enumerate(outline.classes) if name == "t"]

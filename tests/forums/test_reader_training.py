@@ -11,11 +11,12 @@ from django.core.management.base import CommandError
 from forums.commands import reader_train
 from forums.reading import to_json
 from forums.reading.document import Page
+from forums.reading.learned.assemble import row_set
 from forums.reading.learned.second import Second
 from forums.reading.page import read_page
 from forums.reading.training import fit as fitting
 from forums.reading.training.labels import body_labels, link_labels
-from forums.reading.training.pages import parsed, saved_pages
+from forums.reading.training.pages import Saved, parsed, saved_pages
 from forums.reading.training.report import reliability
 from forums.reading.training.scoring import address_key, by_group, same_time, tally
 from tests.forums.boards import NOW
@@ -111,6 +112,21 @@ def test_truth_of_drawn_threads_begins_texts_that_are_on_them(drawn: Path) -> No
         assert (labels == 1).sum() == len(saved.truth["records"]), saved.file
 
 
+def test_what_a_list_is_worth_falls_with_rows_missed_and_rows_that_are_none() -> None:
+    rows = "".join(f'<tr><td><a href="/topic/{at}-a-{at}">Title {at}</a></td><td>{at}</td></tr>' for at in range(1, 9))
+    html = f"<table>{rows}</table><p><a href='/help/a'>Help</a> <a href='/help/b'>More help</a></p>"
+    truth = {
+        "kind": "threadlist", "base_url": "http://forum.example/f/7",
+        "records": [{"url": f"/topic/{at}-a-{at}", "title": f"Title {at}"} for at in range(1, 9)],
+    }  # fmt: skip
+    saved = Saved(Path("f.html"), "http://forum.example/f/7", "drawn", "drawn", truth, True)
+    page = Page(html, saved.url, NOW)
+    sample = fitting.Sample(saved, Second(page, None), np.zeros(0), np.zeros(0), "drawn")
+    threads = [link for link in page.links if "topic" in link.url]
+    worths = [fitting.worth_of(sample, 0, made) for links in (threads, threads[:4], page.links) if (made := row_set(page, links))]
+    assert worths[0] == 1.0 and 0 < worths[1] < worths[2] < 1.0
+
+
 def test_a_title_that_leads_off_the_site_is_the_one_to_learn() -> None:
     html = """<p><a href="http://elsewhere.example/a">A matter</a> <a href="/item?id=7">5 comments</a></p>"""
     truth = {"kind": "threadlist", "base_url": "http://forum.example/", "records": [{"url": "/item?id=7", "title": "A matter"}]}
@@ -119,7 +135,7 @@ def test_a_title_that_leads_off_the_site_is_the_one_to_learn() -> None:
 
 def test_training_twice_gives_the_same_weights(drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = fitting.Shape(4, 3, 0.3)
-    for name in ("LINKS", "BODIES", "KIND", "CHOICE", "DOUBT", "CUT"):
+    for name in ("LINKS", "BODIES", "KIND", "WORTH", "DOUBT", "CUT"):
         monkeypatch.setattr(fitting, name, small)
     monkeypatch.setattr(fitting, "ROUNDS", 2)
     pages = [saved for saved in saved_pages(drawn) if "/en-" in str(saved.file)][::4]

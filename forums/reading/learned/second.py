@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,7 +23,7 @@ from forums.reading.learned.views import (
     doubt_view,
     links_view,
     list_doubt,
-    rivals_view,
+    list_view,
     thread_doubt,
     urls_of,
 )
@@ -31,18 +33,19 @@ from forums.reading.model import PageKind
 from forums.reading.verdict import Verdict, ruled, verdict_of
 
 KINDS = (PageKind.threadlist, PageKind.index, PageKind.thread, PageKind.other)
-FEWEST = 6
-"""Learned rows are not used against the rules' rows if there are fewer than this."""
 LITTLE = 500
 """Characters of a page below which only the rules decide its kind and records: of the 246 pages used for training, all but two
 have more."""
 DOUBTED, CERTAIN, LIKELY = 0.5, 0.95, 0.65
 """Probability of the likeliest kind below which the models are in doubt; certainty that the rules need to decide then; and
 probability from which the models count if the rules find nothing on a small page without expected kind."""
-FEW, WITHIN, MERGED = 1.0, 0.7, 0.25
+FEW, WITHIN, MERGED = 1.5, 0.7, 0.25
 """Limits for preferring learned rows to the rules': how many times more there may be if they include all the rules' rows; what
 share of the additional ones may be inside the rules' rows, as mere parts; and how many times more there must be at least if
 the rules merged several rows into one (and not just an advertisement)."""
+HEADED, SEVERAL = 0.8, 1.5
+"""Learned rows are headings of the rules' rows, and not used against them, if at least this share of them contain titles of the
+rules' rows and the rules found at least this many times more rows."""
 EXPECTED = 4.0
 """Factor by which a kind is more likely if the site's model expects it at an address."""
 
@@ -51,14 +54,14 @@ EXPECTED = 4.0
 class Second:
     """A page with both readings, from candidates to doubt; each step is computed on first use.
 
-    Scores (`given`) and choices between lists (`choice`) can be passed in, as training does with those of models that never saw
-    the page's engine.
+    Scores (`given`) and the worths of lists (`worth`, by the number of their kind) can be passed in, as training does
+    with those of models that never saw the page's engine.
     """
 
     page: Page
     weights: Weights | None
     given: dict[str, np.ndarray] = field(default_factory=dict)
-    choice: dict[int, float] = field(default_factory=dict)
+    worth: dict[int, list[float]] = field(default_factory=dict)
     _chosen_rows: dict[int, RowSet | None] = field(default_factory=dict)
 
     @cached_property
@@ -123,10 +126,10 @@ class Second:
         return rules, learned
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
-        """Tells whether learned rows are numerous enough, and different from the rules' rows: neither the same, nor the same with
-        parts of them."""
+        """Tells whether learned rows are different from the rules' rows: neither the same, nor the same with parts of them, nor
+        headings above them."""
         urls = urls_of(rules)
-        if self.is_little or len(learned.rows) < FEWEST or urls == urls_of(learned):
+        if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
             return False
         added = [row.title.node for row in learned.rows if row.title.url not in urls]
         within = sum(any(start <= node < end for start, end in rules.group.spans) for node in added)
@@ -134,22 +137,31 @@ class Second:
             return True
         return len(added) > FEW * len(urls) or within < WITHIN * len(added) or _are_merged(rules, added)
 
-    def contest(self, kind: int) -> np.ndarray | None:
-        """Features for choosing between the rows of both readings; None if there is no choice."""
-        rules, learned = self.rivals(kind)
-        if rules is None or learned is None:
-            return None
-        scores = self.link_scores[:, kind + 1]
-        return np.asarray([[float(kind), *rivals_view(self.links, scores, rules, learned)]], dtype=np.float32)
+    def offered(self, kind: int) -> list[RowSet]:
+        """The one or two lists of a kind to choose from; the rules' list first."""
+        return [rows for rows in self.rivals(kind) if rows]
+
+    def list_features(self, kind: int, lists: Sequence[RowSet]) -> np.ndarray:
+        """Features of lists for their worth as lists of a kind, one row per list."""
+        scores = self.link_scores[:, kind + 1] if len(self.link_scores) else np.zeros(0)
+        return np.asarray([list_view(self.links, scores, rows, kind) for rows in lists], dtype=np.float32)
+
+    def worths(self, kind: int) -> list[float]:
+        """The predicted worth of each list in `offered`, in [0, 1]; 1 means all records with all fields and nothing else."""
+        if kind not in self.worth:
+            lists = self.offered(kind)
+            self.worth[kind] = []
+            if self.weights and lists:
+                self.worth[kind] = self.weights.worth.predict(self.list_features(kind, lists))[:, 1].tolist()
+        return self.worth[kind]
 
     def _better(self, kind: int) -> RowSet | None:
-        """The rows of the reading that is probably better."""
-        rules, learned = self.rivals(kind)
-        features = self.contest(kind)
-        if features is None:
-            return rules or learned
-        share = self.choice[kind] if self.weights is None else self.weights.choice.predict(features)[0, 1]
-        return learned if share > 0.5 else rules
+        """The list with the higher predicted worth."""
+        lists = self.offered(kind)
+        if len(lists) < 2:
+            return lists[0] if lists else None
+        worths = self.worths(kind)
+        return lists[worths.index(max(worths))]
 
     def _rows(self, label: int) -> RowSet | None:
         if label not in self._chosen_rows:
@@ -218,6 +230,7 @@ class Second:
             rows = self.threads if kind is PageKind.threadlist else self.boards
             other = self.lists.threads if kind is PageKind.threadlist else self.lists.boards
             rest = list_doubt(self.links, self.link_scores[:, place + 1], urls_of(rows), urls_of(other))
+            rest = [*rest, max(self.worths(place), default=0.0)]
         elif kind is PageKind.thread and records and len(self.body_scores):
             learned = [int(self.bodies.nodes[at]) for at in self.chosen]
             own = [body for body in self.found.posts.bodies if body is not None] if self.found.posts else learned
@@ -232,6 +245,15 @@ class Second:
     def is_whole(self, features: np.ndarray) -> bool:
         """Tells whether a reading may be called complete."""
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
+
+
+def _are_headings(rows: RowSet, below: RowSet) -> bool:
+    """Tells whether rows are headings above the rows of `below`: nearly each contains some of their titles."""
+    if len(below.rows) < SEVERAL * len(rows.rows):
+        return False
+    nodes = sorted(row.title.node for row in below.rows)
+    held = sum(bisect_left(nodes, row.end) > bisect_left(nodes, row.title.node + 1) for row in rows.rows)
+    return held >= HEADED * len(rows.rows)
 
 
 def _are_merged(rules: RowSet, nodes: list[int]) -> bool:

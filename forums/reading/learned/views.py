@@ -1,4 +1,4 @@
-"""Numeric features for the models of the page's kind, of the choice between two lists, and of the doubt."""
+"""Numeric features for the models of the page's kind, of the worth of its lists, and of the doubt."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from forums.reading.learned.rules_view import rows_view
 from forums.reading.lists import RowSet
 from forums.reading.posts_set import PostSet
 
+_WELL = 0.5  # share of the page's best score from which a link scores well
+
 
 def _shared(one: set[str], other: set[str]) -> float:
     return len(one & other) / max(1, len(one | other))
@@ -26,16 +28,15 @@ def urls_of(rows: RowSet | None) -> set[str]:
     return {row.title.url for row in rows.rows} if rows else set()
 
 
-def rivals_view(table: LinkTable, scores: np.ndarray, rules: RowSet, learned: RowSet) -> list[float]:
-    """Features of two readings of a list: those of each, and their differences."""
-    urls = urls_of(rules), urls_of(learned)
-    views = []
-    for own, (rows, other) in enumerate(((rules, urls[1]), (learned, urls[0]))):
-        doubt = list_doubt(table, scores, urls[own], other)[:7]
-        views.append(
-            [*rows_view(rows), *doubt, len(urls[0] & urls[1]) / max(1, len(urls[own])), log1p(len(urls[own])), rows.board_weight]
-        )
-    return [*views[0], *views[1], *(second - first for first, second in zip(*views, strict=True))]
+def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> list[float]:
+    """Features of a list for its worth: what its rows contain, how its links score compared with the others, and how many other
+    links with good scores are inside its rows, as boards are below the name of their category."""
+    nodes = np.asarray([link.node for link in table.links], dtype=np.int64)[scores >= _WELL * best_of(scores)]
+    starts = np.searchsorted(nodes, [row.start for row in rows.rows])
+    held = np.searchsorted(nodes, [row.end for row in rows.rows]) - starts
+    own = np.isin([row.title.node for row in rows.rows], nodes)
+    evidence = list_doubt(table, scores, urls_of(rows), set())[1:]
+    return [float(kind), *rows_view(rows), *evidence, rows.board_weight, float((held - own).mean()), float((held > 1).mean())]
 
 
 def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
@@ -97,7 +98,7 @@ def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: se
     values = list(best.values()) or [0.0]
     return [
         _shared(chosen, other), float(np.mean(values)), min(values), top, float(rest.max()) if len(rest) else 0.0,
-        float((rest > 0.3 * top).sum()) / max(1, len(chosen)), float(alike.sum()) / max(1, int(taken.sum())), 0.0,
+        float((rest > 0.3 * top).sum()) / max(1, len(chosen)), float(alike.sum()) / max(1, int(taken.sum())),
     ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from forums.reading.learned.forest import Forest
 
 FILE = Path(__file__).with_name("weights.npz")
-MODELS = ("links", "bodies", "kind", "choice", "doubt", "cut")
+MODELS = ("links", "bodies", "kind", "worth", "doubt", "cut")
 CARD = Path(__file__).with_name("card.json")
 
 
@@ -31,14 +31,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Weights:
-    """The models: of links (none, title, board), of texts (none, post), of the page's kind, of which of two lists is better (the
-    rules', the learned one), of whether a reading is perfect (no, yes), and of whether it is incomplete (no, yes). `whole`
-    is the probability of the last model below which a reading counts as complete."""
+    """The models: of links (none, title, board), of texts (none, post), of the page's kind, of what a list is worth (nothing,
+    everything), of whether a reading is perfect (no, yes), and of whether it is incomplete (no, yes). `whole` is the
+    probability of the last model below which a reading counts as complete."""
 
     links: Model
     bodies: Model
     kind: Model
-    choice: Model
+    worth: Model
     doubt: Model
     cut: Model
     whole: float

@@ -14,8 +14,9 @@ from crawlmgr.web.pagination import find_pages
 from forums.reading.boardrows import BoardRows
 from forums.reading.jsonform import record_json
 from forums.reading.learned.second import KINDS, Second
+from forums.reading.learned.views import urls_of
 from forums.reading.learned.weights import Model, Weights
-from forums.reading.lists import RowSet
+from forums.reading.lists import RowSet, row_sets
 from forums.reading.model import PageKind
 from forums.reading.page import read_as
 from forums.reading.threadrows import ThreadRows
@@ -39,7 +40,7 @@ LINKS = Shape(64, 6, 45)
 ROUNDS, SEEDS = 60, 1  # of boosting; how many boosted models, each drawing other features, are averaged with the trees
 BODIES = Shape(64, 6, 50)
 KIND = Shape(300, 2, 0.15)
-CHOICE = Shape(300, 3, 0.15)
+WORTH = Shape(200, 6, 0.3)
 DOUBT = Shape(200, 16, 0.3)
 CUT = Shape(200, 12, 0.3)
 _FIELDS = 0.25
@@ -58,7 +59,7 @@ class Sample:
     weight: float = 1.0
     fold: int = 0
     given: dict[str, np.ndarray] = field(default_factory=dict)
-    choice: dict[int, float] = field(default_factory=dict)
+    worth: dict[int, list[float]] = field(default_factory=dict)
 
 
 def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sample]:
@@ -77,7 +78,7 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
     for sample in made:
         sample.weight = (1.0 if sample.saved.measured else _MORE) / np.sqrt(sizes[sample.saved.engine])
         sample.fold = folds[sample.group]
-        sample.second.given, sample.second.choice = sample.given, sample.choice
+        sample.second.given, sample.second.worth = sample.given, sample.worth
     return made
 
 
@@ -119,43 +120,46 @@ def _kinds(samples: Sequence[Sample]) -> Model:
     return Model((averaged(Examples(features, labels, weights), len(KINDS), KIND),))
 
 
-class Contest(NamedTuple):
-    """Two readings of a list of a page: their features, and how much better the learned one is."""
+class Listed(NamedTuple):
+    """Lists on a page: their features as lists of the page's true kind, and what each is worth."""
 
     sample: Sample
     features: np.ndarray
-    gain: float
+    worths: np.ndarray
 
 
-def _worth(sample: Sample, kind: int, rows: RowSet) -> float:
-    """How good the reading of a list is: records found against records given and missed, and fields right."""
+def worth_of(sample: Sample, kind: int, rows: RowSet) -> float:
+    """How good the reading of a list is, in [0, 1]: records found against records given and missed, and fields right."""
     records = (ThreadRows(rows) if kind == 0 else BoardRows(rows)).records()
     offsets = dict(sample.second.page.offsets)
     found = tally(sample.saved.truth, {"kind": str(KINDS[kind]), "records": [record_json(each, offsets) for each in records]})
-    return 2 * found.found / max(1, found.truth + found.given) + _FIELDS * found.right["all_right"] / max(1, found.truth)
+    told = 2 * found.found / max(1, found.truth + found.given) + _FIELDS * found.right["all_right"] / max(1, found.truth)
+    return told / (1 + _FIELDS)
 
 
-def _contests(samples: Sequence[Sample]) -> list[Contest]:
-    """The choices that pages with a list offer, where they matter."""
+def _listed(samples: Sequence[Sample]) -> list[Listed]:
+    """Lists on pages of threads and of boards: those that the reader chooses from, and all others that the rules found."""
     made = []
     for sample in samples:
         kind = KINDS.index(sample.saved.truth["kind"])
-        features = sample.second.contest(kind) if kind < _LISTS else None
-        if features is not None:
-            rules, learned = (_worth(sample, kind, rows) for rows in sample.second.rivals(kind) if rows)
-            if rules != learned:
-                made.append(Contest(sample, features, learned - rules))
+        if kind < _LISTS:
+            found = [*sample.second.offered(kind), *row_sets(sample.second.page)]
+            lists = list({frozenset(urls_of(rows)): rows for rows in reversed(found)}.values())
+            if lists:
+                worths = np.asarray([worth_of(sample, kind, rows) for rows in lists])
+                made.append(Listed(sample, sample.second.list_features(kind, lists), worths))
     return made
 
 
-def _choice(contests: Sequence[Contest]) -> Model:
-    """The model of which list is the better one. A contest counts as much as there is to gain."""
-    if not contests:
-        return Model((averaged(Examples(np.zeros((2, 1)), np.zeros(2), np.ones(2)), 2, CHOICE),))
-    features = np.vstack([contest.features for contest in contests])
-    weights = np.asarray([contest.sample.weight * abs(contest.gain) for contest in contests])
-    labels = np.asarray([int(contest.gain > 0) for contest in contests])
-    return Model((averaged(Examples(features, labels, weights), 2, CHOICE),))
+def _worths(listed: Sequence[Listed]) -> Model:
+    """The model of what a list is worth. Each list is an example of both classes, with its worth as the weight of the second.
+    A page has the same weight however many lists it has."""
+    features = np.vstack([each.features for each in listed])
+    worths = np.concatenate([each.worths for each in listed])
+    weights = np.concatenate([np.full(len(each.worths), each.sample.weight / len(each.worths)) for each in listed])
+    labels = np.repeat([1, 0], len(worths))
+    examples = Examples(np.vstack([features, features]), labels, np.concatenate([weights * worths, weights * (1 - worths)]))
+    return Model((averaged(examples, 2, WORTH),))
 
 
 @dataclass
@@ -248,27 +252,29 @@ def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outc
     judged = judge(samples)
     links, bodies = all_trained([_links(samples), _bodies(samples)], workers)
     doubts = _doubts(samples, judged.outcomes)
-    return Weights(links, bodies, _kinds(samples), _choice(judged.contests), *doubts, judged.whole), judged.outcomes
+    return Weights(links, bodies, _kinds(samples), _worths(judged.listed), *doubts, judged.whole), judged.outcomes
 
 
 class Judged(NamedTuple):
-    """How pages come out left out, the choices that they offered, and the bound of what may be called complete."""
+    """How pages come out left out, the lists on them, and the bound of what may be called complete."""
 
     outcomes: list[Outcome]
-    contests: list[Contest]
+    listed: list[Listed]
     whole: float
 
 
 def judge(samples: Sequence[Sample]) -> Judged:
     """The stages after the scores of links and texts, which the pages were given: kinds, readings, doubt, each by models that
     never saw the page's group."""
-    contests = _contests(samples)
+    listed = _listed(samples)
     for fold in range(FOLDS):
         known, kept = _parts(samples, fold)
-        kinds, choice = _kinds(known), _choice([contest for contest in contests if contest.sample.fold != fold])
+        kinds, worth = _kinds(known), _worths([each for each in listed if each.sample.fold != fold])
         for sample in kept:
-            asked = {kind: sample.second.contest(kind) for kind in range(_LISTS)}
-            sample.choice |= {kind: choice.predict(each)[0, 1] for kind, each in asked.items() if each is not None}
+            for kind in range(_LISTS):
+                lists = sample.second.offered(kind)
+                features = sample.second.list_features(kind, lists) if lists else None
+                sample.worth[kind] = [] if features is None else worth.predict(features)[:, 1].tolist()
             sample.given["kind"] = kinds.predict(sample.second.kind_features)[0]
     outcomes = [_interpret(sample) for sample in samples]
     for fold in range(FOLDS):
@@ -282,4 +288,4 @@ def judge(samples: Sequence[Sample]) -> Judged:
     for outcome, sample in zip(outcomes, samples, strict=True):
         outcome.document |= {"confidence": outcome.sure, "complete": outcome.cut <= whole}
         outcome.tally = tally(sample.saved.truth, outcome.document)
-    return Judged(outcomes, contests, whole)
+    return Judged(outcomes, listed, whole)
