@@ -112,7 +112,7 @@ def _regions(
     expected = expect or expected_kind(engine, url)
     second = Second(page, shipped())
     shares = second.kind_shares(expected)
-    kind = stated or second.settled(shares, expected)
+    kind = stated or second.agreed(expect) or second.settled(shares, expected)
     evidence = ("stated",) if stated else ()
     read = read_as(second, kind, rules.for_kind(kind) if rules else None)
     doubt = doubt_of(second, shares, read.reading, stated is not None)

@@ -133,6 +133,22 @@ def test_headings_of_rows_are_no_rival_of_the_rows() -> None:
     assert [len(rows.rows) for rows in below.offered(1)] == [4, 3]
 
 
+LAST_ROWS = (
+    "<table><tr><th>Thread / Author</th><th>Replies</th><th>Views</th><th>Last post</th></tr>"
+    "<tr><td><a href='showthread.php?tid=82'>What about the old pump?</a><br>maria</td><td>0</td><td>7</td><td>17-10-2026 15:53<br>Last post: maria</td></tr>"
+    "<tr><td><a href='showthread.php?tid=81'>Bread that stays fresh</a><br>wangfang</td><td>0</td><td>7</td><td>17-10-2026 06:42<br>Last post: wangfang</td></tr></table>"
+)
+
+
+def test_an_expected_kind_of_which_the_rules_are_certain_stands_against_the_models() -> None:
+    page = _page(f"{LAST_ROWS}<p>{'Words. ' * 80}</p>", "http://forum.example/forumdisplay.php?fid=3&page=3")
+    shares = np.asarray([0.03, 0.95, 0.01, 0.01])
+    second = Second(page, None, {"kind": shares})
+    assert second.settled(second.kind_shares(PageKind.threadlist), PageKind.threadlist) is PageKind.index
+    assert second.agreed(PageKind.threadlist) is PageKind.threadlist
+    assert second.agreed(PageKind.index) is None and second.agreed(PageKind.thread) is None and second.agreed(None) is None
+
+
 def test_two_rows_that_the_rules_take_for_one_are_two() -> None:
     rows = "".join(
         f'<tr><td>{at}</td><td><a href="/topic/{at}-name">Some title {at}</a></td><td>by anna</td></tr>' for at in range(12)

@@ -214,6 +214,12 @@ class Second:
             return likeliest if is_open and shares.max() >= LIKELY and self._has_records(likeliest) else kind
         return kind if sure >= CERTAIN else likeliest
 
+    def agreed(self, expect: PageKind | None) -> PageKind | None:
+        """The kind that the site's model expects, if the rules are certain of it: two of three, whatever the models say of this
+        one page. None otherwise. The last page of a list may have two rows, which alone look like boards."""
+        kind, sure = ruled(self.page, self.verdict, expect) if expect is not None else (None, 0.0)
+        return kind if kind is expect and sure >= CERTAIN else None
+
     def _has_records(self, kind: PageKind) -> bool:
         """Tells whether a small page has any records of a kind. Supposed boards that include the page itself do not count, since
         they are a site's menu of boards."""
