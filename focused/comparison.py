@@ -163,14 +163,14 @@ SAMPLES = 4
 
 
 def sample_draws(
-    topic: Topic, archive: Archive, labels: Mapping[str, Label], others: int
+    topic: Topic, archive: Archive, labels: Mapping[str, Label], others: int, random_seed: int = 7
 ) -> list[tuple[Topic, frozenset[str]]]:
     """The topic as given, then with samples drawn from the relevant pages; each with the pages to exclude from the score."""
     found = [(topic, frozenset[str]())]
     pool = sorted(targets(labels))
     if others and len(pool) <= SAMPLES:
         raise ValueError(f"{len(pool)} pages to find are too few to draw samples from")
-    rng = random.Random(7)  # noqa: S311 - a fixed draw that can be repeated
+    rng = random.Random(random_seed)  # noqa: S311 - a draw that can be repeated
     for _ in range(others):
         chosen = rng.sample(pool, SAMPLES)
         texts = [" ".join(page.words) for url in chosen if (page := archive.get(url)) is not None]

@@ -55,6 +55,6 @@ def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: froz
         yield PackTopic(pack.name, folder.name, topic, labels, references[folder.name])
 
 
-def draws(one: PackTopic, archive: Archive, others: int) -> list[tuple[Topic, frozenset[str]]]:
+def draws(one: PackTopic, archive: Archive, others: int, random_seed: int = 7) -> list[tuple[Topic, frozenset[str]]]:
     """A pack's topic with its own samples and with others drawn (see `comparison.sample_draws`)."""
-    return sample_draws(one.topic, archive, one.labels, others)
+    return sample_draws(one.topic, archive, one.labels, others, random_seed)

@@ -19,7 +19,7 @@ from focused.loop import Outside, Source, crawl
 from focused.pages import Page
 from focused.parse import Parser
 from focused.relevance import Relevance
-from focused.strategies.adaptive import Adaptive, Prior
+from focused.strategies.adaptive import Adaptive, Prior, reward
 from focused.strategies.link_features import FEATURES
 from focused.topics import Topic
 
@@ -32,7 +32,7 @@ LOOKS = 20
 BEST_LINKS = 5
 """Number of a page's best links whose value is credited to it."""
 RIDGE = 300.0
-OTHER_SAMPLES = 1
+OTHER_SAMPLES = 4
 """Further draws of samples for each topic."""
 ROUNDS = 3
 """Training rounds; each crawls with the weights of the one before."""
@@ -74,8 +74,8 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
                 own[url] = None
             else:
                 label = lesson.labels.get(page.url)
-                reward = min(1.0, relevance.page(page.words) / (2 * max(relevance.threshold, 1e-9)))
-                own[url] = 0.5 * bool(label and label.relevant) + 0.5 * reward
+                worth = reward(relevance.page(page.words), relevance.threshold)
+                own[url] = 0.5 * bool(label and label.relevant) + 0.5 * worth
         return own[url]
 
     def value(url: str) -> float | None:
@@ -92,10 +92,10 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
     return value
 
 
-def look(lesson: Lesson, prior: Prior, seed: int = 1) -> Looks:
-    """Crawls the web of a training example with a prior and samples the frontier during the crawl."""
+def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
+    """Crawls the web of a training example from its seeds in random order and samples the frontier during the crawl."""
     rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
-    graph = MemoryGraph()
+    graph = MemoryGraph(rng)
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, prior=prior)
     value = value_of(lesson)
     looks = Looks([], [], np.zeros((0, len(FEATURES))))
@@ -139,13 +139,13 @@ def fit(all_looks: Sequence[Looks]) -> Prior:
     return Prior(mean, spread, np.linalg.solve(square, moment))
 
 
-def lessons(pack: Path) -> list[Lesson]:
-    """The topics of a recorded web, each with its own samples and once with others."""
+def lessons(pack: Path, random_seed: int = 1) -> list[Lesson]:
+    """The topics of a recorded web, each with its own samples and `OTHER_SAMPLES` times with others."""
     archive = packs.open_archive(pack, Parser(Tokenizer()))
     return [
         Lesson(one.pack, topic, archive, one.labels, one.budget("25"))
         for one in packs.topics(pack, archive)
-        for topic, _ in packs.draws(one, archive, OTHER_SAMPLES)
+        for topic, _ in packs.draws(one, archive, OTHER_SAMPLES, random_seed)
     ]
 
 
@@ -162,10 +162,12 @@ def as_json(prior: Prior, webs: Sequence[str]) -> dict[str, object]:
     return {"webs": list(webs), "features": list(FEATURES), **columns}
 
 
-def train(lessons: Iterable[Lesson], rounds: int = ROUNDS, say: Callable[[str], None] = lambda _: None) -> Prior:
+def train(
+    lessons: Iterable[Lesson], rounds: int = ROUNDS, say: Callable[[str], None] = lambda _: None, random_seed: int = 1
+) -> Prior:
     """Trains a prior on lessons, in rounds that each start with the weights of the one before."""
     prior, known = by_hand(), list(lessons)
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}")
-        prior = fit([look(lesson, prior) for lesson in known])
+        prior = fit([look(lesson, prior, f"{random_seed} {number} {place}") for place, lesson in enumerate(known)])
     return prior

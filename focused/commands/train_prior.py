@@ -19,6 +19,7 @@ HELP = "train the weights that `adaptive` begins with on recorded webs (--data: 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="packs: pages.warc.gz, topics, baselines.json")
     parser.add_argument("--without", default="", metavar="PACK,PACK", help="packs to leave out")
+    parser.add_argument("--seed", type=int, default=1, help="of the random draws (default 1): tells how much a training varies")
     parser.add_argument("--out", type=Path, default=PRIOR_FILE, metavar="FILE.json", help="default: the program's own file")
 
 
@@ -28,8 +29,8 @@ def run(options: dict[str, Any]) -> Result:
         found = [pack for pack in packs.folders(options["data"]) if pack.name not in without]
         if not found:
             raise ValueError("every pack is left out")
-        lessons = [lesson for pack in found for lesson in prior.lessons(pack)]
-        trained = prior.train(lessons, say=say)
+        lessons = [lesson for pack in found for lesson in prior.lessons(pack, options["seed"])]
+        trained = prior.train(lessons, say=say, random_seed=options["seed"])
         stored = prior.as_json(trained, [pack.name for pack in found])
         beside = options["out"].with_name(options["out"].name + ".new")
         beside.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")

@@ -61,6 +61,11 @@ def read_prior(path: Path) -> Prior:
     return Prior(*(np.array(stored[name], dtype=float) for name in Prior._fields))
 
 
+def reward(similarity: float, threshold: float) -> float:
+    """What a page is worth by its words alone, in [0, 1]: min(1, Sim / 2 tau)."""
+    return min(1.0, similarity / (2 * max(threshold, 1e-9)))
+
+
 def greatest(scores: Vector, number: int) -> Rows:
     """Indices of the highest scores, highest first; in ties the first."""
     if number < len(scores) // 8:
@@ -145,7 +150,7 @@ class Adaptive(Strategy):
         target = links.number(node.url)
         parent = -1 if node.parent is None or target is None else links.parent(target)
         self._judge.add(page.content.hashed)
-        self._fixed.append(min(1.0, page.similarity / (2 * max(self.topic.threshold, 1e-9))))
+        self._fixed.append(reward(page.similarity, self.topic.threshold))
         worth = self._worth(parent)
         self._credit.add(worth, parent, self.settings.tunnel)
         found = []

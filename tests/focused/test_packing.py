@@ -18,6 +18,7 @@ from crawlmgr.text.tokens import Tokenizer
 from focused import packing, packs
 from focused.evaluate import targets
 from focused.parse import Parser
+from focused.prior import OTHER_SAMPLES
 from tests.focused.test_commands import WEB, run
 from tests.site.server import LocalSite, Reply
 
@@ -156,8 +157,11 @@ def test_a_run_becomes_a_pack_that_a_prior_is_trained_on(capsys: pytest.CaptureF
     assert [(one["topic"], one["relevant"], one["reachable"]) for one in made["topics"]] == [("bees", 30, 94)]
     for name in ("one.json", "two.json"):
         trained = run(capsys, "train-prior", "--data", str(folder.parent), "--out", str(tmp_path / name))
-        assert trained["webs"] == ["local"] and trained["lessons"] == 2
+        assert trained["webs"] == ["local"] and trained["lessons"] == 1 + OTHER_SAMPLES
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    run(capsys, "train-prior", "--data", str(folder.parent), "--seed", "2", "--out", str(tmp_path / "three.json"))
+    one, three = (json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in ("one.json", "three.json"))
+    assert one["weights"] != three["weights"] and one["features"] == three["features"]
     call_command("bench", "strategies", "--data", str(folder.parent), "--strategies", "best_first,adaptive", "--json")
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["strategy"] for row in rows] == ["best_first", "adaptive"] and all(row["targets"] for row in rows)
