@@ -187,9 +187,9 @@ class JointYield:
         """Ratio of actual to predicted new records over the queries of the same inputs."""
         kind = _kind(query)
         if kind not in self._learned_of:
-            told = [o for o in self._seen.outcomes[-_LATEST:] if o.foretold > 0 and _kind(o.query) == kind]
-            brought, foretold = sum(o.new for o in told), sum(o.foretold for o in told)
-            self._learned_of[kind] = (brought + _TRUST) / (foretold + _TRUST)
+            told = [o for o in self._seen.outcomes[-_LATEST:] if o.predicted > 0 and _kind(o.query) == kind]
+            brought, predicted = sum(o.new for o in told), sum(o.predicted for o in told)
+            self._learned_of[kind] = (brought + _TRUST) / (predicted + _TRUST)
         return self._learned_of[kind]
 
 

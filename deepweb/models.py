@@ -189,7 +189,7 @@ class Query(models.Model):
     terms = models.JSONField(_("terms"), default=list)
     state = models.CharField(_("outcome"), max_length=12, choices=QueryState.choices, default=QueryState.SENT)
     reason = models.CharField(_("reason"), max_length=200, blank=True)
-    foretold = models.FloatField(default=0)
+    predicted = models.FloatField(default=0)
     bucket = models.SmallIntegerField(default=-1)
     pages = models.PositiveSmallIntegerField(_("pages"), default=0)
     requests = models.PositiveSmallIntegerField(_("requests"), default=0)

@@ -73,7 +73,7 @@ class Parts:
         if column is not None:
             answer = [(key, [term for term in terms if self._column_of(term) == column]) for key, terms in answer]
         if part in self.seen and len(words) == 1:
-            self.seen[part].add(Choice(words, choice.foretold, choice.bucket), answer, overflowed, partial)
+            self.seen[part].add(Choice(words, choice.predicted, choice.bucket), answer, overflowed, partial)
 
     @staticmethod
     def _column_in(part: Query, columns: Iterable[str]) -> str | None:

@@ -28,14 +28,14 @@ class Choice(NamedTuple):
     """A query chosen by a policy, with its predicted new records and the kind of query it counts as (-1: none)."""
 
     query: Query
-    foretold: float = 0.0
+    predicted: float = 0.0
     bucket: int = -1
 
 
 class Outcome(NamedTuple):
     """The result of one query: records returned, new ones among them, and whether the site left some out.
 
-    `before` is how many of the records seen before had its first term; `foretold` and `bucket` are the choice's prediction and
+    `before` is how many of the records seen before had its first term; `predicted` and `bucket` are the choice's prediction and
     kind. `partial`: the answer was not read to its end, so it does not show where the site cuts. `matching` is the number of
     matching records, if the site states it.
     """
@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
     new: int
     overflowed: bool
     before: int = 0
-    foretold: float = 0.0
+    predicted: float = 0.0
     bucket: int = -1
     partial: bool = False
     matching: int | None = None
@@ -193,7 +193,7 @@ class Seen:
         self.answers.append(np.array(shown, dtype=np.int64))
         self._asked.add(tuple(sorted(query)))
         returned = len(fresh) + len(again)
-        outcome = Outcome(query, returned, len(fresh), overflowed, before, choice.foretold, choice.bucket, partial)
+        outcome = Outcome(query, returned, len(fresh), overflowed, before, choice.predicted, choice.bucket, partial)
         self.outcomes.append(outcome)
         return outcome
 

@@ -101,7 +101,7 @@ class FreshPolicy:
         worth = 0.0 if place is None else float(score[place])
         pair = self._pair(seen, worth, self._learned_of_pairs(seen)) if self.pairs else None
         if pair is not None or place is None:
-            return pair, pair.foretold if pair is not None else 0.0
+            return pair, pair.predicted if pair is not None else 0.0
         return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
     def _pair(self, seen: Seen, worth: float, learned: float) -> Choice | None:
@@ -151,26 +151,26 @@ class FreshPolicy:
         return fitted(seen, self._cut(seen)).scales(seen)
 
     def _learned_of_pairs(self, seen: Seen) -> float:
-        brought = foretold = min(self._cut(seen), _PRIOR_NEW)
+        brought = predicted = min(self._cut(seen), _PRIOR_NEW)
         for outcome in seen.outcomes[-_MEMORY:]:
             if outcome.bucket == _PAIRS:
                 brought += outcome.new
-                foretold += outcome.foretold
-        return brought / foretold
+                predicted += outcome.predicted
+        return brought / predicted
 
     def _learned_of_kinds(self, seen: Seen) -> np.ndarray:
         prior = min(self._cut(seen), _PRIOR_NEW)
         size = int(seen.kinds.max()) + 1 + len(seen.outcomes)
-        brought, foretold = np.full(size, prior), np.full(size, prior)
+        brought, predicted = np.full(size, prior), np.full(size, prior)
         for outcome in seen.outcomes[-_MEMORY:]:
             if 0 <= outcome.bucket < _PAIRS:
                 kind = seen.kind_of(outcome.query[0])
                 brought[kind] += outcome.new
-                foretold[kind] += outcome.foretold
+                predicted[kind] += outcome.predicted
         for kind, column in enumerate(seen.columns_of_kinds()[:size]):
             if column in self.doubtful:
                 brought[kind] *= _DOUBT
-        return brought / foretold
+        return brought / predicted
 
 
 def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:

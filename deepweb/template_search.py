@@ -51,7 +51,7 @@ class _Offer(NamedTuple):
     """A possible query: its predicted new records, and its template."""
 
     query: Query
-    foretold: float
+    predicted: float
     template: Template
 
 
@@ -108,9 +108,9 @@ class TemplateSearch:
         for offer in self._offers(seen):
             if not self.must <= offer.template:
                 continue
-            worth = offer.foretold * self._learned(seen, offer.template)
-            if worth > found[1] and not seen.was_asked(offer.query):
-                found = Choice(offer.query, offer.foretold), worth
+            score = offer.predicted * self._learned(seen, offer.template)
+            if score > found[1] and not seen.was_asked(offer.query):
+                found = Choice(offer.query, offer.predicted), score
         return found
 
     def families(self, seen: Seen) -> list[list[Offer]]:
@@ -292,8 +292,8 @@ class TemplateSearch:
     def _learned(self, seen: Seen, template: Template) -> float:
         """Ratio of actual to predicted new records over a template's queries so far."""
         outcomes = [seen.outcomes[place] for place in self._by_template.get(template, [])][-_REFINED:]
-        told = [(outcome.new, outcome.foretold) for outcome in outcomes if outcome.foretold > 0]
-        return (sum(new for new, _ in told) + _TRUST) / (sum(foretold for _, foretold in told) + _TRUST)
+        told = [(outcome.new, outcome.predicted) for outcome in outcomes if outcome.predicted > 0]
+        return (sum(new for new, _ in told) + _TRUST) / (sum(predicted for _, predicted in told) + _TRUST)
 
 
 def _template(query: Query) -> Template:

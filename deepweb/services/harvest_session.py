@@ -65,7 +65,7 @@ class Ask(NamedTuple):
 def _logged(row: Query) -> Logged:
     query = tuple(Term(name, value) for name, value in row.terms)
     stated = tuple(Stated(*each) for each in row.stated)
-    choice = Choice(query, row.foretold, row.bucket)
+    choice = Choice(query, row.predicted, row.bucket)
     return Logged(row.number, choice, list(row.found), row.overflowed, row.partial, stated, row.total)
 
 

@@ -169,7 +169,7 @@ def _begin_query(run: Run, bench: HarvestSession, ask: Ask, now: datetime) -> Ne
         number=number,
         kind=ask.kind,
         terms=[list(term) for term in ask.choice.query],
-        foretold=ask.choice.foretold,
+        predicted=ask.choice.predicted,
         bucket=ask.choice.bucket,
         sent_at=now,
     )

@@ -68,7 +68,7 @@ def test_a_replayed_log_gives_the_same_next_query(cut_database):
     again = Seen()
     for outcome in seen.outcomes:
         answer, cut = cut_database.ask(outcome.query)
-        again.add(Choice(outcome.query, outcome.foretold, outcome.bucket), answer, cut)
+        again.add(Choice(outcome.query, outcome.predicted, outcome.bucket), answer, cut)
     assert again.outcomes == seen.outcomes
     assert policy.next(again) == policy.next(seen)
 

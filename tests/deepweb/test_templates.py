@@ -108,5 +108,5 @@ def test_the_same_log_gives_the_same_next_query(slots: list[Slot]) -> None:
     again = Seen()
     for outcome in seen.outcomes:
         found, cut = books.ask(outcome.query)
-        again.add(Choice(outcome.query, outcome.foretold), [(n, ()) for n in found], cut)
+        again.add(Choice(outcome.query, outcome.predicted), [(n, ()) for n in found], cut)
     assert TemplateSearch(slots, 20).best(again) == TemplateSearch(slots, 20).best(seen)
