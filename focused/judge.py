@@ -96,7 +96,7 @@ class Feedback:
         return len(self._starts) - 1 + len(self._waiting)
 
     def add(self, words: HashedWords) -> None:
-        """A page arrived. Until the first ranking its words only wait: many runs never rank."""
+        """Adds a fetched page. Its words are indexed at the first ranking only, since many runs never rank."""
         if self.ranked:
             self._take(words)
         else:
@@ -214,7 +214,7 @@ class Feedback:
         return indices, words.weights
 
     def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
-        """A row times idf, of length 1."""
+        """Returns a row weighted by inverse document frequency and scaled to length 1."""
         values = weights * self._idf[indices]
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 

@@ -106,8 +106,8 @@ def start(export: Export, *, now: datetime, user: Any = None, start: bool = True
 
 
 def start_due(now: datetime) -> int:
-    """Starts the exports whose time has come, each once; what was missed while nothing ran is made up for by one writing. One
-    whose hours are over by then waits for them."""
+    """Starts every export that is due; returns the number started. Several missed starts are made up for by one. An export
+    outside its working hours waits for them."""
     due = list(Export.objects.filter(next_at__lte=now))
     hours = timings.of_many(KIND, [export.pk for export in due]) if due else {}
     return sum(_start_due(export, hours.get(export.pk), now) for export in due)

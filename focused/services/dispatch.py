@@ -25,8 +25,8 @@ def repeated(topic: Topic) -> dict[str, object]:
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
-    """Starts a run of every topic that is due; returns the number started. Topics under way are passed over; one whose hours are
-    over by then waits for them."""
+    """Starts a run of every topic that is due; returns the number started. Topics with an active run are skipped. A run outside
+    its working hours is created and waits for them."""
     due = list(Topic.objects.filter(next_run__lte=now, interval_seconds__isnull=False).order_by("next_run")[:limit])
     hours = timings.of_many(KIND, [topic.pk for topic in due]) if due else {}
     started = 0

@@ -258,6 +258,8 @@ def _newest(
 
 
 def _differs(thread: Thread | None, row: incremental.Row) -> bool:
+    """Tells whether a row of a whole site's list shows a change of its thread. Such a list may show less than the board's own; a
+    row that lacks a part of the stored signature proves nothing."""
     if thread is None:
         return True
     told = incremental.signature(row)

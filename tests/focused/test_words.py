@@ -24,6 +24,10 @@ def test_sentences_of_strategies_and_options_are_all_marked() -> None:
     assert shown == set(SENTENCES)
 
 
+def test_every_strategy_has_a_name() -> None:
+    assert set(titles.STRATEGIES) == {strategy_class(name).name for name in BUILT_IN}
+
+
 def test_the_parts_of_every_score_have_names() -> None:
     parts, queues = set(FEATURES), set[str]()
     web = random_web(3)
