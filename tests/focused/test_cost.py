@@ -14,9 +14,9 @@ from tests.focused.topical import TopicalWeb
 
 __all__ = ["web"]
 pytestmark = pytest.mark.django_db(transaction=True)
-STATEMENTS = 13
-"""The page's three rows, the run's and the topic's sums, the host's clock and hour, the address ended, the next one and its
-host entered, and its claim: the hosts that are due, the turn, the address."""
+STATEMENTS = 15
+"""The page's three rows, the run's and the topic's sums, the report's sums by status and by host, the host's clock and hour, the
+address ended, the next one and its host entered, and its claim: the hosts that are due, the turn, the address."""
 
 
 def test_a_page_costs_one_transaction_of_few_statements(web: TopicalWeb) -> None:
