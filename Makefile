@@ -8,8 +8,8 @@ STAMP := $(VENV)/.installed
 PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-input
 UV = $(BIN)/python -m uv pip install --python $(BIN)/python
 BIND ?= 127.0.0.1:8000
-# Three test processes on two cores: those that crawl wait for answers and pauses a third of their time.
-PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2)
+# Two test processes a core: those that crawl or drive a browser wait for half of their time.
+PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 PARALLEL ?= -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .PHONY: env run test test-sqlite test-postgresql fuzz faults lint format outdated clean

@@ -20,7 +20,7 @@ KEPT = 14  # pages of the folder
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("LINKS", "BODIES", "KIND", "CHOICE", "DOUBT", "CUT"):
+    for name in ("LINKS", "BODIES", "KIND", "WORTH", "DOUBT", "CUT"):
         monkeypatch.setattr(fitting, name, SMALL)
     monkeypatch.setattr(fitting, "ROUNDS", 2)
     made = tmp_path / "pages"
