@@ -41,13 +41,15 @@ FORMATS = {
 
 SITES: dict[str, Callable[[], Sequence[tuple[int, str]]]] = {}
 """Numbers and names of the sites that a table can be narrowed to; the crawlers add theirs."""
-MOST_RUNS = 200
+MOST_RUNS, LOOKED_AT = 200, 1_000
 
 
 def _runs() -> list[tuple[int, str]]:
-    """The newest runs that fetch pages."""
-    rows = Run.objects.filter(kind__in=list(settings.CRAWLERS)).order_by("-pk").values_list("pk", "label", "kind")
-    return [(pk, f"{label} ({words.kind(kind)})") for pk, label, kind in rows[:MOST_RUNS]]
+    """The runs that fetch pages, at most MOST_RUNS, among the newest LOOKED_AT of all: a condition on the kind would make the
+    database sort every run that there is."""
+    rows = Run.objects.order_by("-pk").values_list("pk", "label", "kind")[:LOOKED_AT]
+    named = [(pk, f"{label} ({words.kind(kind)})") for pk, label, kind in rows if kind in settings.CRAWLERS]
+    return named[:MOST_RUNS]
 
 
 class ExportForm(forms.Form):
