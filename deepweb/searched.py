@@ -9,6 +9,36 @@ from deepweb.query_words import query_words
 from deepweb.terms import WordMode, has_han, says, words_of
 
 _BOTH = 0.8
+MISSES = 5
+MISSING_QUERIES = 2
+
+
+class SearchedColumns:
+    """Which columns of the records a search box looks into. `counts` is written to the harvest's state: by column, records found
+    by a word in it, records with such a word that were not found, and the number of queries that missed some."""
+
+    def __init__(self, counts: dict[str, list[int]]) -> None:
+        self.counts = counts
+
+    def note(self, records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode, *, whole: bool) -> None:
+        """Adds an answer to a word, of which the known `records` could have been found; only an answer that is surely `whole`
+        shows what a column misses."""
+        for name, (hits, misses) in hits_of(records, found, word, mode, alone=True).items():
+            told = self.counts.setdefault(name, [0, 0, 0])
+            told[0] += hits
+            if whole and misses:
+                told[1] += misses
+                told[2] += 1
+
+    def missing(self, columns: Iterable[str]) -> frozenset[str]:
+        """Columns that are shown but not searched; none if that would be all of `columns`, since one must be searched: more is
+        shown then than the lists tell."""
+        found = frozenset(
+            name
+            for name, (hits, misses, queries) in self.counts.items()
+            if queries >= MISSING_QUERIES and misses >= MISSES and misses > 3 * hits
+        )
+        return frozenset() if found.issuperset(columns) else found
 
 
 def hits_of(

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from crawlmgr.models import Timing
-from crawlmgr.services import events, missed, recurring, runs, timings
+from crawlmgr.services import due, events, recurring, timings
 from deepweb.models import Form, Harvest
 from deepweb.services import harvests
 
@@ -21,8 +21,8 @@ def repeat(form: Form, seconds: int | None, now: datetime) -> None:
     Raises ValueError with one line."""
     if seconds and not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise ValueError("a harvest is repeated every hour at the most, and once a year at the least")
-    due = timings.when(timings.of(harvests.KIND, form.pk), now + timedelta(seconds=seconds), now) if seconds else None
-    Form.objects.filter(pk=form.pk).update(interval_seconds=seconds or None, next_harvest=due)
+    at = timings.when(timings.of(harvests.KIND, form.pk), now + timedelta(seconds=seconds), now) if seconds else None
+    Form.objects.filter(pk=form.pk).update(interval_seconds=seconds or None, next_harvest=at)
 
 
 def last_settings(form: Form) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -44,32 +44,22 @@ def start_due(now: datetime, limit: int = 50) -> int:
     """Starts a harvest of every form that is due; returns the number started. Forms being asked are passed over; one whose
     working hours are over waits for them."""
     rows = Form.objects.filter(next_harvest__lte=now, interval_seconds__isnull=False)
-    due = list(rows.select_related("source").defer("words").order_by("next_harvest")[:limit])
-    hours = timings.of_many(harvests.KIND, [form.pk for form in due]) if due else {}
-    started = 0
-    for form in due:
-        try:
-            started += _start(form, hours.get(form.pk), now)
-        except runs.Busy:
-            continue
-    return started
+    found = list(rows.select_related("source").defer("words").order_by("next_harvest")[:limit])
+    return due.start_each(harvests.KIND, found, _start, now)
 
 
 @transaction.atomic
 def _start(form: Form, hours: Timing | None, now: datetime) -> bool:
     """A run and when the next one is due, both or neither."""
     seconds = form.interval_seconds or MOST_SECONDS
-    after, held = timings.when(hours, now + timedelta(seconds=seconds), now), timings.opens(hours, now)
-    if not Form.objects.filter(pk=form.pk, next_harvest=form.next_harvest).update(next_harvest=held or after):
-        return False
-    missed.tell(form.source.name, form.next_harvest, seconds, now)
-    if held:
+    rows, name = Form.objects.filter(pk=form.pk), form.source.name
+    if not due.claim(rows, "next_harvest", form.next_harvest, name=name, seconds=seconds, hours=hours, now=now):
         return False
     try:
         wishes, web = last_settings(form)
         harvests.start([form], wishes, now=now, settings=web, scheduled=True)
     except ValueError as error:
-        events.error("harvest_refused", f"{form.source.name}: {error}", now=now)
+        events.error("harvest_refused", f"{name}: {error}", now=now)
         return False
     return True
 

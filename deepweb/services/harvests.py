@@ -21,7 +21,8 @@ from deepweb.seen import Term
 from deepweb.services import forms, removals
 from deepweb.services.figures import NOT_ASKED
 from deepweb.services.harvest_options import HarvestOptions
-from deepweb.services.harvest_session import Ask, HarvestSession
+from deepweb.services.harvest_session import HarvestSession
+from deepweb.services.next_query import Ask, NextQuery
 from deepweb.services.probing import SAMPLE, next_probe
 from deepweb.services.sizing import size_of
 from deepweb.submission import Submission, fill
@@ -108,7 +109,7 @@ def next_links(run: Run, benches: Sequence[HarvestSession], wishes: HarvestOptio
             return links
         if _spent(benches, wishes) and "ending" not in bench.state:
             bench.state["ending"] = "requests" if _requests_spent(benches, wishes) else "queries"
-        ask = _for_coverage(bench) or bench.choose() or next_probe(bench)
+        ask = _for_coverage(bench) or NextQuery(bench).choose() or next_probe(bench)
         if ask is not None:
             links.append(_begin_query(run, bench, ask, now))
             return links

@@ -10,7 +10,8 @@ import numpy as np
 from deepweb.models import QueryKind
 from deepweb.seen import Choice, Term
 from deepweb.selection import FreshPolicy
-from deepweb.services.harvest_session import Ask, HarvestSession
+from deepweb.services.harvest_session import HarvestSession
+from deepweb.services.next_query import Ask
 from deepweb.size_probes import ProbePlan, plan_probes
 
 FROM_QUERIES = 20

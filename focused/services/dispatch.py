@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from crawlmgr.models import Run, Timing
-from crawlmgr.services import events, missed, recurring, runs, timings
+from crawlmgr.services import due, events, recurring, timings
 from focused.models import Topic
 from focused.services import topics
 
@@ -27,15 +27,8 @@ def repeated(topic: Topic) -> dict[str, object]:
 def start_due(now: datetime, limit: int = 50) -> int:
     """Starts a run of every topic that is due; returns the number started. Topics with an active run are skipped. A run outside
     its working hours is created and waits for them."""
-    due = list(Topic.objects.filter(next_run__lte=now, interval_seconds__isnull=False).order_by("next_run")[:limit])
-    hours = timings.of_many(KIND, [topic.pk for topic in due]) if due else {}
-    started = 0
-    for topic in due:
-        try:
-            started += _start(topic, hours.get(topic.pk), now)
-        except runs.Busy:
-            continue
-    return started
+    rows = Topic.objects.filter(next_run__lte=now, interval_seconds__isnull=False).order_by("next_run")
+    return due.start_each(KIND, list(rows[:limit]), _start, now)
 
 
 def retime(topic: int, hours: Timing, now: datetime) -> None:
@@ -46,8 +39,8 @@ def retime(topic: int, hours: Timing, now: datetime) -> None:
 
 def repeat(topic: Topic, seconds: int | None, now: datetime) -> None:
     """Has a topic crawled again every so many seconds from now on, or only when somebody starts it (None)."""
-    due = timings.when(timings.of(KIND, topic.pk), now + timedelta(seconds=seconds), now) if seconds else None
-    Topic.objects.filter(pk=topic.pk).update(interval_seconds=seconds or None, next_run=due)
+    at = timings.when(timings.of(KIND, topic.pk), now + timedelta(seconds=seconds), now) if seconds else None
+    Topic.objects.filter(pk=topic.pk).update(interval_seconds=seconds or None, next_run=at)
 
 
 def again(topic: Topic, now: datetime, user: Any = None) -> Run:
@@ -74,12 +67,8 @@ def entries(now: datetime, most: int) -> list[recurring.Recurring]:
 @transaction.atomic
 def _start(topic: Topic, hours: Timing | None, now: datetime) -> bool:
     """Starts a run and sets the next due time, both or neither: a kill between them would crawl the topic twice."""
-    after = timings.when(hours, now + timedelta(seconds=topic.interval_seconds or DAY_SECONDS), now)
-    held = timings.opens(hours, now)
-    if not Topic.objects.filter(pk=topic.pk, next_run=topic.next_run).update(next_run=held or after):
-        return False  # another dispatcher was faster, or a person has changed it
-    missed.tell(topic.name, topic.next_run, topic.interval_seconds or DAY_SECONDS, now)
-    if held:
+    rows, seconds = Topic.objects.filter(pk=topic.pk), topic.interval_seconds or DAY_SECONDS
+    if not due.claim(rows, "next_run", topic.next_run, name=topic.name, seconds=seconds, hours=hours, now=now):
         return False
     try:
         topics.crawl(topic, options=repeated(topic) if topic.runs.exists() else {}, now=now, scheduled=True)

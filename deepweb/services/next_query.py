@@ -1,0 +1,172 @@
+"""What a harvest asks next: the opening queries, then words, choices and ranges by its policy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from deepweb.beginning import calibration, in_vain, lone_choice, page_words, paper_words, unfiltered, words_of_records
+from deepweb.models import QueryKind
+from deepweb.paper_policy import PaperPolicy
+from deepweb.results import nonsense_word
+from deepweb.searched import telling_word
+from deepweb.seen import Choice, Term, likely_cut
+from deepweb.seen import Query as Terms
+from deepweb.selection import FreshPolicy
+from deepweb.services.cluster_words import cluster_terms, paid_words
+from deepweb.services.harvest_session import NONSENSE, HarvestSession
+from deepweb.services.policies import best_of_all, policy_of, stop_rule
+from deepweb.terms import WordMode, first_words, has_han
+
+SEEDS_WITHOUT_RECORDS = 30
+TRIES_A_WAY = 5
+ENOUGH_RECORDS = 10
+VAIN_BEFORE_EVERYTHING = 2
+
+
+class Ask(NamedTuple):
+    """The next query and its purpose."""
+
+    kind: QueryKind
+    choice: Choice
+
+
+class NextQuery:
+    """Chooses the next query of a harvest from its session; what it notes is in the session's `state`."""
+
+    def __init__(self, bench: HarvestSession) -> None:
+        self._bench = bench
+
+    def choose(self) -> Ask | None:
+        """The next counted query; None when querying is over, with the reason in `state["ending"]`."""
+        if self._bench.wishes.fixed:
+            return self._fixed()
+        if "ending" not in self._bench.state:
+            asked = self._first() or stop_rule(self._bench) or self._by_policy()
+            if isinstance(asked, Ask):
+                return asked
+            self._bench.state["ending"] = asked
+        return None
+
+    def _fixed(self) -> Ask | None:
+        done = len(self._bench.log)
+        if done < len(self._bench.wishes.fixed):
+            return Ask(QueryKind.TRIAL, Choice(tuple(Term(name, value) for name, value in self._bench.wishes.fixed[done])))
+        self._bench.state["ending"] = "queries"
+        return None
+
+    def _first(self) -> Ask | str | None:
+        """The opening queries: nonsense, first words, an empty query, and tests of how the site matches Chinese."""
+        box = self._bench.asking.box
+        said = self._bench.state.get("nonsense", [])
+        if len(said) + self._bench.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(len(said))):
+            return Ask(QueryKind.NONSENSE, Choice(query))
+        if not box:
+            nothing = len(self._bench.log) >= SEEDS_WITHOUT_RECORDS and not any(entry.found for entry in self._bench.log)
+            return "no_results" if nothing else None
+        if self._bench.wishes.policy == "paper":
+            return self._paper_seed()
+        valid = sum(bool(entry.found) and entry.choice.query[0].input == box for entry in self._bench.log)
+        if not self._bench.state.get("everything") and self._may_show_everything(valid):
+            self._bench.state["everything"] = True
+            return Ask(
+                QueryKind.TRIAL,
+                Choice((Term(box, ""), *(unfiltered(self._bench.form, self._bench.way) or self._bench.parts.at(0)))),
+            )
+        if not valid or self._bench.seen.records < ENOUGH_RECORDS and len(self._bench.log) < SEEDS_WITHOUT_RECORDS:
+            seed = self._seed(valid)
+            if seed is not None:
+                return seed
+            if not valid and self._bench.take_other_way():
+                return self._first()
+            if not self._bench.seen.records:
+                return in_vain(self._bench.form)
+        return self._trial()
+
+    def _may_show_everything(self, valid: int) -> bool:
+        """Tells whether to try a query without a word: at once for a filter, otherwise if the first words find nothing or their
+        answers seem not to be cut."""
+        if self._bench.way.is_filter or self._bench.parts:
+            return self._bench.way.is_filter
+        return likely_cut(self._bench.seen.outcomes) is None if valid else len(self._bench.log) >= VAIN_BEFORE_EVERYTHING
+
+    def _paper_seed(self) -> Ask | str | None:
+        """The next of the deep-web paper's seeds, each queried once whatever it returns; None when its rounds begin."""
+        words = list(self._bench.wishes.seed_terms) or paper_words(
+            cluster_terms(self._bench.harvest.form), page_words(self._bench.harvest.form.words)
+        )
+        seeds = [
+            Term(self._bench.asking.box, word)
+            for word in words[: len(self._bench.wishes.seed_terms) or self._bench.wishes.paper_seeds]
+        ]
+        seed = next((term for term in seeds if term not in self._bench.asked_terms()), None)
+        if seed is not None:
+            return Ask(QueryKind.SEED, Choice((seed, *self._bench.parts.at(len(self._bench.log)))))
+        if self._bench.seen.records:
+            return None
+        return self._first() if self._bench.take_other_way() else in_vain(self._bench.form)
+
+    def _seed(self, valid: int) -> Ask | None:
+        """The next of the first words, `valid` of which returned records; after some without result, a choice without a word.
+        None if this way of submitting has used up its tries."""
+        part, asked = self._bench.parts.at(len(self._bench.log)), len(self._bench.log) - int(self._bench.state.get("way_from", 0))
+        if not valid and asked >= TRIES_A_WAY and not self._bench.parts:
+            choice = lone_choice(self._bench.slots, self._bench.seen)
+            if choice is not None:
+                return Ask(QueryKind.SEED, Choice(choice))
+        is_last = int(self._bench.state.get("way", 0)) >= len(self._bench.ways) - 1
+        tries = (
+            SEEDS_WITHOUT_RECORDS
+            if valid or is_last
+            else max(TRIES_A_WAY, len(self._bench.parts) if self._bench.way.is_filter else 0)
+        )
+        if self._bench.seen.records and not valid:  # a choice alone, to learn words that the site contains
+            tries += TRIES_A_WAY
+        seed = next((term for term in self._seeds(valid) if not self._bench.seen.was_asked((term, *part))), None)
+        return Ask(QueryKind.SEED, Choice((seed, *part))) if seed is not None and asked < tries + valid else None
+
+    def _calibration(self, number: int) -> Terms:
+        rng = np.random.default_rng([self._bench.wishes.random_seed, 0, number])
+        return calibration(self._bench.asking.box, self._bench.slots, number, nonsense_word(rng), self._bench.parts.at(0))
+
+    def _seeds(self, valid: int) -> list[Term]:
+        if self._bench.seen.records and not valid and (known := words_of_records(self._bench.seen, self._bench.asking.box)):
+            return known
+        row, given = self._bench.harvest.form, self._bench.wishes.seed_terms
+        own = [] if given else [*paid_words(row), *cluster_terms(row)]
+        words = first_words(row.language, given, own, page_words(self._bench.harvest.form.words))
+        return [Term(self._bench.asking.box, word) for word in words]
+
+    def _trial(self) -> Ask | None:
+        """A test of how the site matches Chinese texts: parts of words, words, or whole runs. One query each until one returns
+        records."""
+        if self._bench.state.get("mode") or not self._bench.asking.box:
+            return None
+        texts = [value for listed in self._bench.listed.values() for value in listed.values() if has_han(str(value))]
+        tried = self._bench.state.setdefault("tried", [])
+        order = [mode for mode in (WordMode.PARTS, WordMode.WORDS, WordMode.RUNS) if mode not in tried]
+        if len(texts) < 3 or not order:
+            if not order:
+                self._bench.state["mode"] = WordMode.WORDS
+            return None
+        word = telling_word(texts, order[0])
+        if word is None:
+            return None
+        tried.append(order[0])
+        return Ask(QueryKind.TRIAL, Choice((Term(self._bench.asking.box, word),)))
+
+    def _by_policy(self) -> Ask | str:
+        policy = policy_of(self._bench)
+        if isinstance(policy, FreshPolicy) or not self._bench.asking.box:
+            choice = best_of_all(self._bench, policy)
+            return Ask(QueryKind.POLICY, choice) if choice is not None else "no_more_words"
+        choice = policy.next(self._bench.seen)
+        ended = "no_more_words"
+        if isinstance(policy, PaperPolicy):
+            queue = [list(term) for term in policy.queue]
+            self._bench.state["paper"] = {"queue": queue, "round": policy.round, "started": policy.started}
+            ended = policy.ended or ended
+        if choice is None:
+            return ended
+        return Ask(QueryKind.POLICY, choice._replace(query=(*choice.query, *self._bench.parts.at(len(self._bench.log)))))
