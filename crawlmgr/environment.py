@@ -105,6 +105,14 @@ def data_folder(default: Path) -> Path:
     return folder
 
 
+def folder(name: str, default: Path) -> Path:
+    """A folder from an environment variable; made by whoever writes there first."""
+    text = os.environ.get(name, "").strip()
+    if text and not Path(text).expanduser().is_absolute():
+        refuse(name, f"{text!r} is no whole path; it begins with a slash.")
+    return Path(text).expanduser() if text else default
+
+
 def _sqlite_elsewhere() -> Path | None:
     """The SQLite file that DATABASE_URL names; None if it names none."""
     kind, _colon, place = os.environ.get("DATABASE_URL", "").strip().partition("://")

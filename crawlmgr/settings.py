@@ -20,6 +20,7 @@ ARCHIVE_DIR = DATA_DIR / "archive"
 ARCHIVE_STORE = environment.store("CRAWLMGR_ARCHIVE_STORE")  # s3://bucket/folder that closed WARC files are moved to
 ARCHIVE_S3_ENDPOINT = environment.endpoint("CRAWLMGR_S3_ENDPOINT")
 EXPORT_DIR = DATA_DIR / "exports"
+BACKUP_DIR = environment.folder("CRAWLMGR_BACKUPS", DATA_DIR / "backups")
 LOG_DIR = DATA_DIR / "logs"
 EVENTS_DIR = DATA_DIR / "events"
 
@@ -67,6 +68,7 @@ CRAWLERS = {
 }
 JOBS = {  # runs that send no web requests
     "export": "crawlmgr.services.export_jobs.ExportJob",
+    "backup": "crawlmgr.services.backup_jobs.BackupJob",
     "simulation": "forums.services.simulations.SimulationJob",
     "topic-texts": "focused.services.readings.TextsJob",
     "topic-compare": "focused.services.comparisons.ComparisonJob",
@@ -84,6 +86,8 @@ CRAWL_DISPATCHERS = [
 DISPATCHERS = [
     *CRAWL_DISPATCHERS,
     "crawlmgr.services.saved_exports.start_due",
+    "crawlmgr.services.backups.start_due",
+    "crawlmgr.services.backup_jobs.sweep",
     "crawlmgr.services.alarms.dispatch",
     "crawlmgr.services.deletions.carry_out",
 ]
@@ -91,22 +95,27 @@ TIMED = {  # what keeps hours, by kind of run: told target, its hours and the ti
     "forum": "forums.services.dispatch.retime",
     "topic": "focused.services.dispatch.retime",
     "export": "crawlmgr.services.saved_exports.retime",
+    "backup": "crawlmgr.services.backups.retime",
     "deepweb-harvest": "deepweb.services.dispatch.retime",
 }
 RECURRING = [  # what recurs, of each kind the first of them: told the time and how many
     "crawlmgr.services.recurring.own",
+    "crawlmgr.services.backups.entries",
     "forums.reads.recurring.entries",
     "focused.services.dispatch.entries",
     "deepweb.services.dispatch.entries",
 ]
 REPEATED = {  # sets how often something is started, by kind of run: told target, seconds (None: not by itself) and the time
     "export": "crawlmgr.services.saved_exports.repeat",
+    "backup": "crawlmgr.services.backups.repeat",
     "topic": "focused.services.dispatch.repeat_by_key",
     "deepweb-harvest": "deepweb.services.dispatch.repeat_by_key",
 }
 DELETABLE = {  # deletion functions of lists, by kind: called with key, time and user; must do nothing if the row is gone
     "forum": "forums.services.removals.start_by_key",
     "export": "crawlmgr.services.saved_exports.remove_by_key",
+    "topic": "focused.services.removals.start_by_key",
+    "source": "deepweb.services.removals.start_by_key",
 }
 ALARM_CAUSES = ["crawlmgr.services.alarm_causes.shared", "forums.services.alarm_causes.causes"]
 WATCHERS = ["forums.services.silences.watch"]

@@ -11,7 +11,7 @@ from django.utils.module_loading import autodiscover_modules
 
 PAGES = (
     *("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports", "export_rooms", "sessions", "tokens"),
-    *("retention", "palette", "alarms", "tiles", "help", "schedules", "list_views"),
+    *("retention", "backups", "palette", "alarms", "tiles", "help", "schedules", "list_views"),
 )
 
 

@@ -22,7 +22,7 @@ def _levels() -> list[tuple[str, str]]:
 def _what(event: Event) -> str:
     if not event.text:
         return format_html("{}", words.say(event.code))
-    return format_html('{}<br><span class="soft small wrap">{}</span>', words.say(event.code), words.say(event.text))
+    return format_html('{}<br><span class="soft small wrap">{}</span>', words.say(event.code), words.happened(event))
 
 
 def _concerns(event: Event) -> str:

@@ -23,7 +23,8 @@ BESIDE = {  # first part (up to the colon) of the open item's key in the tree â†
     "home": "rooms", "forums": "forums", "site": "forums", "board": "forums", "forum-add": "forums", "plan": "forums",
     "simulations": "forums", "topics": "topics", "topic": "topics", "topic-add": "topics", "deepweb": "search-forms",
     "source": "search-forms", "source-add": "search-forms", "exports": "exports", "alarms": "alarms", "api": "api",
-    "retention": "years", "workers": "troubleshooting", "events": "troubleshooting", "hosts": "troubleshooting", "queue": "rooms",
+    "retention": "years",
+    "backups": "years", "workers": "troubleshooting", "events": "troubleshooting", "hosts": "troubleshooting", "queue": "rooms",
     "runs": "rooms", "archive": "years",
 }
 _LINK = re.compile(r'href="(?!https?:|#|/)([a-z-]+)\.md(#[a-z-]+)?"')

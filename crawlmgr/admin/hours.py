@@ -21,6 +21,7 @@ from crawlmgr import windows
 from crawlmgr.admin import settings_history as history
 from crawlmgr.admin import words
 from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.tree import address
 from crawlmgr.services import timings
 from crawlmgr.services.recurring import Starts
 
@@ -39,7 +40,7 @@ class Timed:
     """A kind of thing that recurs: `what` it is called, the `room` of one and the permission to `see` it; `start`, the button
     that starts it and the permission for that; `find` gives name, address and item of the tree, None where it is gone;
     `change`, the permission to set its working hours; `zone`, which is offered first for them; `planned`,
-    the starts that plans name."""
+    the starts that plans name. Of a `single` thing there is one: its addresses have no number."""
 
     what: Any
     room: str
@@ -49,6 +50,12 @@ class Timed:
     change: str
     zone: Callable[[int], str] = lambda target: "UTC"
     planned: Planned | None = None
+    single: bool = False
+
+
+    def address(self, name: str, target: int) -> str:
+        """The address of a view of one such thing."""
+        return reverse(name) if self.single else address(name, target)
 
 
 TIMED: dict[str, Timed] = {}

@@ -19,7 +19,7 @@ from crawlmgr.admin import hours
 from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
 from crawlmgr.admin.rooms import act, back, page, room
 from crawlmgr.admin.tags import duration
-from crawlmgr.admin.tree import Node, address
+from crawlmgr.admin.tree import Node
 from crawlmgr.models import Timing
 from crawlmgr.services import holds, missed, recurring
 from crawlmgr.services.recurring import Recurring, Starts
@@ -86,11 +86,12 @@ def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry
     timed = hours.TIMED[one.kind]
     if not request.user.has_perm(timed.see):
         return None
+    name = _("Everything in one file") if timed.single else one.name
     often = _("by plan") if one.seconds is None else _("every %(time)s") % {"time": duration(one.seconds)}
     room_name, permission = timed.start
-    start = address(room_name, one.target) if room_name and request.user.has_perm(permission) else ""
+    start = timed.address(room_name, one.target) if room_name and request.user.has_perm(permission) else ""
     return Entry(
-        one, str(timed.what), one.name, address(timed.room, one.target), often, start, timing,
+        one, str(timed.what), name, timed.address(timed.room, one.target), often, start, timing,
         reverse("admin:hours", args=[one.kind, one.target]),
     )  # fmt: skip
 

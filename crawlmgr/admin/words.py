@@ -6,10 +6,10 @@ import re
 
 from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop, ngettext
 
-from crawlmgr.models import UrlState
-from crawlmgr.services import timings
+from crawlmgr.models import Event, UrlState
+from crawlmgr.services import backups, missed, timings
 from crawlmgr.windows import DAY_NAMES
 
 SAID: dict[str, str] = {
@@ -59,6 +59,7 @@ SAID: dict[str, str] = {
     "helped": gettext_noop("computed a remaining part of a comparison"),
     "removed": gettext_noop("everything is deleted"),
     "exported": gettext_noop("the file is written"),
+    "backed_up": gettext_noop("the backup is complete"),
     "not_comparable": gettext_noop("there are no pages to compare on"),
     # reasons for a page's failure
     "bad_url": gettext_noop("not a web address"),
@@ -157,6 +158,7 @@ SAID: dict[str, str] = {
 }
 
 KINDS = {
+    "backup": gettext_noop("backup"),
     "export": gettext_noop("export"),
     "forum": gettext_noop("forum visit"),
     "forum-discovery": gettext_noop("inspection of a new forum"),
@@ -207,6 +209,16 @@ def say(code: str) -> str:
         return _(known)
     parts = "; ".join(say(piece.strip()) for piece in rest.split(","))
     return f"{_(known)} ({parts})"
+
+
+def happened(event: Event) -> str:
+    """What an event tells beside its code, in words."""
+    told = missed.read(event)
+    if told is None:
+        return say(event.text)
+    name = kind(told.name) if told.name == backups.KIND else told.name
+    since = {"name": name, "count": told.times, "since": f"{told.since:%Y-%m-%d %H:%M} UTC"}
+    return ngettext("%(name)s: %(count)s start since %(since)s", "%(name)s: %(count)s starts since %(since)s", told.times) % since
 
 
 def brief(code: str) -> str:

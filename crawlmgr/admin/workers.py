@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin import nodes as node_rooms
 from crawlmgr.admin.event_table import TABLE
 from crawlmgr.admin.rooms import page, room
-from crawlmgr.admin.tables import table_page
+from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.reads import nodes as reads
 from crawlmgr.reads import status as status_reads
@@ -51,6 +51,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
         return None
     children: tuple[Node, ...] = (Node(_("Events"), reverse("admin:events"), "notifications", "events"),)
     if request.user.has_perm("crawlmgr.delete_retention"):
+        children += (Node(_("Backups"), reverse("admin:backups"), "backup", "backups"),)
         children += (Node(_("Retention"), reverse("admin:retention"), "delete_sweep", "retention"),)
     return Node(_("Workers"), reverse("admin:workers"), "memory", "workers", children=children)
 

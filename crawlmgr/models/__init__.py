@@ -1,6 +1,7 @@
 """Database tables shared by the three crawlers."""
 
 from crawlmgr.models.alarms import Alarm, AlarmChannel, AlarmMessage, ChannelKind, MessageState
+from crawlmgr.models.backups import BackupPlan
 from crawlmgr.models.deletions import Deletion
 from crawlmgr.models.exports import Every, Export, ExportFile
 from crawlmgr.models.frontier import Url, UrlState
@@ -23,6 +24,7 @@ __all__ = [
     "AlarmChannel",
     "AlarmMessage",
     "ApiToken",
+    "BackupPlan",
     "ChannelKind",
     "Deletion",
     "Event",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from crawlmgr.models import Event
 from crawlmgr.services import events
@@ -11,6 +13,25 @@ from crawlmgr.services import events
 LATE = timedelta(minutes=10)  # a start that is later than this was missed
 MISSED = "schedule_missed"
 MOST_TOLD = 20
+KEPT = re.compile(r"(?P<name>.*): (?P<times>\d+) since (?P<since>\d{4}-\d\d-\d\d \d\d:\d\d) UTC", re.DOTALL)
+"""The form in which an event keeps them."""
+
+
+class Missed(NamedTuple):
+    """Missed starts of one thing: how many, and since when."""
+
+    name: str
+    times: int
+    since: datetime
+
+
+def read(event: Event) -> Missed | None:
+    """What an event of missed starts tells; None of another event."""
+    found = KEPT.fullmatch(event.text) if event.code == MISSED else None
+    if found is None:
+        return None
+    since = datetime.strptime(found["since"], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+    return Missed(found["name"], int(found["times"]), since)
 
 
 def tell(name: str, due: datetime | None, seconds: int, now: datetime) -> None:

@@ -129,6 +129,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/forums/do/",
         "admin/forums/boards/do/",
         "admin/exports/do/",
+        "admin/topics/do/",
+        "admin/deepweb/do/",
         "admin/runs/<int:pk>/pause/",
         "admin/runs/<int:pk>/resume/",
         "admin/runs/<int:pk>/stop/",
@@ -197,6 +199,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/alarms/channels/<int:pk>/test/",
         "admin/alarms/channels/<int:pk>/remove/",
         "admin/exports/<int:pk>/delete/",
+        "admin/backups/plan/",
+        "admin/backups/now/",
         "admin/retention/save/",
         "admin/retention/prune/",
         "admin/forums/simulations/<int:pk>/delete/",
@@ -234,6 +238,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/jsi18n/",
     ),
     ("administrator", "never"): (
+        "admin/backups/",
         "admin/retention/",
     ),
     ("nobody", "never"): (

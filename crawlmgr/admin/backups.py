@@ -1,0 +1,95 @@
+"""Admin views of backups: how often they are made, how many are kept, the one under way, and the files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin import hours, runs
+from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
+from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.models import ACTIVE, Run, RunState
+from crawlmgr.services import backups
+
+MAY = "crawlmgr.delete_backupplan"
+EVERY = (
+    (0, gettext_lazy("only when asked")),
+    (24, gettext_lazy("every day")),
+    (24 * 7, gettext_lazy("every week")),
+    (24 * 30, gettext_lazy("every 30 days")),
+)
+SHOWN = 100
+
+
+@room("backups/", "backups", MAY)
+def backup_page(request: HttpRequest) -> HttpResponse:
+    """Shows schedule, progress and files."""
+    run, plan, found = backups.newest(), backups.plan(), backups.files()
+    known = {value for value, _text in EVERY}
+    own = [(plan.every_hours, _("every %(hours)s hours") % {"hours": plan.every_hours})] if plan.every_hours not in known else []
+    context: dict[str, Any] = {
+        "plan": plan, "choices": [*EVERY, *own], "files": found[:SHOWN], "folder": backups.folder(), "run": run,
+        "bytes": sum(one.bytes for one in found), "active": run is not None and run.state in ACTIVE,
+        "failed": run is not None and run.state == RunState.FAILED, **progress(run),
+    }  # fmt: skip
+    trail = [(_("Workers"), reverse("admin:workers"))]
+    return page(
+        request, "desk/backups.html", context, title=_("Backups"), item="backups", trail=trail, live="desk/backups_live.html"
+    )
+
+
+def progress(run: Run | None) -> dict[str, Any]:
+    """How far a backup is: bytes written, and the share of what is expected."""
+    done = run.result if run is not None else {}
+    wanted, written = done.get("expected", 0), done.get("bytes", 0)
+    return {"written": written, "percent": min(100, 100 * written // wanted) if wanted else 0}
+
+
+@act("backups/plan/", "backups-plan", MAY)
+def plan(request: HttpRequest) -> HttpResponse:
+    """Sets how often a backup is made and how many files are kept."""
+    every, keep = number(request.POST.get("every_hours", "")), number(request.POST.get("keep", ""))
+    now = datetime.now(UTC)
+    attempt(
+        request, _("Saved."),
+        lambda: backups.put(every_hours=-1 if every is None else every, keep=keep or 0, now=now, user=request.user),
+    )
+    return back(request, "backups")
+
+
+@act("backups/now/", "backups-now", MAY)
+def begin(request: HttpRequest) -> HttpResponse:
+    """Starts a backup."""
+    attempt(request, _("A backup has started."), lambda: backups.start(now=datetime.now(UTC), user=request.user))
+    return back(request, "backups")
+
+
+def _detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    return {"template": "desk/backup_run.html", **progress(run), "file": run.result.get("file", "")}
+
+
+def _timed(pk: int) -> tuple[str, str, str] | None:
+    return (_("Everything in one file"), reverse("admin:backups"), "backups") if pk == backups.ONLY else None
+
+
+def _everything(words: Any, most: int) -> list[Item]:
+    """The palette's item: the installation itself."""
+    known = ("backup", "backups", "备份", "everything", "全部")
+    return [Item(backups.ONLY, _("Everything in one file"))] if all(word in known for word in words) else []
+
+
+hours.TIMED[backups.KIND] = hours.Timed(
+    gettext_lazy("Backup"), "admin:backups", MAY, ("admin:backups-now", MAY), _timed, MAY, single=True
+)
+runs.details[backups.KIND] = _detail
+KINDS.append(
+    Kind(
+        gettext_lazy("Backups"), "backup", MAY, "admin:backups", lambda words, most: (),
+        (Verb(gettext_lazy("Back up"), ("backup", "备份"), MAY, "admin:backups-now", "backup", (), _everything, whole=True),),
+    )
+)  # fmt: skip

@@ -1,0 +1,45 @@
+"""`backups`: the backups that are made by schedule, and one made by a worker now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management import database
+from crawlmgr.management.base import table, write_json
+from crawlmgr.services import backups, runs
+
+
+class Command(BaseCommand):
+    help = "Lists the backups in their folder; sets how often one is made and how many are kept; lets a worker make one now."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--every", type=int, metavar="HOURS", help="hours between two backups; 0: only when asked")
+        parser.add_argument("--keep", type=int, metavar="N", help="files kept; the oldest go")
+        parser.add_argument("--now", action="store_true", help="let a worker make one now (`backup FILE` makes one by itself)")
+        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        database.ready()
+        now, every, keep = SYSTEM.now(), options["every"], options["keep"]
+        try:
+            if every is not None or keep is not None:
+                plan = backups.plan()
+                every = plan.every_hours if every is None else every
+                backups.put(every_hours=every, keep=plan.keep if keep is None else keep, now=now)
+            run = backups.start(now=now) if options["now"] else None
+        except ValueError as error:
+            raise CommandError(str(error), returncode=2) from None
+        except runs.Busy as busy:
+            raise CommandError(f"Run {busy.run.pk} is making a backup already.") from None
+        found = backups.document() | {"run": None if run is None else run.pk}
+        if options["json"]:
+            write_json(found)
+        else:
+            rows = [(one["name"], one["written"].isoformat(timespec="seconds"), one["bytes"]) for one in found["files"]]
+            often = f"every {found['every_hours']} h, next {found['next']}" if found["every_hours"] else "only when asked"
+            self.stdout.write(f"{found['folder']}: {often}; {found['keep']} files kept")
+            self.stdout.write(table(("file", "written", "bytes"), rows))

@@ -1,0 +1,168 @@
+"""The job that makes a backup by schedule or on the desk: `manage.py backup` in a process of its own, watched by slices.
+
+A backup reads the whole database in one snapshot, which may take longer than a worker's task may; hence the process. It holds
+an exclusive lock on a file, which the system releases when the process ends however it ends, so that whichever worker has the
+run knows whether it is at work.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Sum
+
+from crawlmgr.models import Run, RunState, WarcFile
+from crawlmgr.services import backups
+
+STEP_SECONDS = 5.0
+LOOK_SECONDS = 0.2
+MOST_TRIES = 3
+MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
+Pulse = Callable[[], None]
+_children: list[subprocess.Popen[bytes]] = []  # of this worker; asked, so that an ended one does not stay in the process table
+
+
+class BackupFailed(Exception):
+    """The backup could not be made; the text is what the process said last."""
+
+
+class BackupJob:
+    """The job of a backup run (see crawlmgr.jobs.Job). The run's result holds the number of tries, the bytes written so far, and
+    at the end the name of the file."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.place = backups.folder()
+        self.path = self.place / backups.name_of(run)
+        self.lock, self.said = self.path.with_suffix(".lock"), self.path.with_suffix(".log")
+
+    def step(self, pulse: Pulse) -> Callable[[], None] | str:
+        if "file" in self.run.result:
+            return "backed_up"
+        self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _children[:] = [child for child in _children if child.poll() is None]
+        if held(self.lock):
+            self._wait(pulse)
+            return partial(self._tell, {**self.run.result, "bytes": self._written()})
+        if self.path.exists():
+            return self._finish
+        return self._begin()
+
+    def ended(self, state: str, now: datetime) -> None:
+        """Ends the process of a run that is not to go on, and removes what it leaves; one that is resumed begins anew."""
+        if "file" not in self.run.result:
+            self._tell({})
+        transaction.on_commit(lambda: clear(self.lock))
+
+    def _begin(self) -> Callable[[], None]:
+        tries = self.run.result.get("tries", 0)
+        if tries >= MOST_TRIES:
+            raise BackupFailed(self._last_line() or "the process of the backup was killed several times")
+        wanted = expected_bytes()
+        if shutil.disk_usage(self.place).free < wanted + settings.MIN_FREE_BYTES:
+            raise BackupFailed(f"{self.place} has no room for about {wanted // 1_000_000} MB")
+        return partial(self._spawn, {"tries": tries + 1, "bytes": 0, "expected": wanted})
+
+    def _spawn(self, result: dict[str, Any]) -> None:
+        """Starts the process and gives it the lock: it is the process's from its first moment on."""
+        self._tell(result)
+        with self.lock.open("a+") as lock, self.said.open("w") as said:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            child = subprocess.Popen(  # noqa: S603 - this program itself, with a path of its own making
+                command(self.path), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, pass_fds=[lock.fileno()]
+            )
+            lock.truncate(0)
+            lock.write(f"{child.pid} {socket.gethostname()}")
+        _children.append(child)
+
+    def _wait(self, pulse: Pulse) -> None:
+        end = time.monotonic() + STEP_SECONDS
+        while held(self.lock) and time.monotonic() < end:
+            pulse()
+            time.sleep(LOOK_SECONDS)
+
+    def _written(self) -> int:
+        with suppress(FileNotFoundError):
+            return self.path.with_name(f"{self.path.name}.part").stat().st_size
+        return int(self.run.result.get("bytes", 0))
+
+    def _last_line(self) -> str:
+        """What the process said last of all; "" where it said nothing."""
+        lines = self.said.read_text(errors="replace").strip().splitlines() if self.said.exists() else []
+        return lines[-1][:300] if lines else ""
+
+    def _finish(self) -> None:
+        removed = backups.tidy(backups.plan().keep)
+        about = {"file": self.path.name, "bytes": self.path.stat().st_size, "removed": len(removed)}
+        self._tell({**self.run.result, **about})
+
+    def _tell(self, result: dict[str, Any]) -> None:
+        self.run.result = result
+        Run.objects.filter(pk=self.run.pk).update(result=result)
+
+
+def held(lock: Path) -> bool:
+    """Whether the process that was given the lock is at work."""
+    if not lock.exists():
+        return False
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def clear(lock: Path) -> None:
+    """Ends the process that holds a lock, if it is one of this machine, and removes what it leaves."""
+    if held(lock):
+        number, _space, host = lock.read_text().partition(" ")
+        if host != socket.gethostname() or not number.isdigit():
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(int(number), signal.SIGKILL)
+    for path in (lock, lock.with_suffix(".log"), lock.with_suffix(".tar.part")):
+        path.unlink(missing_ok=True)
+
+
+def sweep(now: datetime) -> int:
+    """Ends processes whose run was stopped or paused between two slices. Starts nothing: returns 0."""
+    locks = list(backups.folder().glob("crawlmgr-*.lock"))
+    if locks and not Run.objects.filter(kind=backups.KIND, state__in=(RunState.QUEUED, RunState.RUNNING)).exists():
+        for lock in locks:
+            clear(lock)
+    return 0
+
+
+def command(path: Path) -> list[str]:
+    """The command line of the process that makes a backup."""
+    return [sys.executable, str(MANAGE), "backup", str(path)]
+
+
+def expected_bytes() -> int:
+    """About how large a backup becomes: the WARC files and, at most, the database."""
+    return int(WarcFile.objects.aggregate(sum=Sum("bytes"))["sum"] or 0) + _database_bytes()
+
+
+def _database_bytes() -> int:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_database_size(current_database())")
+            return int(cursor.fetchone()[0])
+    path = Path(str(connection.settings_dict["NAME"]))
+    return path.stat().st_size if path.is_file() else 0
