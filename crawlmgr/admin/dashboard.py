@@ -140,11 +140,19 @@ def status(request: HttpRequest) -> HttpResponse:
         "light": light,
         "workers": workers if state.nodes else _("no worker alive"),
         "rate": " · ".join((pages % {"count": state.pages_a_minute}, requests % {"count": flying})),
-        "runs": _("%(running)s running, %(waiting)s waiting") % {"running": state.running, "waiting": state.waiting},
+        "runs": runs_told(state),
         "queue": ngettext("%(count)s task queued", "%(count)s tasks queued", tasks) % {"count": tasks},
         "error": error,
     }
     return JsonResponse(body, headers={"Cache-Control": "no-store"})
+
+
+def runs_told(state: status_reads.Status) -> str:
+    """How many runs are running, how many of these wait, and how many wait for a worker."""
+    figures = {"running": state.running, "waiting": state.waiting, "queued": state.queued}
+    if state.waiting:
+        return _("%(running)s running (%(waiting)s of them waiting), %(queued)s queued") % figures
+    return _("%(running)s running, %(queued)s queued") % figures
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

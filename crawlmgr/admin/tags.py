@@ -24,6 +24,13 @@ from crawlmgr.models import UrlState
 from crawlmgr.services import sealed_settings
 
 register = template.Library()
+register.filter("said", words.say)
+register.filter("briefly", words.brief)  # for rows of a list
+register.filter("waits", words.waits)
+register.filter("seed", words.seed)
+register.filter("hours", words.hours)
+register.filter("kind", words.kind)
+register.filter("happened", words.happened)
 
 STATE_LOOK = {"running": "on", "queued": "", "paused": "warn", "finished": "ok", "stopped": "warn", "failed": "bad"}
 NOTHING = "–"
@@ -147,51 +154,15 @@ def pretty(value: Any) -> str:
 
 
 @register.filter
-def said(code: str) -> str:
-    """The text for a stored code."""
-    return words.say(code)
-
-
-@register.filter
-def briefly(code: str) -> str:
-    """A short text for a stored code, for rows of a list; `said` gives the full text."""
-    return words.brief(code)
-
-
-@register.filter
 def ended(run: Any) -> str:
     """The reason why a run ended, in the wording of its kind."""
     return words.ended(run.kind, run.stopped_by)
 
 
 @register.filter
-def waits(waiting_for: str) -> str:
-    """What a run waits for, in words."""
-    return words.waits(waiting_for)
-
-
-@register.filter
 def url_state(name: str) -> str:
     """A state of an address in words."""
     return str(UrlState[name.upper()].label)
-
-
-@register.filter
-def seed(outcome: str) -> str:
-    """How a first address ended, in words."""
-    return words.seed(outcome)
-
-
-@register.filter
-def hours(text: str) -> str:
-    """Hours of work in words."""
-    return words.hours(text)
-
-
-@register.filter
-def kind(code: str) -> str:
-    """The name of a kind of run."""
-    return words.kind(code)
 
 
 def safe_address(url: str) -> str:

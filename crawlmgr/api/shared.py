@@ -61,7 +61,8 @@ def state(now: datetime) -> dict[str, Any]:
     last = found.last_error
     return {
         "nodes": found.nodes, "workers": found.workers, "silent_nodes": found.silent, "pages_a_minute": found.pages_a_minute,
-        "runs": {"running": found.running, "waiting": found.waiting, "paused": found.paused}, "in_flight": line.total(now),
+        "in_flight": line.total(now),
+        "runs": {"running": found.running, "waiting": found.waiting, "queued": found.queued, "paused": found.paused},
         "last_problem": None if last is None else _event(last),
     }
 

@@ -16,7 +16,8 @@ RECENT = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Figures of the status bar. `silent` counts nodes that sent heartbeats within a day but do not now."""
+    """Figures of the status bar. `silent` counts nodes that sent heartbeats within a day but do not now; `waiting` those of the
+    `running` runs that wait for a host or for their hours; `queued` runs wait for a worker."""
 
     nodes: int
     workers: int
@@ -24,6 +25,7 @@ class Status:
     pages_a_minute: int
     running: int
     waiting: int
+    queued: int
     paused: int
     last_error: Event | None
 
@@ -64,23 +66,20 @@ def _errors(now: datetime) -> QuerySet[Event]:
 
 
 def status(now: datetime) -> Status:
-    """The figures of the status bar, in six small queries whatever the size of the tables."""
+    """The figures of the status bar, in seven small queries whatever the size of the tables."""
     gone = Q(state=NodeState.DRAINING, heartbeat__lt=alive_since(now))  # the node was asked to end
     nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).exclude(gone).values_list("heartbeat", "workers")[:1000])
     alive = [workers for heartbeat, workers in nodes if heartbeat >= alive_since(now)]
-    states = dict(
-        Run.objects.at_work()
-        .values_list("state")
-        .annotate(Count("id"))
-        .order_by()
-    )
+    wait = Q(state=RunState.RUNNING, waiting_until__gt=now)
+    states = dict(Run.objects.at_work().values_list("state").annotate(Count("id")).order_by())
     return Status(
         nodes=len(alive),
         workers=sum(alive),
         silent=len(nodes) - len(alive),
         pages_a_minute=Page.objects.filter(fetched_at__gt=now - timedelta(minutes=1), fetched_at__lte=now).count(),
         running=states.get(RunState.RUNNING, 0),
-        waiting=states.get(RunState.QUEUED, 0),
+        waiting=Run.objects.at_work().filter(wait).count() if states.get(RunState.RUNNING) else 0,
+        queued=states.get(RunState.QUEUED, 0),
         paused=states.get(RunState.PAUSED, 0),
         last_error=_errors(now).first(),
     )

@@ -96,6 +96,6 @@ def test_the_status_bar_counts_what_lives(client: Client) -> None:
     )
     Event.objects.create(at=NOW, level=40, code="slice_broke", text="boom", run=one)
     state = client.get("/admin/status.json").json()
-    assert (state["light"], state["workers"], state["runs"]) == ("warn", "3 workers", "1 running, 0 waiting")
+    assert (state["light"], state["workers"], state["runs"]) == ("warn", "3 workers", "1 running, 0 queued")
     assert state["rate"] in ("2 pages a minute · 0 requests in flight", "3 pages a minute · 0 requests in flight")
     assert state["error"]["text"] == "Processing of a run was interrupted: boom" and state["error"]["url"] == f"/admin/runs/{one.pk}/"
