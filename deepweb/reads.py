@@ -32,21 +32,25 @@ class SourceRow:
     run: Run | None
 
 
-def sources(query: Mapping[str, str], size: int = 50) -> Slice:
-    """Sites, newest first, with their numbers of forms."""
-    part = cut(Source.objects.defer("links"), size=size, query=query)
-    return Slice(with_numbers(part.rows), part.newer, part.older)
+def is_search(before: str = "") -> Q:
+    """The condition for a search form, of forms or of what has them at `before`."""
+    by_type = Q(**{f"{before}corrected": "", f"{before}type": FormType.SEARCH})
+    return Q(**{f"{before}corrected": FormType.SEARCH}) | by_type
+
+
+def newest_sources(most: int) -> list[SourceRow]:
+    """The newest sites with their numbers of forms."""
+    return with_numbers(Source.objects.defer("links").order_by("-id")[:most])
 
 
 def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
     """Number of forms and active run of each site; three queries, whatever the number of sites."""
     ids = [row.pk for row in rows]
-    is_search = Q(corrected=FormType.SEARCH) | Q(corrected="", type=FormType.SEARCH)
     counts = {
         entry["source_id"]: entry
         for entry in Form.objects.filter(source_id__in=ids)
         .values("source_id")
-        .annotate(whole=Count("id"), search=Count("id", filter=is_search))
+        .annotate(whole=Count("id"), search=Count("id", filter=is_search()))
     }
     working = run_reads.at_work("deepweb-find", ids)
     return [

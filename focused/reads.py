@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
 from crawlmgr.models import Page, Url, UrlState, WarcFile
 from crawlmgr.reads import runs as run_reads
-from crawlmgr.reads.paging import Order, Slice, cut
 from crawlmgr.web.url import UrlError, canonical, url_hash
-from focused.models import Comparison, Topic, TopicPage, TopicRun
+from focused.models import Comparison, Seed, Topic, TopicPage, TopicRun
 from focused.scope import Scope
 
 CURVE_POINTS = 160
@@ -22,15 +21,30 @@ TREE_LIMIT = 60
 PAGE = TopicPage.Kind.PAGE
 
 
-def topics(query: Mapping[str, str], size: int = 50) -> Slice:
-    """Topics by name, each with its newest run in `last` (a TopicRun with its run) and `seeds_number`."""
-    newest = Subquery(TopicRun.objects.filter(topic=OuterRef("pk")).order_by("-run_id").values("run_id")[:1])
-    rows = Topic.objects.annotate(seeds_number=Count("seeds"), last_run=newest)
-    found = cut(rows, Order(("name", "id"), downwards=False), size=size, query=query)
-    runs = {row.run_id: row for row in _runs().filter(run_id__in=[topic.last_run for topic in found.rows if topic.last_run])}
-    for topic in found.rows:
-        topic.last = runs.get(topic.last_run)
-    return found
+def listed() -> QuerySet[Topic]:
+    """All topics, without what only a run needs."""
+    return Topic.objects.only("id", "name", "strategy", "interval_seconds", "next_run", "added")
+
+
+def first_topics(most: int) -> list[Topic]:
+    """The first topics by name, as `with_last_runs` gives them."""
+    return with_last_runs(list(listed().order_by("name", "id")[:most]))
+
+
+def with_last_runs(topics: Sequence[Topic]) -> list[Topic]:
+    """The topics, each with its newest run in `last` (a TopicRun with its run) and `seeds_number`; three queries in all."""
+    keys = [topic.pk for topic in topics]
+    seeds = dict(Seed.objects.filter(topic__in=keys).order_by().values_list("topic").annotate(Count("id")))
+    newest = TopicRun.objects.filter(topic__in=keys).order_by().values("topic").annotate(last=Max("run_id")).values("last")
+    runs = {row.topic_id: row for row in _runs().filter(run_id__in=list(newest.values_list("last", flat=True)))}
+    for topic in topics:
+        topic.last, topic.seeds_number = runs.get(topic.pk), seeds.get(topic.pk, 0)
+    return list(topics)
+
+
+def of_last_run(name: str) -> Subquery:
+    """A field of a topic's newest run, as an annotation."""
+    return Subquery(TopicRun.objects.filter(topic=OuterRef("pk")).order_by("-run_id").values(name)[:1])
 
 
 def _runs() -> QuerySet[TopicRun]:

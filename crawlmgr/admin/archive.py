@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib import admin
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports, words
+from crawlmgr.admin.archive_table import TABLE
 from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.reads import archive as reads
@@ -22,7 +24,7 @@ SHOWN_CHARACTERS = 200_000
 
 
 @room("archive/", "archive")
-def archive_page(request: HttpRequest) -> HttpResponse:
+def archive_page(request: HttpRequest) -> HttpResponseBase:
     """Lists all WARC files, and the captures of an address that was searched for."""
     url, problem = request.GET.get("url", "").strip(), ""
     captures: list[Page] = []
@@ -32,15 +34,13 @@ def archive_page(request: HttpRequest) -> HttpResponse:
         except ValueError:
             problem = words.say("bad_url")
     context = {
-        "slice": reads.files(request.GET.dict()),
-        "totals": reads.totals(),
+        "totals": reads.totals() if request.GET.get("part") != "rows" else {},
         "url": url,
         "captures": captures,
         "problem": problem,
-        "keep": "",
         "downloads": exports.choices(["pages", "links"]),
     }
-    return page(request, "desk/archive.html", context, title=_("Archive"), item="archive")
+    return table_page(request, "desk/archive.html", TABLE, reads.files(), context, title=_("Archive"), item="archive")
 
 
 @room("archive/files/<int:pk>/", "warc")

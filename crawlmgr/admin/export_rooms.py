@@ -20,7 +20,7 @@ from crawlmgr.admin.export_table import TABLE, lines
 from crawlmgr.admin.exports import NAMES
 from crawlmgr.admin.rooms import act, attempt, back, number, page, room
 from crawlmgr.admin.selects import NamedField
-from crawlmgr.admin.tables import table_page
+from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import ACTIVE, Every, Export, Run, RunState
 from crawlmgr.services import exports, saved_exports

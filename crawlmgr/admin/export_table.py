@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import messages
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -15,13 +13,13 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import narrowing, tables, tags
+from crawlmgr.admin import narrowing, table_actions, tables, tags
 from crawlmgr.admin.exports import NAMES
-from crawlmgr.admin.rooms import act, numbers
+from crawlmgr.admin.rooms import act
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by
 from crawlmgr.admin.tree import address
 from crawlmgr.models import Export, ExportFile, Run
-from crawlmgr.services import runs, saved_exports
+from crawlmgr.services import saved_exports
 
 MOST_TICKED = 500
 
@@ -106,19 +104,8 @@ TABLE = Table(
 @act("exports/do/", "exports-do", "crawlmgr.change_export")
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out an action on the selected exports: write now, delete, or undo the deletion."""
-    wish, usual = request.POST.get("do", ""), reverse("admin:exports")
-    if wish in (tables.DELETE, tables.UNDO):
-        return tables.delete(request, TABLE, Export.objects.all(), "name", usual)
-    ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
-    if wish != "write" or not ticked:
-        messages.warning(request, _("Nothing is ticked."))
-        return tables.to_list(request, usual)
-    done = 0
-    for export in list(Export.objects.filter(pk__in=ticked)):
-        try:
-            saved_exports.start(export, now=datetime.now(UTC), user=request.user)
-        except (runs.Busy, ValueError):
-            continue
-        done += 1
-    tables.tell(request, done, len(ticked), ngettext("Done for %(count)s export.", "Done for %(count)s exports.", done))
-    return tables.to_list(request, usual)
+    def told(count: int) -> str:
+        return ngettext("Done for %(count)s export.", "Done for %(count)s exports.", count)
+
+    verbs: dict[str, table_actions.Verb] = {"write": lambda _, one, now: saved_exports.start(one, now=now, user=request.user)}
+    return table_actions.carry_out(request, TABLE, Export.objects.all(), verbs, reverse("admin:exports"), told)

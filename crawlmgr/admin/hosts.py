@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin import charts, words
 from crawlmgr.admin.host_table import TABLE
 from crawlmgr.admin.rooms import page, room
-from crawlmgr.admin.tables import table_page
+from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Host
 from crawlmgr.reads import hosts as reads

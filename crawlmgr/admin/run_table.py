@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import narrowing, tables, tags, words
-from crawlmgr.admin.rooms import act, numbers
+from crawlmgr.admin import narrowing, table_actions, tables, tags, words
+from crawlmgr.admin.rooms import act
 from crawlmgr.admin.tables import Action, Choice, Column, Table, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.models import Run
@@ -107,23 +105,17 @@ TABLE = Table(
     ),
     "runs-do",
 )
-VERBS: dict[str, Callable[[int, datetime], Any]] = {"pause": runs.pause, "resume": runs.resume, "stop": runs.stop}
+VERBS: dict[str, table_actions.Verb] = {
+    "pause": lambda _request, run, now: runs.pause(run.pk, now),
+    "resume": lambda _request, run, now: runs.resume(run.pk, now),
+    "stop": lambda _request, run, now: runs.stop(run.pk, now),
+}
 
 
 @act("runs/do/", "runs-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
     """Pauses, resumes or stops the selected runs, and reports how many were in a state that does not allow it."""
-    verb = VERBS.get(request.POST.get("do", ""))
-    ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
-    if verb is None or not ticked:
-        messages.warning(request, _("Nothing is ticked."))
-        return tables.to_list(request, reverse("admin:runs"))
-    now, done = datetime.now(UTC), 0
-    for pk in Run.objects.filter(pk__in=ticked).values_list("pk", flat=True):
-        try:
-            verb(pk, now)
-        except (runs.WrongState, runs.Busy):
-            continue
-        done += 1
-    tables.tell(request, done, len(ticked), ngettext("Done for %(count)s run.", "Done for %(count)s runs.", done))
-    return tables.to_list(request, reverse("admin:runs"))
+    def told(count: int) -> str:
+        return ngettext("Done for %(count)s run.", "Done for %(count)s runs.", count)
+
+    return table_actions.carry_out(request, TABLE, Run.objects.only("pk"), VERBS, reverse("admin:runs"), told)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin import exports, words
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.admin.run_table import TABLE
-from crawlmgr.admin.tables import table_page
+from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import line, reports

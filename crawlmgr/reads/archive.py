@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Count, QuerySet, Sum
 
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.reads.paging import Slice, cut
 from crawlmgr.web.url import UrlError, canonical, url_hash
 
 
-def files(query: Mapping[str, str], size: int = 50) -> Slice:
-    """WARC files, newest first."""
-    return cut(WarcFile.objects.select_related("run").defer("run__parameters", "run__result"), size=size, query=query)
+def files() -> QuerySet[WarcFile]:
+    """All WARC files with their runs."""
+    return WarcFile.objects.select_related("run").defer("run__parameters", "run__result")
 
 
 def totals() -> dict[str, Any]:

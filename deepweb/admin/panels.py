@@ -24,8 +24,9 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
     """Panel of search sites with their forms and records; None if there is no site."""
     if not request.user.has_perm("deepweb.view_source"):
         return None
-    rows = reads.sources({}, SOURCES_SHOWN)
-    return {"template": "deepweb/panel.html", "rows": rows.rows, "more": rows.older} if rows.rows else None
+    rows = reads.newest_sources(SOURCES_SHOWN + 1)
+    shown = {"template": "deepweb/panel.html", "rows": rows[:SOURCES_SHOWN], "more": len(rows) > SOURCES_SHOWN}
+    return shown if rows else None
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
 from crawlmgr.admin.rooms import number, page, room
-from crawlmgr.admin.tables import table_page
+from crawlmgr.admin.table_page import table_page
 from deepweb import reads
 from deepweb.admin.record_table import table
 from deepweb.models import Record

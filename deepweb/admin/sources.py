@@ -9,7 +9,7 @@ from django import forms as django_forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -17,10 +17,12 @@ from django.utils.translation import gettext_lazy
 from crawlmgr.admin import exports
 from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, opens_nothing, page, room
+from crawlmgr.admin.table_page import table_page
 from crawlmgr.models import Run
 from crawlmgr.web.url import UrlError, canonical, host_key
 from deepweb import reads
 from deepweb.admin.pages import picture
+from deepweb.admin.source_table import TABLE
 from deepweb.models import Source
 from deepweb.services import removals, sources
 
@@ -66,15 +68,15 @@ def _wrong_lines(numbers: list[str]) -> str:
 
 
 @room("deepweb/", "sources", "deepweb.view_source")
-def source_list(request: HttpRequest) -> HttpResponse:
+def source_list(request: HttpRequest) -> HttpResponseBase:
     """All sites, newest first."""
-    context = {
-        "slice": reads.sources(request.GET.dict()),
-        "keep": "",
-        "harvests": reads.harvests(size=8),
-        "downloads": exports.choices(TABLES),
-    }
-    return page(request, "deepweb/sources.html", context, title=_("Search sites"), item="sources")
+    def context() -> dict[str, Any]:
+        return {"harvests": reads.harvests(size=8), "downloads": exports.choices(TABLES)}
+
+    return table_page(
+        request, "deepweb/sources.html", TABLE, Source.objects.defer("links"), context, prepare=reads.with_numbers,
+        key=lambda row: row.source.pk, title=_("Search sites"), item="sources",
+    )  # fmt: skip
 
 
 @room("deepweb/add/", "source-add", "deepweb.view_source", post="deepweb.add_source")

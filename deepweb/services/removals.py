@@ -34,6 +34,13 @@ def start(source: Source, now: datetime, user: Any = None) -> Run | None:
     return removals.start(KIND, source.pk, source.name, _removal(source), quieten, now=now, user=user)
 
 
+def start_by_key(source_id: int, now: datetime, user: Any = None) -> None:
+    """Starts the deletion of a site (see `start`), if it still exists."""
+    source = Source.objects.filter(pk=source_id).first()
+    if source is not None:
+        start(source, now, user)
+
+
 class SourceRemoval(removals.RemovalJob):
     """The job that deletes a large site."""
 

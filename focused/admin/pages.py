@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin import words
 from crawlmgr.admin.rooms import number, page, room
-from crawlmgr.admin.tables import table_page
+from crawlmgr.admin.table_page import table_page
 from focused import reads
 from focused.admin import charts, titles
 from focused.admin.page_table import TABLE

@@ -24,8 +24,9 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
     """Panel of topics with their latest run; None if there is no topic."""
     if not request.user.has_perm("focused.view_topic"):
         return None
-    rows = reads.topics({}, TOPICS_SHOWN)
-    return {"template": "focused/panel.html", "rows": rows.rows, "more": rows.older} if rows.rows else None
+    rows = reads.first_topics(TOPICS_SHOWN + 1)
+    shown = {"template": "focused/panel.html", "rows": rows[:TOPICS_SHOWN], "more": len(rows) > TOPICS_SHOWN}
+    return shown if rows else None
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

@@ -6,38 +6,34 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
+from crawlmgr.admin.table_page import table_page
 from focused import reads
 from focused.admin import charts
 from focused.admin.add import lines_of, tell_bad_lines, tell_bounds, texts_of
 from focused.admin.names import named
+from focused.admin.topic_table import INTERVALS, TABLE
 from focused.models import SampleDocument, Seed, Topic
 from focused.services import dispatch, readings, removals, samples, topics
 from focused.topics import read_seeds
 
-INTERVALS = (
-    (0, gettext_lazy("only when started")),
-    (3600, gettext_lazy("1 hour")),
-    (6 * 3600, gettext_lazy("6 hours")),
-    (86_400, gettext_lazy("1 day")),
-    (7 * 86_400, gettext_lazy("1 week")),
-    (30 * 86_400, gettext_lazy("30 days")),
-)
 SEEDS_SHOWN = 200
 
 
 @room("topics/", "topics", "focused.view_topic")
-def topic_list(request: HttpRequest) -> HttpResponse:
+def topic_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all topics by name."""
-    context = {"slice": reads.topics(request.GET.dict()), "keep": "", "first": _("To the top")}
-    return page(request, "focused/topics.html", context, title=_("Topics"), item="topics")
+    return table_page(
+        request, "focused/topics.html", TABLE, reads.listed(), {"intervals": INTERVALS}, prepare=reads.with_last_runs,
+        title=_("Topics"), item="topics",
+    )  # fmt: skip
 
 
 def find(pk: int) -> Topic:

@@ -37,6 +37,13 @@ def start(topic: Topic, now: datetime, user: Any = None) -> Run | None:
     return removals.start(KIND, topic.pk, topic.name, _removal(topic), quieten, now=now, user=user)
 
 
+def start_by_key(topic_id: int, now: datetime, user: Any = None) -> None:
+    """Starts the deletion of a topic (see `start`), if it still exists."""
+    topic = Topic.objects.filter(pk=topic_id).first()
+    if topic is not None:
+        start(topic, now, user)
+
+
 class TopicRemoval(removals.RemovalJob):
     """The job that deletes a large topic."""
 

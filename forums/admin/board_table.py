@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import narrowing, tables, tags, words
+from crawlmgr.admin import narrowing, table_actions, tags, words
 from crawlmgr.admin.rooms import act, numbers
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
@@ -131,12 +131,12 @@ def do(request: HttpRequest) -> HttpResponse:
     seconds = _seconds(request) if wish == "interval" else 0
     if wish not in NEEDED or not of_site or seconds is None:
         messages.warning(request, _("Choose an interval.") if seconds is None else _("Nothing is ticked."))
-        return tables.to_list(request, usual)
+        return table_actions.to_list(request, usual)
     if not request.user.has_perm(NEEDED[wish]):
         raise PermissionDenied
     done = sum(_carry_out(request, wish, site, boards, seconds) for site, boards in of_site.items())
-    tables.tell(request, done, len(ticked), ngettext("Done for %(count)s board.", "Done for %(count)s boards.", done))
-    return tables.to_list(request, usual)
+    table_actions.tell(request, done, len(ticked), ngettext("Done for %(count)s board.", "Done for %(count)s boards.", done))
+    return table_actions.to_list(request, usual)
 
 
 def _seconds(request: HttpRequest) -> int | None:

@@ -10,7 +10,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.rooms import page, room
-from crawlmgr.admin.tables import OF_PAGES, table_page
+from crawlmgr.admin.table_page import table_page
+from crawlmgr.admin.table_query import OF_PAGES
 from crawlmgr.reads.status import all_paused
 from forums import reads
 from forums.admin import charts

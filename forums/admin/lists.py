@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
 from crawlmgr.admin.rooms import number, room
-from crawlmgr.admin.tables import table_page
+from crawlmgr.admin.table_page import table_page
 from forums import reads
 from forums.admin import board_table, thread_table
 from forums.admin.add import INTERVALS

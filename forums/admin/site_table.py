@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import messages
 from django.db.models import Max, Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -15,17 +12,15 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import narrowing, tables, tags
-from crawlmgr.admin.rooms import act, numbers
+from crawlmgr.admin import narrowing, table_actions, tables, tags
+from crawlmgr.admin.rooms import act
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by, falling
 from crawlmgr.admin.tree import address
-from crawlmgr.services import runs
 from forums.models import Site
 from forums.reads import SiteRow
 from forums.services import sites
 
 MAY, MAY_DELETE = "forums.change_site", "forums.delete_site"
-MOST_TICKED = 500
 
 
 def _name(row: SiteRow) -> str:
@@ -88,34 +83,18 @@ TABLE = Table(
 )
 
 
-def _crawl(request: HttpRequest, pk: int, now: datetime) -> None:
-    sites.crawl_now(pk, board_ids=None, now=now, user=request.user)
-
-
-VERBS: dict[str, Callable[[HttpRequest, int, datetime], Any]] = {
-    "crawl": _crawl,
-    "pause": lambda _request, pk, now: sites.pause_site(pk, True, now),
-    "resume": lambda _request, pk, now: sites.pause_site(pk, False, now),
+VERBS: dict[str, table_actions.Verb] = {
+    "crawl": lambda request, site, now: sites.crawl_now(site.pk, board_ids=None, now=now, user=request.user),
+    "pause": lambda _request, site, now: sites.pause_site(site.pk, True, now),
+    "resume": lambda _request, site, now: sites.pause_site(site.pk, False, now),
 }
-NEEDED = {tables.UNDO: MAY_DELETE, **{one.do: one.permission for one in TABLE.actions}}
 
 
 @act("forums/do/", "forums-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
     """Actions on the selected forums: visit now, pause or resume their schedules, delete, or undo the deletion."""
-    wish, usual = request.POST.get("do", ""), reverse("admin:forums")
-    if wish in (tables.DELETE, tables.UNDO):
-        return tables.delete(request, TABLE, Site.objects.all(), "name", usual)
-    verb, ticked = VERBS.get(wish), numbers(request.POST.getlist("row"))[:MOST_TICKED]
-    if verb is None or not ticked or not request.user.has_perm(NEEDED[wish]):
-        messages.warning(request, _("Nothing is ticked."))
-        return tables.to_list(request, usual)
-    now, done = datetime.now(UTC), 0
-    for pk in Site.objects.filter(pk__in=ticked).values_list("pk", flat=True):
-        try:
-            verb(request, pk, now)
-        except (runs.Busy, ValueError):
-            continue
-        done += 1
-    tables.tell(request, done, len(ticked), ngettext("Done for %(count)s forum.", "Done for %(count)s forums.", done))
-    return tables.to_list(request, usual)
+    def told(count: int) -> str:
+        return ngettext("Done for %(count)s forum.", "Done for %(count)s forums.", count)
+
+    rows = Site.objects.only("pk")
+    return table_actions.carry_out(request, TABLE, rows, VERBS, reverse("admin:forums"), told)

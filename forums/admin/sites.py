@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin import exports
 from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
-from crawlmgr.admin.tables import table_page
+from crawlmgr.admin.table_page import table_page
 from crawlmgr.reads.status import all_paused
 from forums import reads
 from forums.admin import charts, doubt_words

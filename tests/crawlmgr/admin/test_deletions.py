@@ -11,6 +11,9 @@ from django.test import Client
 
 from crawlmgr.models import Deletion, Event, Export, Run
 from crawlmgr.services import deletions, dispatch
+from deepweb.models import Source
+from focused.models import Topic
+from focused.services import topics
 from forums.models import Board, Site
 from tests.crawlmgr.admin.rows import NOW, site, user
 
@@ -106,3 +109,20 @@ def test_a_deletion_of_what_is_gone_already_is_done(settings: LazySettings) -> N
     for kind in settings.DELETABLE:
         deletions.ask(kind, {999: "x"}, NOW)
     assert deletions.carry_out(NOW + deletions.UNDO) == len(settings.DELETABLE) and not Deletion.objects.exists()
+
+
+def test_ticked_topics_and_search_sites_go_and_come_back() -> None:
+    topic, other = (topics.add(name, ["https://example.org/"], now=NOW) for name in ("Rust", "Moss"))
+    source = Source.objects.create(url="http://a.example/", key_hash=1, name="Shop", created=NOW)
+    admin = browser("administrator")
+    for room, kept, gone in (("topics", "Moss", topic), ("deepweb", None, source)):
+        admin.post(f"/admin/{room}/do/", {"do": "delete", "row": [gone.pk]})
+        rows = admin.get(f"/admin/{room}/?part=rows").content.decode()
+        assert gone.name not in rows and (kept is None or kept in rows)
+        admin.post(f"/admin/{room}/do/", {"do": "undo"})
+        assert gone.name in admin.get(f"/admin/{room}/?part=rows").content.decode()
+        admin.post(f"/admin/{room}/do/", {"do": "delete", "row": [gone.pk]})
+    Deletion.objects.update(due=NOW)
+    dispatch.dispatch(NOW + timedelta(minutes=1))
+    dispatch.dispatch(NOW + timedelta(minutes=5))
+    assert not Source.objects.exists() and list(Topic.objects.all()) == [other] and not Deletion.objects.exists()

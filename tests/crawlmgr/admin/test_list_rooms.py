@@ -17,8 +17,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.module_loading import import_string
 
 from crawlmgr.benches.bulk import Sizes
-from crawlmgr.models import Run
-from focused.models import TopicRun
+from crawlmgr.models import Deletion, Run, WarcFile
+from deepweb.models import Source
+from deepweb.services import sources
+from focused.models import Topic, TopicRun
 from forums.models import Board, Site, Thread
 from tests.crawlmgr.admin.rows import NOW, user, walk
 
@@ -35,6 +37,10 @@ def filled() -> Sizes:
     Thread.objects.filter(pk__in=[2, 4, 9]).update(last_reply=None, replies=None, created=None)
     Thread.objects.filter(pk__in=[3, 4]).update(gone_at=NOW, pending=True)
     Board.objects.filter(pk__in=[5, 6]).update(last_visit=None, next_visit=None, enabled=False)
+    Topic.objects.filter(pk__in=Topic.objects.order_by("pk").values("pk")[:2]).update(strategy="shark", interval_seconds=86_400)
+    Topic.objects.create(name="never crawled", added=NOW)
+    sources.add(["http://new.example/"], NOW, {})
+    WarcFile.objects.filter(pk=3).update(closed=None)
     Board.objects.filter(pk=7).update(next_visit=NOW - timedelta(hours=9), next_until=None)
     return made
 
@@ -52,6 +58,7 @@ def lists() -> list[str]:
         "/admin/forums/boards/", "/admin/forums/boards/?site=1", "/admin/forums/threads/", "/admin/forums/threads/?site=1",
         "/admin/forums/board/1/", "/admin/forums/posts/", f"/admin/topics/run/{run}/pages/", "/admin/deepweb/records/",
         "/admin/deepweb/records/?site=1", "/admin/deepweb/harvests/", "/admin/exports/", "/admin/hosts/", "/admin/events/",
+        "/admin/topics/", "/admin/deepweb/", "/admin/archive/", "/admin/forums/", "/admin/runs/",
     ]  # fmt: skip
 
 
@@ -89,6 +96,13 @@ def test_every_order_of_every_list_shows_each_row_once(client: Client, filled: S
         ("/admin/forums/threads/?show=pending&site=1", lambda: Thread.objects.filter(pending=True, site=1)),
         ("/admin/forums/threads/?q=number+7", lambda: Thread.objects.filter(title__icontains="number").filter(title__icontains="7")),
         ("/admin/forums/board/1/?show=gone&sort=posts", lambda: Thread.objects.filter(board=1).exclude(gone_at=None)),
+        ("/admin/topics/?q=1", lambda: Topic.objects.filter(name__icontains="1")),
+        ("/admin/topics/?strategy=shark&sort=rate", lambda: Topic.objects.filter(strategy="shark")),
+        ("/admin/topics/?show=on&sort=-seeds", lambda: Topic.objects.exclude(interval_seconds=None)),
+        ("/admin/deepweb/?show=search&sort=forms", lambda: Source.objects.filter(forms__type="search").distinct()),
+        ("/admin/deepweb/?show=new", lambda: Source.objects.filter(looked_at=None)),
+        ("/admin/archive/?show=open", lambda: WarcFile.objects.filter(closed=None)),
+        ("/admin/archive/?q=00001&sort=size", lambda: WarcFile.objects.filter(name__contains="00001")),
         ("/admin/topics/run/{run}/pages/?show=relevant&sort=-relevance", lambda: _topic_pages().filter(relevant=True)),
         ("/admin/topics/run/{run}/pages/?show=copies", lambda: _topic_pages().exclude(duplicate_of=None)),
     ],
@@ -153,6 +167,23 @@ def test_ticked_boards_of_two_forums_are_set_and_visited(client: Client, filled:
     assert sorted((run.target, run.parameters["boards"]) for run in made) == [(1, [1, 2]), (2, [21])]
 
 
+def test_ticked_topics_are_crawled_and_set(client: Client, filled: Sizes) -> None:
+    Run.objects.filter(state__in=("queued", "running", "paused")).update(state="finished")
+    ticked = list(Topic.objects.order_by("pk").values_list("pk", flat=True)[:2])
+    client.post("/admin/topics/do/", {"do": "interval", "row": ticked, "interval": "604800", "at": "/admin/topics/?q=1"})
+    assert set(Topic.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {604_800}
+    for bad in ("", "17", "x"):
+        client.post("/admin/topics/do/", {"do": "interval", "row": ticked, "interval": bad})
+    assert set(Topic.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {604_800}
+    answer = client.post("/admin/topics/do/", {"do": "interval", "row": ticked, "interval": "0"}, follow=True)
+    assert "Done for 2 topics." in answer.content.decode() and not Topic.objects.filter(pk__in=ticked).exclude(next_run=None)
+    client.post("/admin/topics/do/", {"do": "delete", "row": ticked})
+    assert not Deletion.objects.exists(), "an operator deletes nothing"
+    source = Source.objects.get(looked_at=None)
+    client.post("/admin/deepweb/do/", {"do": "find", "row": [source.pk]})
+    assert Run.objects.latest("pk").parameters["sources"] == [source.pk]
+
+
 def test_every_list_asks_as_much_for_few_rows_as_for_many(client: Client, filled: Sizes) -> None:
     """A page of thirty rows, and the same list narrowed to fewer."""
 
@@ -166,6 +197,9 @@ def test_every_list_asks_as_much_for_few_rows_as_for_many(client: Client, filled
         ("/admin/forums/threads/?part=rows", "/admin/forums/threads/?part=rows&q=number+77"),
         ("/admin/forums/boards/?part=rows", "/admin/forums/boards/?part=rows&show=out"),
         ("/admin/forums/board/1/?part=rows", "/admin/forums/board/1/?part=rows&show=gone&sort=posts"),
+        ("/admin/topics/?part=rows", "/admin/topics/?part=rows&q=1"),
+        ("/admin/deepweb/?part=rows", "/admin/deepweb/?part=rows&q=1"),
+        ("/admin/archive/?part=rows", "/admin/archive/?part=rows&q=00001"),
         ("/admin/deepweb/records/?part=rows", "/admin/deepweb/records/?part=rows&q=Author+1"),
     ):
         assert asked(many) <= asked(few) + 1 and asked(few) < 20, many

@@ -1,0 +1,77 @@
+"""Actions on the selected rows of a list: each carried out on its own, deletion with undo, and what is told afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from crawlmgr.admin.rooms import numbers
+from crawlmgr.admin.tables import DELETE, UNDO, Rows, Table
+from crawlmgr.services import deletions, runs
+
+MOST_DELETED = 500
+MOST_TICKED = 500
+Verb = Callable[[HttpRequest, Any, datetime], object]
+"""What is done with one row. Raises runs.Busy, runs.WrongState or ValueError where it cannot be done now."""
+
+
+def to_list(request: HttpRequest, usual: str) -> HttpResponse:
+    """Redirects to the list in the state in which its rows were selected; `usual` is its plain address."""
+    at = request.POST.get("at", "")
+    return redirect(at if at.partition("?")[0] == usual else usual)
+
+
+def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
+    """Shows a message on how many of the selected rows were changed; `text` has a placeholder for the count."""
+    if done:
+        messages.success(request, text % {"count": done})
+    if left := ticked - done:
+        told = ngettext("For %(count)s it cannot be done now.", "For %(count)s it cannot be done now.", left)
+        messages.warning(request, told % {"count": left})
+
+
+def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str) -> HttpResponse:
+    """Deletes the selected rows or restores those not yet deleted for good; `name` is the field with a row's display name."""
+    if not any(one.do == DELETE and request.user.has_perm(one.permission) for one in table.actions):
+        raise PermissionDenied
+    if request.POST.get("do") == UNDO:
+        count = deletions.undo(table.deletes)
+        told = ngettext("%(count)s is back.", "%(count)s are back.", count)
+        messages.success(request, told % {"count": count})
+        return to_list(request, usual)
+    ticked = numbers(request.POST.getlist("row"))[:MOST_DELETED]
+    names = dict(rows.filter(pk__in=ticked).values_list("pk", name))
+    count = deletions.ask(table.deletes, names, datetime.now(UTC), request.user)
+    told = ngettext("%(count)s is deleted; Undo brings it back.", "%(count)s are deleted; Undo brings them back.", count)
+    messages.success(request, told % {"count": count})
+    return to_list(request, usual)
+
+
+def carry_out(
+    request: HttpRequest, table: Table, rows: Rows, verbs: Mapping[str, Verb], usual: str, told: Callable[[int], str]
+) -> HttpResponse:
+    """Does what was asked with each selected row, or deletes them, or restores those; `told` is the message for so many rows."""
+    wish, needed = request.POST.get("do", ""), {one.do: one.permission for one in table.actions}
+    if table.deletes and wish in (DELETE, UNDO):
+        return delete(request, table, rows, "name", usual)
+    verb, ticked = verbs.get(wish), numbers(request.POST.getlist("row"))[:MOST_TICKED]
+    if verb is None or not ticked or not request.user.has_perm(needed[wish]):
+        messages.warning(request, _("Nothing is ticked."))
+        return to_list(request, usual)
+    now, done = datetime.now(UTC), 0
+    for row in list(rows.filter(pk__in=ticked)):
+        try:
+            verb(request, row, now)
+        except (runs.Busy, runs.WrongState, ValueError):
+            continue
+        done += 1
+    tell(request, done, len(ticked), told(done))
+    return to_list(request, usual)

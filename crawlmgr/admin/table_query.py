@@ -1,0 +1,127 @@
+"""The state of a list as a query string asks for it: order, filters, days, search and columns."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta, tzinfo
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+
+from crawlmgr.admin.tables import Column, Rows, Table
+from crawlmgr.reads.paging import Order
+
+LONGEST_SEARCH = 200
+OF_PAGES = ("after", "before", "last")
+OWN = ("sort", "q", "col", "from", "to", *OF_PAGES, "part", "as")
+
+
+class Head(NamedTuple):
+    """A column header: `address` sorts by the column, `arrow` is "ascending", "descending" or ""."""
+
+    name: str
+    title: str
+    look: str
+    address: str
+    arrow: str
+
+
+class Asked:
+    """The state of a table as read from the query string; invalid parts are ignored. Days are those of a time zone."""
+
+    def __init__(self, table: Table, request: HttpRequest, zone: tzinfo) -> None:
+        self.table, self.zone = table, zone
+        self.by_name = {one.name: one for one in table.columns}
+        query = request.GET
+        self.sort = query.get("sort", "")
+        if self._column(self.sort) is None:
+            self.sort = ""
+        chosen = [name for name in dict.fromkeys(query.getlist("col")) if name in self.by_name]
+        self.chosen = chosen
+        self.columns = [self.by_name[name] for name in chosen] or [one for one in table.columns if one.usual]
+        self.q = query.get("q", "").strip()[:LONGEST_SEARCH].replace("\0", "") if table.search is not None else ""
+        self.options = {one.name: list(one.options()) for one in table.choices}
+        known = {one.name: {code for code, _text in self.options[one.name] if code} for one in table.choices}
+        self.narrow = {name: query.get(name, "") for name, codes in known.items() if query.get(name, "") in codes}
+        self.days = {name: found for name in ("from", "to") if table.span and (found := _day(query.get(name, "")))}
+        self.others = [(name, value) for name, value in query.items() if name not in OWN and name not in known]
+
+    def _column(self, sort: str) -> Column | None:
+        found = self.by_name.get(sort.removeprefix("-"))
+        return found if found is not None and found.by is not None else None
+
+    @property
+    def sorted_by(self) -> tuple[Column, Order]:
+        """The column that the list is sorted by, and the order."""
+        wish = self.sort or self.table.order
+        column = self._column(wish)
+        if column is None or column.by is None:
+            raise ValueError(f"the table {self.table.name} cannot be sorted by {wish}")
+        turned = column.by.downwards != wish.startswith("-")
+        return column, Order(column.by.fields, turned, column.by.nullable)
+
+    def rows(self, rows: Rows) -> Rows:
+        """The rows that pass the filters, annotated for the order."""
+        column, _order = self.sorted_by
+        for one in self.table.choices:
+            if one.name in self.narrow:
+                rows = one.narrow(rows, self.narrow[one.name])
+        rows = rows.filter(**self._span())
+        if self.q and self.table.search is not None:
+            rows = self.table.search(rows, self.q)
+        return rows.annotate(**column.needs) if column.needs else rows
+
+    def _span(self) -> dict[str, datetime]:
+        """Filter from the start of the first day to the end of the last day."""
+        first, last = self.days.get("from"), self.days.get("to")
+        found = {}
+        if first is not None:
+            found[f"{self.table.span}__gte"] = datetime.combine(first, time(), self.zone)
+        if last is not None and last < date.max:
+            found[f"{self.table.span}__lt"] = datetime.combine(last + timedelta(days=1), time(), self.zone)
+        return found
+
+    def query(self, **changes: str) -> str:
+        """The query string of the same state with `changes`; a value of "" removes a parameter."""
+        changed = [(name, value) for name, value in changes.items() if value]
+        return urlencode([*self.pairs(*changes), *changed])
+
+    def pairs(self, *without: str) -> list[tuple[str, str]]:
+        """Names and values of the state, except the names in `without`."""
+        days = [(name, day.isoformat()) for name, day in self.days.items()]
+        columns = (("col", one) for one in self.chosen)
+        state = [*self.others, *self.narrow.items(), *days, ("q", self.q), ("sort", self.sort), *columns]
+        return [(name, value) for name, value in state if value and name not in without]
+
+    def heads(self) -> list[Head]:
+        column, order = self.sorted_by
+        found = []
+        for one in self.columns:
+            arrow, address = "", ""
+            if one.by is not None:
+                now = one is column
+                arrow = ("descending" if order.downwards else "ascending") if now else ""
+                backwards = now and order.downwards == one.by.downwards
+                address = f"?{self.query(sort=('-' if backwards else '') + one.name)}"
+            found.append(Head(one.name, str(one.title), one.look, address, arrow))
+        return found
+
+    def orders(self) -> list[tuple[str, str, bool]]:
+        """Every order as (address, label, is current), for a menu on screens too narrow for column headers."""
+        column, now = self.sorted_by
+        return [
+            (
+                f"?{self.query(sort=sign + one.name)}",
+                f"{one.title} {'↓' if downwards else '↑'}",
+                one is column and downwards == now.downwards,
+            )
+            for one in self.table.columns if one.by is not None
+            for sign, downwards in (("", one.by.downwards), ("-", not one.by.downwards))
+        ]
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if date(1970, 1, 2) <= date.fromisoformat(text) else None
+    except ValueError:
+        return None
