@@ -83,9 +83,8 @@ class Feedback:
         self._marked = [(self._row(hashed(counts)), on_topic) for counts, on_topic in marked if counts]
         self._direction = np.zeros(0)
         self._idf = np.zeros(0)
-        self._wide_direction = np.zeros(0)
-        self._wide_idf = np.zeros(0)
-        """The same with room for words that come after the last ranking."""
+        """By column, with one more value at the end, for words that the last ranking did not know: they weigh as standing on no
+        page, and tell nothing."""
         self._levels = (0.0, 1.0)
         self._scales = ((0.0, 1.0), (0.0, 1.0))
         """Mean and spread of the words' scores and of the siblings' scores in the last ranking."""
@@ -96,20 +95,28 @@ class Feedback:
         return len(self._starts) - 1 + len(self._waiting)
 
     def add(self, words: HashedWords) -> None:
-        """Adds a fetched page. Its words are indexed at the first ranking only, since many runs never rank."""
-        if self.ranked:
-            self._take(words)
-        else:
-            self._waiting.append(words)
+        """Adds a fetched page. Its words are indexed at the next ranking."""
+        self._waiting.append(words)
 
-    def _take(self, words: HashedWords) -> None:
-        indices, weights = self._row(words)
-        place = self._words.extend(len(indices))
-        self._words.index[place], self._words.weight[place] = indices, weights
-        self._starts.append(place.stop)
+    def _take(self) -> None:
+        """Indexes the words of the pages since the last ranking; new words get columns."""
+        numbers = np.concatenate([words.numbers for words in self._waiting])
+        self._name(np.unique(numbers[self._columns.take(numbers) < 0]))
+        place = self._words.extend(len(numbers))
+        self._words.index[place] = self._columns.take(numbers)
+        self._words.weight[place] = np.concatenate([words.weights for words in self._waiting])
+        for words in self._waiting:
+            first = self._starts[-1]
+            self._starts.append(first + len(words.numbers))
+            self._frequencies[self._words.index[first : self._starts[-1]]] += 1
+        self._waiting.clear()
+
+    def _name(self, numbers: NDArray[np.uint32]) -> None:
+        """Gives columns to new words, each named once."""
+        self._columns[numbers] = np.arange(self._width, self._width + len(numbers))
+        self._width += len(numbers)
         if self._width > len(self._frequencies):
-            self._frequencies = np.concatenate([self._frequencies, np.zeros(max(len(indices), len(self._frequencies)))])
-        self._frequencies[indices] += 1
+            self._frequencies = np.concatenate([self._frequencies, np.zeros(self._width)])
 
     def mark(self, number: int, on_topic: bool | None) -> None:
         """Stores the operator's mark of a page by its number; None removes it."""
@@ -125,15 +132,14 @@ class Feedback:
     def rank(self, parents: Rows = NONE, children: Rows = NONE) -> Vector:
         """The scores of all pages, comparable only with each other. `parents` and `children` are the links between pages, by
         number."""
-        for words in self._waiting:
-            self._take(words)
-        self._waiting.clear()
+        if self._waiting:
+            self._take()
         matrix, lengths = self._matrix()
 
         def centroid(pages: NDArray[Any]) -> Vector:
-            shares = np.zeros(len(self))
-            shares[pages] = 1 / max(len(pages), 1) / lengths[pages]
-            found: Vector = matrix.T @ shares
+            pages = np.sort(pages)
+            rows = matrix if len(pages) == len(self) else matrix[pages]
+            found: Vector = rows.T @ (1 / max(len(pages), 1) / lengths[pages])
             return found
 
         everything = centroid(np.arange(len(self)))
@@ -151,7 +157,8 @@ class Feedback:
                 self._direction += factor * (mean - everything)
         scores = self._with_siblings(matrix @ self._direction / lengths, parents, children)
         self.ranked = len(self)
-        self._widen()
+        self._idf = np.append(self._idf, np.log(self.ranked + 1) + 1)
+        self._direction = np.append(self._direction, 0.0)
         self._levels = two_levels(scores)
         return scores
 
@@ -188,30 +195,24 @@ class Feedback:
 
     def score(self, number: int, parent: int = -1) -> float:
         """The score of one page, reached from page `parent`, based on the last ranking, which need not have included either."""
-        if self._width > len(self._wide_idf):
-            self._widen()
-        place = slice(self._starts[number], self._starts[number + 1])
-        indices = self._words.index[place]
-        values = self._words.weight[place] * self._wide_idf.take(indices)
-        own = float(values @ self._wide_direction.take(indices)) / max(sqrt(values @ values), 1e-12)
+        indices, weights = self._page(number)
+        values = weights * self._idf.take(indices)
+        own = float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
         beside = self._kin.item(parent) if 0 <= parent < len(self._kin) else self._scales[1][0]
         return float(self._both(own, beside))
 
-    def _widen(self) -> None:
-        """Room for words that the last ranking did not know: they weigh as standing on no page, and tell nothing."""
-        new = 2 * self._width - len(self._idf)
-        self._wide_idf = np.concatenate([self._idf, np.full(new, np.log(self.ranked + 1) + 1)])
-        self._wide_direction = np.concatenate([self._direction, np.zeros(new)])
+    def _page(self, number: int) -> Row:
+        """The row of a page; words that the last ranking did not know have the column -1."""
+        late = number - len(self._starts) + 1
+        if late >= 0:
+            return self._columns.take(self._waiting[late].numbers), self._waiting[late].weights
+        place = slice(self._starts[number], self._starts[number + 1])
+        return self._words.index[place], self._words.weight[place]
 
     def _row(self, words: HashedWords) -> Row:
         """A row of the matrix; new words get columns. Among some hundred thousand words, a few share a number."""
-        indices = self._columns.take(words.numbers)
-        new = words.numbers[indices < 0]
-        if len(new):
-            self._columns[new] = np.arange(self._width, self._width + len(new))
-            self._width += len(new)
-            indices = self._columns.take(words.numbers)
-        return indices, words.weights
+        self._name(np.unique(words.numbers[self._columns.take(words.numbers) < 0]))
+        return self._columns.take(words.numbers), words.weights
 
     def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
         """Returns a row weighted by inverse document frequency and scaled to length 1."""

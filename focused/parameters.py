@@ -19,6 +19,8 @@ class Parameter:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
+    title: str = ""
+    """Its name for people; the identifier where there is none."""
 
     @property
     def kind(self) -> str:
@@ -49,11 +51,16 @@ class Parameter:
             raise ValueError(f"{self.name} is yes or no, not {value}") from None
 
 
+def gettext_noop(text: str) -> str:
+    """Marks a text for translation and returns it: pure modules do not use Django's, the desk translates what it shows."""
+    return text
+
+
 def parameter(
-    default: Any, help: str, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+    default: Any, help: str, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = (), title: str = ""
 ) -> Any:
     """Makes a dataclass field that is a parameter; numbers need a range."""
-    shown = {"help": help, "low": low, "high": high, "choices": choices}
+    shown = {"help": help, "low": low, "high": high, "choices": choices, "title": title}
     return field(default=default, metadata={"default": default, "shown": shown})
 
 

@@ -35,6 +35,7 @@ REFITS = 25
 """The weights are updated when the examples have grown by the fraction 1 / REFITS."""
 WINDOW = 2000
 """Number of newest pages used for updating the weights."""
+NOWHERE: frozenset[int] = frozenset()
 FIXED_SHARE = 0.75
 """Weight of min(1, Sim / 2 tau) in a page's reward; the rest is the learning judge's score."""
 
@@ -139,7 +140,7 @@ class Adaptive(Strategy):
         self._chosen = [target for target in self._chosen if self.links.is_open(target)]
         if not self._chosen:
             self._chosen = self._best(max(self.settings.together, self.links.count // LINKS_A_FETCH))
-        resting = self.links.of_hosts(self.graph.resting)
+        resting = self.links.of_hosts(self.graph.resting) if self.graph.resting else NOWHERE
         for place, target in enumerate(self._chosen):
             if not resting or self.links.host(target) not in resting:
                 return self._chosen.pop(place)
@@ -189,17 +190,25 @@ class Adaptive(Strategy):
             return {}
         row = self._at_choice.get(target)
         if row is None:
-            row = self.links.features()[np.searchsorted(self.links.open_targets(), target)]
+            row = self.links.columns()[:, self.links.table.column(target)]
         parts = (self.scaled(row) * self._weights).tolist()
         return {"score": sum(parts), **dict(zip(FEATURES, parts, strict=True))}
 
     def weigh(self) -> tuple[Vector, Vector]:
         """Current features of all open targets (n x 14, targets in ascending order), and their scores (n)."""
-        features = self.links.features()
+        features, scores = self._score()
+        is_open = self.links.table.is_open
+        return features[:, is_open].T, scores[is_open]
+
+    def _score(self) -> tuple[Vector, Vector]:
+        """Features and scores of all columns of the table of links (14 x n, n); the scores of closed targets are -inf."""
+        features = self.links.columns()
         if self._unfitted >= max(1, len(self._examples) // REFITS):
             self._fit()
         weights = self._weights / self._spread
-        return features, features @ weights - self._mean @ weights
+        scores = weights @ features - self._mean @ weights
+        scores[~self.links.table.is_open] = -np.inf
+        return features, scores
 
     def _fit(self) -> None:
         """Scales the features and updates the weights from all examples so far."""
@@ -218,21 +227,17 @@ class Adaptive(Strategy):
         """The features of the most recently fetched links, as of their selection."""
         return self._examples.rows
 
-    def _best(self, number: int, resting: frozenset[int] = frozenset()) -> list[int]:
+    def _best(self, number: int, resting: frozenset[int] = NOWHERE) -> list[int]:
         """The open targets with the highest scores, not yet selected; in ties the first found."""
-        targets = self.links.open_targets()
-        features, scores = self.weigh()
-        if self._asked:
-            asked = np.fromiter(self._asked, np.intp, len(self._asked))
-            places = np.searchsorted(targets, asked)
-            inside = places < len(targets)
-            places, asked = places[inside], asked[inside]
-            scores[places[targets[places] == asked]] = -np.inf
+        table = self.links.table
+        _, scores = self._score()
+        scores[[column for target in self._asked if (column := table.column(target)) >= 0]] = -np.inf
         if resting:
-            scores[np.isin(self.links.hosts(targets), list(resting))] = -np.inf
-        best = [i for i in greatest(scores, number).tolist() if scores[i] > -np.inf]
-        self._at_choice.update((int(targets[i]), features[i].copy()) for i in best)
-        return [int(targets[i]) for i in best]
+            scores[np.isin(table.hosts, list(resting))] = -np.inf
+        best = [column for column in greatest(scores, number).tolist() if scores[column] > -np.inf]
+        chosen: list[int] = table.targets[best].tolist()
+        self._at_choice.update(zip(chosen, map(table.vector, best), strict=True))
+        return chosen
 
     def _worth(self, parent: int) -> float:
         """The reward in [0, 1] of the newest page, reached from page `parent`, using the judge's last ranking."""

@@ -14,7 +14,8 @@ Rows = NDArray[np.intp]
 class Examples:
     """Rows of features, each with the number of the page that the link led to; sums are kept over the newest `window` rows.
 
-    Sums are updated row by row, so that scaling and fitting cost the same after a hundred pages as after a hundred thousand.
+    Sums are brought up to date by the rows since the last use, so that scaling and fitting cost the same after a hundred pages as
+    after a hundred thousand.
     """
 
     def __init__(self, width: int, window: int) -> None:
@@ -28,6 +29,8 @@ class Examples:
         width = self._rows.shape[1]
         self._sum = np.zeros(width)
         self._products = np.zeros((width, width))
+        self._summed = range(0)
+        """The rows whose sums these are."""
 
     def __len__(self) -> int:
         return min(self._end, self._window)
@@ -48,21 +51,28 @@ class Examples:
             self._rows[: self._window], self._pages[: self._window] = self.rows.copy(), self.pages.copy()
             self._end = self._window
             self._clear()
-            self._sum += self.rows.sum(axis=0)
-            self._products += self.rows.T @ self.rows
-        if self._end >= self._window:
-            old = self._rows[self._end - self._window]
-            self._sum -= old
-            self._products -= np.outer(old, old)
         self._rows[self._end], self._pages[self._end] = row, page
         self._end += 1
-        self._sum += row
-        self._products += np.outer(row, row)
+
+    def _sum_up(self) -> None:
+        """Brings the sums up to date."""
+        now, before = range(self._end - len(self), self._end), self._summed
+        if now.start >= before.stop:
+            self._clear()
+            before = range(now.start, now.start)
+        new, old = self._rows[before.stop : now.stop], self._rows[before.start : now.start]
+        self._sum += new.sum(axis=0)
+        self._products += new.T @ new
+        if len(old):
+            self._sum -= old.sum(axis=0)
+            self._products -= old.T @ old
+        self._summed = now
 
     def scale(self, mean: Vector, spread: Vector, weight: float) -> tuple[Vector, Vector]:
         """Mean and spread of the rows, with `weight` pseudo-rows of the given mean and spread."""
         if not len(self):
             return mean, spread
+        self._sum_up()
         whole = len(self) + weight
         own = (self._sum + weight * mean) / whole
         squares = np.diagonal(self._products) - 2 * own * self._sum + len(self) * own**2
@@ -71,6 +81,7 @@ class Examples:
 
     def ridge(self, mean: Vector, spread: Vector, goals: Callable[[Rows], Vector], centre: Vector, trust: float) -> Vector:
         """w = (X'X + trust I)^-1 (X'G + trust centre), with X the scaled rows and G their pages' goals less the mean of those."""
+        self._sum_up()
         wanted = goals(self.pages)
         wanted = wanted - wanted.mean()
         crossed = np.outer(self._sum, mean)

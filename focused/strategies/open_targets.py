@@ -1,0 +1,226 @@
+"""The features of a crawl's open links as a matrix that is kept up to date, one column a target, for `adaptive`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.columns import Columns
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+FEATURES = (
+    "anchor",
+    "context",
+    "parent_best",
+    "parent_mean",
+    "siblings_best",
+    "siblings_mean",
+    "template",
+    "host",
+    "in_links",
+    "depth",
+    "off_topic_run",
+    "rank",
+    "age",
+    "words",
+)
+"""Similarity of the anchor (maximum over the pages with the link) and of its context (on the first of them); reward of those
+pages (maximum, mean); reward of their other links' targets (maximum, mean over pages); reward of pages with the same URL
+template and on the same host; log(1 + in-links); 1 / (1 + depth); number of consecutive off-topic pages before it; rank passed
+on by relevant pages; share of the run that it has waited; mean reward of links with the words of its anchor and URL."""
+WIDTH = len(FEATURES)
+ANCHOR, CONTEXT, OF_PAGES, TEMPLATE, HOST, IN_LINKS, DEPTH, RUN, RANK, AGE, WORDS = 0, 1, 2, 6, 7, 8, 9, 10, 11, 12, 13
+LINKS, LEAST_DEPTH, SHARE, SEEN = range(WIDTH, WIDTH + 4)
+"""Further rows of the matrix: number of links, least depth, rank as a sum, and number of the page it was first met on."""
+FEWEST_CLOSED = 64
+MOST_CLOSED = 4
+"""Closed targets are removed once there are 64 of them and they are more than a quarter of all columns."""
+
+
+class Means(NamedTuple):
+    """What the features of open targets depend on besides themselves: a value for every page, group of addresses and word."""
+
+    pages: int
+    worth: Vector
+    siblings: Vector
+    templates: Vector
+    hosts: Vector
+    words: Vector
+
+
+class FirstMet(NamedTuple):
+    """A target when it is first met: values of the rows, its page, groups, and the number of its words."""
+
+    anchor: float
+    context: float
+    links: int
+    depth: int
+    run: float
+    share: float
+    seen: int
+    page: int
+    template: int
+    host: int
+    words: int
+
+
+class MetAgain(NamedTuple):
+    """One more link to a target that has a column."""
+
+    target: int
+    anchor: float
+    context: float
+    depth: int
+    run: float
+    share: float
+    page: int
+
+
+class OpenTargets:
+    """Columns in ascending order of target numbers; those of closed targets remain until they are many, so that a page changes
+    only its own links' columns and the cost of a scoring is that of a few passes over the matrix."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._met = 0
+        self._closed = 0
+        self._table = np.zeros((WIDTH + 4, 256))
+        self._slot = Columns(target=np.intp, page=np.intp, template=np.intp, host=np.intp, words=np.intp, open=bool)
+        """By column; `page` is the first page with a link to the target, `words` the number of the target's words."""
+        self._column = Columns(number=np.intp)
+        """The column of each target, -1 if it has none any more."""
+        self._bucket = Columns(number=np.intp)
+        self._starts = np.zeros(0, dtype=np.intp)
+        """The words of all columns one after the other, and where those of each column begin."""
+        self._more = Columns(column=np.intp, page=np.intp)
+        """Links to a target after its first one."""
+
+    @property
+    def targets(self) -> Rows:
+        """The target of each column."""
+        return self._slot.target[: self.size]
+
+    @property
+    def hosts(self) -> Rows:
+        """The host number of each column's target."""
+        return self._slot.host[: self.size]
+
+    @property
+    def is_open(self) -> NDArray[np.bool_]:
+        """Which columns belong to open targets."""
+        return self._slot.open[: self.size]
+
+    def column(self, target: int) -> int:
+        """The column of a target, -1 if it has none."""
+        return int(self._column.number[target])
+
+    def vector(self, column: int) -> Vector:
+        """A copy of a column's features."""
+        return self._table[:WIDTH, column].copy()
+
+    def append(self, met: Sequence[FirstMet], buckets: Sequence[int]) -> None:
+        """Adds targets, numbered on from the last one, with the hash buckets of all their words."""
+        columns = np.array(met, dtype=float).T
+        whole = columns[7:].astype(np.intp)
+        place, words = self._slot.extend(len(met)), self._bucket.extend(len(buckets))
+        self.size = place.stop
+        if self.size > self._table.shape[1]:
+            self._table = np.concatenate([self._table, np.zeros((WIDTH + 4, max(self.size, self._table.shape[1])))], axis=1)
+        table, slot = self._table, self._slot
+        table[[ANCHOR, CONTEXT, LINKS, LEAST_DEPTH, RUN, SHARE, SEEN], place] = columns[:7]
+        self._derive(place)
+        numbers = self._column.extend(len(met))
+        slot.target[place] = np.arange(numbers.start, numbers.stop)
+        self._column.number[numbers] = np.arange(place.start, place.stop)
+        slot.page[place], slot.template[place], slot.host[place], slot.words[place] = whole
+        slot.open[place] = True
+        self._bucket.number[words] = buckets
+        ends = words.start + np.cumsum(whole[3])
+        self._starts = np.concatenate([self._starts, ends - whole[3]])
+
+    def again(self, met: Sequence[MetAgain]) -> None:
+        """Adds further links to targets that have columns."""
+        target, anchor, context, depth, run, share, page = np.array(met, dtype=float).T
+        columns, table = self._column.number[target.astype(np.intp)], self._table
+        np.maximum.at(table[ANCHOR], columns, anchor)
+        np.maximum.at(table[CONTEXT], columns, context)
+        np.minimum.at(table[LEAST_DEPTH], columns, depth)
+        np.minimum.at(table[RUN], columns, run)
+        np.add.at(table[SHARE], columns, share)
+        np.add.at(table[LINKS], columns, 1.0)
+        self._derive(columns)
+        place = self._more.extend(len(met))
+        self._more.column[place], self._more.page[place] = columns, page
+
+    def _derive(self, columns: slice | Rows) -> None:
+        """The features that depend on the further rows alone."""
+        table = self._table
+        table[IN_LINKS, columns] = np.log1p(table[LINKS, columns])
+        table[DEPTH, columns] = 1.0 / (1.0 + table[LEAST_DEPTH, columns])
+        table[RANK, columns] = np.log1p(10 * table[SHARE, columns])
+
+    def close(self, targets: Sequence[int]) -> None:
+        """Closes targets that have columns."""
+        self._slot.open[self._column.number[np.array(targets, dtype=np.intp)]] = False
+        self._closed += len(targets)
+        if self._closed > FEWEST_CLOSED and MOST_CLOSED * self._closed > self.size:
+            self._remove_closed()
+
+    def _remove_closed(self) -> None:
+        slot, more, size = self._slot, self._more, self.size
+        kept = slot.open[:size]
+        columns = np.flatnonzero(kept)
+        number = len(columns)
+        words = np.repeat(kept, slot.words[:size])
+        buckets = self._bucket.number[: self._bucket.size][words]
+        self._bucket.number[: len(buckets)], self._bucket.size = buckets, len(buckets)
+        self._column.number[slot.target[:size][~kept]] = -1
+        new = np.cumsum(kept) - 1
+        of = more.column[: more.size]
+        rows = np.flatnonzero(kept[of])
+        pages = more.page[rows]
+        more.column[: len(rows)], more.page[: len(rows)], more.size = new[of[rows]], pages, len(rows)
+        self._table[:, :number] = self._table[:, columns]
+        for name in ("target", "page", "template", "host", "words"):
+            values = getattr(slot, name)
+            values[:number] = values[columns]
+        slot.open[:number] = True
+        self._column.number[slot.target[:number]] = np.arange(number)
+        self._starts = np.cumsum(slot.words[:number]) - slot.words[:number]
+        self.size = slot.size = number
+        self._closed = 0
+
+    def features(self, means: Means) -> Vector:
+        """The features of all columns, 14 x n, in the order of FEATURES; valid until the next change. Those of closed targets
+        mean nothing."""
+        size, table, slot = self.size, self._table, self._slot
+        found = table[:WIDTH, :size]
+        if not size:
+            return found
+        self._of_pages(found, means)
+        means.templates.take(slot.template[:size], out=found[TEMPLATE], mode="clip")
+        means.hosts.take(slot.host[:size], out=found[HOST], mode="clip")
+        np.subtract(1.0, table[SEEN, :size] / max(1, means.pages), out=found[AGE])
+        sums = np.add.reduceat(means.words.take(self._bucket.number[: self._bucket.size]), self._starts)
+        np.divide(sums, slot.words[:size], out=found[WORDS])
+        return found
+
+    def _of_pages(self, found: Vector, means: Means) -> None:
+        """Maximum and mean reward of the pages with a link to each target, and the same of their other links."""
+        first = self._slot.page[: self.size]
+        column, page = self._more.column[: self._more.size], self._more.page[: self._more.size]
+        links = self._table[LINKS, : self.size]
+        for place, values in ((OF_PAGES, means.worth), (OF_PAGES + 2, means.siblings)):
+            best, mean = found[place], found[place + 1]
+            values.take(first, out=best, mode="clip")
+            mean[:] = best
+            if len(column):
+                further = values.take(page)
+                np.maximum.at(best, column, further)
+                np.add.at(mean, column, further)
+                mean /= links
