@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import load_command_class
@@ -67,13 +68,33 @@ def test_what_can_be_counted_is_whole(language: str) -> None:
 
 @pytest.mark.once
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_policy_and_strategy_has_its_part_with_a_picture(language: str) -> None:
-    for name, count in (("policies", len(Policy.values)), ("strategies", len(BUILT_IN))):
+def test_every_policy_and_described_strategy_has_its_part_with_a_picture(language: str) -> None:
+    described = {one: sections(one) for one in LANGUAGES}
+    assert described["en"] == described["zh"] and set(described["en"]) <= set(BUILT_IN) and len(described["en"]) >= 14
+    for name, count in (("policies", len(Policy.values)), ("strategies", len(described[language]))):
         _head, *parts, last = (DOCS / language / f"{name}.md").read_text(encoding="utf-8").split("\n## ")
         assert len(parts) == count and last.endswith("\n") and "{#which}" in last
         assert all(part.count("```") == 2 for part in parts)
-    strategies = re.findall(r"^## (\w+) \{#(?!which)", (DOCS / language / "strategies.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(strategies) == set(BUILT_IN)
+
+
+def sections(language: str) -> list[str]:
+    return re.findall(r"^## (\w+) \{#(?!which)", (DOCS / language / "strategies.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("language", "meaning"), [("en", "Weight of the anchor text"), ("zh-hans", "锚文本")])
+def test_the_guide_on_the_desk_has_a_part_of_every_strategy(language: str, meaning: str, settings: Any) -> None:
+    """Also of one that nobody has described: its own words and parameters."""
+    settings.TOPIC_STRATEGIES = {"undescribed": "focused.strategies.best_first.BestFirst"}
+    guide.laid_out.cache_clear()
+    client = Client(headers={"Accept-Language": language})
+    client.force_login(user("viewer"))
+    text = client.get("/admin/help/strategies/").content.decode()
+    guide.laid_out.cache_clear()
+    for name in (*BUILT_IN, "undescribed"):
+        assert text.count(f'<h2 id="{name.replace("_", "-")}"') == 1, name
+    added = text.split('<h2 id="undescribed"')[1].split("<h2")[0]
+    assert "<code>anchor=0.4</code>" in added and meaning in added
 
 
 @pytest.mark.once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,6 +28,8 @@ BESIDE = {  # first part (up to the colon) of the open item's key in the tree â†
     "backups": "years", "workers": "troubleshooting", "events": "troubleshooting", "hosts": "troubleshooting", "queue": "rooms",
     "runs": "rooms", "archive": "years",
 }
+COMPLETED: dict[str, Callable[[str], str]] = {}
+"""By page: a function of a crawler that completes its text with what only the program knows."""
 _LINK = re.compile(r'href="(?!https?:|#|/)([a-z-]+)\.md(#[a-z-]+)?"')
 
 
@@ -40,6 +43,7 @@ def laid_out(language: str, name: str) -> tuple[str, str]:
     """Title and HTML of a page of the guide. The files are part of the project, so their HTML is trusted. Raises
     FileNotFoundError."""
     text = (ROOT / language / f"{name}.md").read_text(encoding="utf-8")
+    text = COMPLETED.get(name, str)(text)
     title, _line, rest = text.removeprefix("# ").partition("\n")
     html = markdown.markdown(rest, extensions=["tables", "fenced_code", "attr_list"])
     html = _LINK.sub(lambda found: f'href="{_address(found[1])}{found[2] or ""}"', html)

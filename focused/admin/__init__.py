@@ -1,8 +1,23 @@
 """Admin views of topics; Django's admin imports this package by itself."""
 
-from focused.admin import add, compare, crawl, marks, ontologies, pages, palette, panels, runs, schedules, tiles, topics, words
+from focused.admin import (
+    add,
+    compare,
+    crawl,
+    guide,
+    marks,
+    ontologies,
+    pages,
+    palette,
+    panels,
+    runs,
+    schedules,
+    tiles,
+    topics,
+    words,
+)
 
 __all__ = [
-    "add", "compare", "crawl", "marks", "ontologies", "pages", "palette", "panels",
-    "runs", "schedules", "tiles", "topics", "words",
+    "add", "compare", "crawl", "guide", "marks", "ontologies", "pages", "palette",
+    "panels", "runs", "schedules", "tiles", "topics", "words",
 ]

@@ -23,7 +23,7 @@ from focused.options import RunOptions
 from focused.parameters import parameters_of
 from focused.scope import Scope
 from focused.services import topics, tuning
-from focused.strategies import BUILT_IN, DEFAULT, strategy_class
+from focused.strategies import DEFAULT, strategy_class
 
 PLAIN = ("pages", "minutes", "relevant", "pages_per_host", "source")
 """Options always shown; the others are in a collapsed section."""
@@ -31,8 +31,8 @@ PLAIN = ("pages", "minutes", "relevant", "pages_per_host", "source")
 
 def strategies() -> list[dict[str, str]]:
     """Every strategy with a one-line summary."""
-    names = [*BUILT_IN, *settings.TOPIC_STRATEGIES]
-    return [{"name": name, "summary": _(strategy_class(name, settings.TOPIC_STRATEGIES).summary)} for name in names]
+    found = [(name, strategy_class(name, settings.TOPIC_STRATEGIES)) for name in titles.strategies()]
+    return [{"name": name, "summary": _(one.summary)} for name, one in found]
 
 
 @room("topics/<int:pk>/crawl/", "topic-crawl", "focused.view_topic", post="crawlmgr.add_run")

@@ -1,123 +1,20 @@
-"""Display names of strategies, their parameters and choices; identifiers are shown beside the names."""
+"""Names for people of strategies, their parameters and choices, in the user's language. Strategies bring their own; here stand
+the words that several share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-STRATEGIES: Mapping[str, str] = {
-    "adaptive": gettext_noop("Adaptive learning"),
-    "breadth_first": gettext_noop("Breadth first"),
-    "depth_first": gettext_noop("Depth first"),
-    "best_first": gettext_noop("Best first"),
-    "fish": gettext_noop("Fish search"),
-    "shark": gettext_noop("Shark search"),
-    "pagerank": gettext_noop("PageRank"),
-    "dolphin": gettext_noop("Dolphin"),
-    "static_tunnel": gettext_noop("Fixed tunnels"),
-    "dynamic_tunnel": gettext_noop("Dynamic tunnels"),
-    "context_graph": gettext_noop("Context graph"),
-    "classifier_distiller": gettext_noop("Classifier and distiller"),
-    "ant_colony": gettext_noop("Ant colony"),
-    "space_evolution": gettext_noop("Space evolution"),
-}
-OF_STRATEGY: Mapping[str, str] = {
-    "dynamic_tunnel.order": gettext_noop("Order in a tunnel"),
-    "dynamic_tunnel.depth": gettext_noop("Length of a tunnel (k)"),
-    "dynamic_tunnel.anchor": gettext_noop("Weight of the anchor"),
-    "dynamic_tunnel.width": gettext_noop("Links followed in a tunnel"),
-    "ant_colony.depth": gettext_noop("Links per ant"),
-    "ant_colony.alpha": gettext_noop("Exponent of the pheromone (α)"),
-    "ant_colony.beta": gettext_noop("Exponent of the promise (β)"),
-    "dolphin.alpha": gettext_noop("Weight of relevance (α)"),
-    "dolphin.beta": gettext_noop("Weight of closeness (β)"),
-    "dolphin.gamma": gettext_noop("Weight of importance (γ)"),
-    "shark.beta": gettext_noop("Share of the anchor (β)"),
-    "shark.gamma": gettext_noop("Share inherited (γ)"),
-    "space_evolution.pages": gettext_noop("Pages per cycle"),
-    "options.context": gettext_noop("Words around links"),
-}
-PARAMETERS: Mapping[str, str] = {
-    "order": gettext_noop("Order of links"),
-    "tree": gettext_noop("Decision tree"),
-    "training_pages": gettext_noop("Pages to learn from"),
-    "tree_depth": gettext_noop("Depth of the tree"),
-    "anchor": gettext_noop("Share of the anchor"),
-    "off_topic": gettext_noop("Links of pages off topic"),
-    "width": gettext_noop("Links of a page off topic"),
-    "factor": gettext_noop("Factor on topic"),
-    "depth": gettext_noop("Steps off topic"),
-    "front": gettext_noop("Newest first"),
-    "other_sites": gettext_noop("Other sites first"),
-    "delta": gettext_noop("Share passed on (δ)"),
-    "similar": gettext_noop("Similarity threshold"),
-    "importance": gettext_noop("Kind of importance"),
-    "normalise": gettext_noop("Normalisation"),
-    "aggregate": gettext_noop("Several anchors"),
-    "context": gettext_noop("Weight of the context"),
-    "once_per_host": gettext_noop("Once per host"),
-    "length": gettext_noop("Length of tunnels (k)"),
-    "url": gettext_noop("Weight of the URL"),
-    "hold": gettext_noop("Relevance without step cost"),
-    "first_predict": gettext_noop("No step cost on the first page"),
-    "near": gettext_noop("Near-topic words"),
-    "mode": gettext_noop("Scheduling of tunnels"),
-    "share": gettext_noop("Share for tunnels"),
-    "page": gettext_noop("Weight of the page"),
-    "step": gettext_noop("Cost of a step"),
-    "cap": gettext_noop("Longest tunnel"),
-    "host_budget": gettext_noop("Budget of a host"),
-    "beyond": gettext_noop("Links beyond the tunnels"),
-    "layers": gettext_noop("Layers"),
-    "terms": gettext_noop("Words to distinguish layers"),
-    "confidence": gettext_noop("Minimum probability"),
-    "first": gettext_noop("Pages before learning"),
-    "hub": gettext_noop("Share of hubs"),
-    "every": gettext_noop("Pages between trainings"),
-    "smoothing": gettext_noop("Smoothing"),
-    "trust": gettext_noop("Trust in pre-trained weights"),
-    "tunnel": gettext_noop("Credit through tunnels"),
-    "together": gettext_noop("Pages chosen at once"),
-    "feedback": gettext_noop("Learning judge"),
-    "learn": gettext_noop("Learning weights"),
-    "ants": gettext_noop("Ants"),
-    "rho": gettext_noop("Evaporation (ρ)"),
-    "q0": gettext_noop("Greed (q₀)"),
-    "initial": gettext_noop("Initial pheromone"),
-    "local": gettext_noop("Local evaporation"),
-    "pool": gettext_noop("Pool of starts"),
-    "starts": gettext_noop("Starts"),
-    "h1": gettext_noop("Weight of the anchor (h₁)"),
-    "h2": gettext_noop("Weight of the page (h₂)"),
-    "h3": gettext_noop("Weight of the target (h₃)"),
-    "quantile": gettext_noop("Share of links not fetched"),
-    "threshold": gettext_noop("Minimum score"),
-    "prior": gettext_noop("Weight of a link's words"),
-    "siblings": gettext_noop("Links of the same page"),
-    "revisit": gettext_noop("Links to fetched pages"),
-    "similarity": gettext_noop("Kind of similarity"),
-    "one_per_concept": gettext_noop("One link a concept"),
-    "stop": gettext_noop("Early end"),
-    "library": gettext_noop("Size of the library"),
-    "toward": gettext_noop("Reference"),
-    "pages": gettext_noop("Number of pages"),
-    "minutes": gettext_noop("Time limit"),
-    "relevant": gettext_noop("Relevant pages"),
-    "pages_per_host": gettext_noop("Pages of one host"),
-    "source": gettext_noop("Source of pages"),
-    "fresh_days": gettext_noop("Freshness"),
-    "known": gettext_noop("Stored pages"),
-    "graph": gettext_noop("Link graph"),
-    "ahead": gettext_noop("Chosen ahead"),
-    "main_text": gettext_noop("Main text only"),
-    "packed": gettext_noop("Compressed words"),
-    "cache": gettext_noop("Parsed pages kept"),
-    "history": gettext_noop("Run to learn from"),
-    "random_seed": gettext_noop("Random seed"),
-}
+from focused.options import RunOptions
+from focused.parameters import parameters_of
+from focused.strategies import BUILT_IN, strategy_class
+
 CHOICES: Mapping[str, str] = {
     "follow": gettext_noop("follow"),
     "reserve": gettext_noop("keep in reserve"),
@@ -214,27 +111,45 @@ SCOPE: Mapping[str, str] = {
 }
 
 
+def strategies() -> list[str]:
+    """The names of all strategies, those added in the settings last."""
+    return [*BUILT_IN, *settings.TOPIC_STRATEGIES]
+
+
 def strategy(name: str) -> str:
-    """A strategy's name in the user's language with its identifier; for strategies added in the settings only the identifier."""
-    title = STRATEGIES.get(name)
+    """A strategy's name in the user's language with its identifier; of one without a title, or unknown, the identifier alone."""
+    title = strategy_class(name, settings.TOPIC_STRATEGIES).title if name in strategies() else ""
     return f"{_(title)} ({name})" if title else name
 
 
 def parameter(name: str, owner: str = "") -> str:
     """A parameter's name; `owner` is its strategy, or "options"."""
-    title = OF_STRATEGY.get(f"{owner}.{name}") or PARAMETERS.get(name)
+    if owner != "options" and owner not in strategies():
+        return name
+    known = RunOptions if owner == "options" else strategy_class(owner, settings.TOPIC_STRATEGIES).Settings
+    title = next((one.title for one in parameters_of(known) if one.name == name), "")
     return _(title) if title else name
+
+
+@cache
+def _words() -> Mapping[str, str]:
+    """The words that strategies bring with them."""
+    found: dict[str, str] = {}
+    for name in strategies():
+        found.update(strategy_class(name, settings.TOPIC_STRATEGIES).words)
+    return found
 
 
 def choice(name: str) -> str:
     """A choice's name with its identifier."""
-    title = CHOICES.get(name)
+    title = CHOICES.get(name) or _words().get(name)
     return f"{_(title)} ({name})" if title else name
 
 
 def part(name: str) -> str:
     """The name of a part of a link's score."""
-    return _(PARTS[name]) if name in PARTS else name
+    title = PARTS.get(name) or _words().get(name)
+    return _(title) if title else name
 
 
 def parts(values: Mapping[str, float]) -> list[tuple[str, str, float]]:
@@ -247,7 +162,8 @@ def queue(name: str) -> str:
     """The name of a strategy's queue."""
     if name.startswith("layer"):
         return _("layer %(number)s") % {"number": name.removeprefix("layer")}
-    return _(QUEUES[name]) if name in QUEUES else name
+    title = QUEUES.get(name) or _words().get(name)
+    return _(title) if title else name
 
 
 def preset(name: str) -> str:

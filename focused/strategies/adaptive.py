@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from focused.graph import Node, State
 from focused.judge import Feedback
 from focused.pages import Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 from focused.strategies.credit import Credit
 from focused.strategies.examples import Examples
@@ -25,6 +25,8 @@ Vector = NDArray[np.float64]
 PRIOR_FILE = Path(__file__).with_name("adaptive_prior.json")
 LINKS_A_FETCH = 2000
 """Links scored again for each page, so that the cost per page does not grow with the frontier."""
+PAGES_A_CHOICE = 50
+"""A fiftieth of the pages so far is chosen at once: the more the crawl knows, the less a few pages change the order."""
 PRIOR_PAGES = 30.0
 """Number of pages that the prior's feature means and spreads count as."""
 FEWEST = 5
@@ -89,15 +91,41 @@ class Adaptive(Strategy):
     """
 
     name = "adaptive"
-    summary = "Learns during the crawl which links lead to pages on topic, starting from weights trained on other sites."
+    title = gettext_noop("Adaptive learning")
+    summary = gettext_noop(
+        "Learns during the crawl which links lead to pages on topic, starting from weights trained on other sites."
+    )
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        trust: float = parameter(60.0, "Number of pages that the pre-trained weights count as", 0.1, 100_000)
-        tunnel: float = parameter(0.5, "Share of its links' value that is credited to a page", 0, 1)
-        together: int = parameter(3, "Number of pages chosen at once before all links are scored again", 1, 1000)
-        feedback: bool = parameter(True, "Judge pages again by what the most similar pages have in common")
-        learn: bool = parameter(True, "Adjust the weights using the pages of the run")
+        trust: float = parameter(
+            60.0,
+            gettext_noop("Number of pages that the pre-trained weights count as"),
+            0.1, 100_000,
+            title=gettext_noop("Trust in pre-trained weights"),
+        )
+        tunnel: float = parameter(
+            0.5,
+            gettext_noop("Share of its links' value that is credited to a page"),
+            0, 1,
+            title=gettext_noop("Credit through tunnels"),
+        )
+        together: int = parameter(
+            3,
+            gettext_noop("Number of pages chosen at once before all links are scored again"),
+            1, 1000,
+            title=gettext_noop("Pages chosen at once"),
+        )
+        feedback: bool = parameter(
+            True,
+            gettext_noop("Judge pages again by what the most similar pages have in common"),
+            title=gettext_noop("Learning judge"),
+        )
+        learn: bool = parameter(
+            True,
+            gettext_noop("Adjust the weights using the pages of the run"),
+            title=gettext_noop("Learning weights"),
+        )
 
     settings: Settings
 
@@ -139,12 +167,16 @@ class Adaptive(Strategy):
         """The first selected target whose host is not in `resting`; if all are, the best open target on other hosts."""
         self._chosen = [target for target in self._chosen if self.links.is_open(target)]
         if not self._chosen:
-            self._chosen = self._best(max(self.settings.together, self.links.count // LINKS_A_FETCH))
+            self._chosen = self._best(self._at_once())
         resting = self.links.of_hosts(self.graph.resting) if self.graph.resting else NOWHERE
         for place, target in enumerate(self._chosen):
             if not resting or self.links.host(target) not in resting:
                 return self._chosen.pop(place)
         return next(iter(self._best(1, resting)), None) if self._chosen else None
+
+    def _at_once(self) -> int:
+        """The number of pages to choose before all links are scored again."""
+        return max(self.settings.together, len(self.links) // PAGES_A_CHOICE, self.links.count // LINKS_A_FETCH)
 
     def expand(self, node: Node, page: Page) -> None:
         links, number = self.links, len(self.links)

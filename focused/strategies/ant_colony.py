@@ -15,7 +15,7 @@ from crawlmgr.text.similarity import WordSimilarity, same_word, semantic
 from focused.graph import Node, State
 from focused.ontology import Ontology, OntologySimilarity
 from focused.pages import Link, Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import GIVEN_UP, Strategy
 from focused.strategies.concepts import OnePerConcept
 from focused.strategies.link_table import LinkTable, Rows
@@ -67,38 +67,125 @@ class AntColony(Strategy):
     """
 
     name = "ant_colony"
-    summary = "Ant colony: ants follow promising links and the pheromone of earlier walks; starts spread over three objectives."
+    title = gettext_noop("Ant colony")
+    summary = gettext_noop(
+        "Ant colony: ants follow promising links and the pheromone of earlier walks; starts spread over three objectives."
+    )
     one_at_a_time = True
     rule = "rule_concepts"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        ants: int = parameter(10, "Ants in a cycle", 1, 1000)
-        depth: int = parameter(5, "Links an ant takes in a cycle", 1, 100)
-        alpha: float = parameter(1.0, "Weight of the pheromone (exponent)", 0, 10)
-        beta: float = parameter(2.0, "Weight of the link's own relevance (exponent)", 0, 10)
-        rho: float = parameter(0.1, "Share of the pheromone that evaporates in a cycle", 0, 1)
-        q0: float = parameter(0.5, "Probability of taking the best link instead of a random one", 0, 1)
-        initial: float = parameter(1.0, "Pheromone of a new link", TAU_MIN, TAU_MAX)
-        local: float = parameter(0.0, "Share by which a step draws the pheromone back to its initial value", 0, 1)
-        pool: int = parameter(50, "Number of pages from which start pages are chosen", 1, 10_000)
-        starts: int = parameter(3, "Number of start pages per cycle", 1, 1000)
-        h1: float = parameter(0.2, "Weight of the anchor in a link's relevance", 0, 1)
-        h2: float = parameter(0.2, "Weight of the page with the link", 0, 1)
-        h3: float = parameter(0.6, "Weight of the page that the link leads to", 0, 1)
-        quantile: float = parameter(0.6, "Share of the waiting links, lowest scores first, that are not fetched", 0, 1)
-        threshold: float = parameter(0.3, "Minimum score of a link before there are scores to compare it with", 0, 1)
-        prior: float = parameter(2.0, "Weight of a link's own words, as a number of fetched pages", 0.1, 1000)
-        siblings: bool = parameter(True, "Predict a link's relevance from the pages that other links of the same page led to")
-        revisit: bool = parameter(False, "Treat links to fetched pages like all others, not only when no other link is left")
+        ants: int = parameter(10, gettext_noop("Ants in a cycle"), 1, 1000, title=gettext_noop("Ants"))
+        depth: int = parameter(5, gettext_noop("Links an ant takes in a cycle"), 1, 100, title=gettext_noop("Links per ant"))
+        alpha: float = parameter(
+            1.0,
+            gettext_noop("Weight of the pheromone (exponent)"),
+            0, 10,
+            title=gettext_noop("Exponent of the pheromone (α)"),
+        )
+        beta: float = parameter(
+            2.0,
+            gettext_noop("Weight of the link's own relevance (exponent)"),
+            0, 10,
+            title=gettext_noop("Exponent of the promise (β)"),
+        )
+        rho: float = parameter(
+            0.1,
+            gettext_noop("Share of the pheromone that evaporates in a cycle"),
+            0, 1,
+            title=gettext_noop("Evaporation (ρ)"),
+        )
+        q0: float = parameter(
+            0.5,
+            gettext_noop("Probability of taking the best link instead of a random one"),
+            0, 1,
+            title=gettext_noop("Greed (q₀)"),
+        )
+        initial: float = parameter(
+            1.0,
+            gettext_noop("Pheromone of a new link"),
+            TAU_MIN, TAU_MAX,
+            title=gettext_noop("Initial pheromone"),
+        )
+        local: float = parameter(
+            0.0,
+            gettext_noop("Share by which a step draws the pheromone back to its initial value"),
+            0, 1,
+            title=gettext_noop("Local evaporation"),
+        )
+        pool: int = parameter(
+            50,
+            gettext_noop("Number of pages from which start pages are chosen"),
+            1, 10_000,
+            title=gettext_noop("Pool of starts"),
+        )
+        starts: int = parameter(3, gettext_noop("Number of start pages per cycle"), 1, 1000, title=gettext_noop("Starts"))
+        h1: float = parameter(
+            0.2,
+            gettext_noop("Weight of the anchor in a link's relevance"),
+            0, 1,
+            title=gettext_noop("Weight of the anchor (h₁)"),
+        )
+        h2: float = parameter(
+            0.2,
+            gettext_noop("Weight of the page with the link"),
+            0, 1,
+            title=gettext_noop("Weight of the page (h₂)"),
+        )
+        h3: float = parameter(
+            0.6,
+            gettext_noop("Weight of the page that the link leads to"),
+            0, 1,
+            title=gettext_noop("Weight of the target (h₃)"),
+        )
+        quantile: float = parameter(
+            0.6,
+            gettext_noop("Share of the waiting links, lowest scores first, that are not fetched"),
+            0, 1,
+            title=gettext_noop("Share of links not fetched"),
+        )
+        threshold: float = parameter(
+            0.3,
+            gettext_noop("Minimum score of a link before there are scores to compare it with"),
+            0, 1,
+            title=gettext_noop("Minimum score"),
+        )
+        prior: float = parameter(
+            2.0,
+            gettext_noop("Weight of a link's own words, as a number of fetched pages"),
+            0.1, 1000,
+            title=gettext_noop("Weight of a link's words"),
+        )
+        siblings: bool = parameter(
+            True,
+            gettext_noop("Predict a link's relevance from the pages that other links of the same page led to"),
+            title=gettext_noop("Links of the same page"),
+        )
+        revisit: bool = parameter(
+            False,
+            gettext_noop("Treat links to fetched pages like all others, not only when no other link is left"),
+            title=gettext_noop("Links to fetched pages"),
+        )
         similarity: str = parameter(
-            "cosine", "Relevance of a text: cosine of word weights, or semantic similarity (Sem) word by "
-                      "word", choices=("cosine", "words")
+            "cosine",
+            gettext_noop("Relevance of a text: cosine of word weights, or semantic similarity (Sem) word by word"),
+            choices=("cosine", "words"),
+            title=gettext_noop("Kind of similarity"),
         )
         one_per_concept: bool = parameter(
-            False, "Of links whose anchors name the same concept of the ontology keep the first only (IFCo 0.9, as published)"
+            False,
+            gettext_noop(
+                "Of links whose anchors name the same concept of the ontology keep the first only (IFCo 0.9, as "
+                "published)"
+            ),
+            title=gettext_noop("One link a concept"),
         )
-        stop: bool = parameter(False, "End after three cycles without a fetch or a direction in the pheromone (as published)")
+        stop: bool = parameter(
+            False,
+            gettext_noop("End after three cycles without a fetch or a direction in the pheromone (as published)"),
+            title=gettext_noop("Early end"),
+        )
 
     settings: Settings
 

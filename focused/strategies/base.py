@@ -24,13 +24,19 @@ class NoSettings:
 class Strategy:
     """Orders a crawl. The crawl loop calls `start` once, then repeatedly `select`, each followed by `expand` or `fail`.
 
-    A subclass sets its name and a one-line summary, declares its parameters as the fields of `Settings`, and implements `expand`.
+    A subclass sets its name, title and a one-line summary, declares its parameters as the fields of `Settings`, and implements
+    `expand`. Its texts are English, marked by `gettext_noop`; the desk shows them in the user's language.
     Data of a URL is stored in the graph's nodes (there may be millions, in a database); data of the run stays in the object, is a
     function of the pages in the order they came and of `rng`, and is rebuilt by replaying them.
     """
 
     name: ClassVar[str]
+    """The identifier in commands, settings and stored runs."""
+    title: ClassVar[str] = ""
+    """The name for people; the identifier where there is none."""
     summary: ClassVar[str]
+    words: ClassVar[Mapping[str, str]] = {}
+    """Names for people of what only this strategy has: choices of its parameters, parts of a score (`explain`), and queues."""
     Settings: ClassVar[type] = NoSettings
 
     def __init__(

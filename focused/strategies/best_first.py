@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from focused.graph import Node
 from focused.pages import Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 
 RESERVE = "reserve"
@@ -20,17 +20,27 @@ class BestFirst(Strategy):
     """
 
     name = "best_first"
-    summary = "Links of the most similar pages first."
+    title = gettext_noop("Best first")
+    summary = gettext_noop("Links of the most similar pages first.")
     resumable = True
     rule = "rule_off_topic"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        anchor: float = parameter(0.4, "Weight of the anchor text's similarity in a link's score", 0, 1)
+        anchor: float = parameter(
+            0.4,
+            gettext_noop("Weight of the anchor text's similarity in a link's score"),
+            0, 1,
+            title=gettext_noop("Share of the anchor"),
+        )
         off_topic: str = parameter(
             "follow",
-            "Links of pages off topic: followed by their score, kept until nothing else waits, or dropped (pure best first)",
+            gettext_noop(
+                "Links of pages off topic: followed by their score, kept until nothing else waits, or dropped (pure "
+                "best first)"
+            ),
             choices=("follow", "reserve", "drop"),
+            title=gettext_noop("Links of pages off topic"),
         )
 
     settings: Settings

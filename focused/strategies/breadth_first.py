@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from focused.graph import Node, State
 from focused.pages import Page
+from focused.parameters import gettext_noop
 from focused.strategies.base import Strategy
 
 
@@ -11,7 +12,8 @@ class BreadthFirst(Strategy):
     """Orders links by fewest clicks from the seeds, then first found; ignores relevance."""
 
     name = "breadth_first"
-    summary = "Links are fetched in the order they were found; the baseline without any relevance judgement."
+    title = gettext_noop("Breadth first")
+    summary = gettext_noop("Links are fetched in the order they were found; the baseline without any relevance judgement.")
     resumable = True
 
     def expand(self, node: Node, page: Page) -> None:

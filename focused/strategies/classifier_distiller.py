@@ -11,7 +11,7 @@ import numpy as np
 from crawlmgr.web.url import host_key
 from focused.graph import Node, State
 from focused.pages import Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -33,13 +33,31 @@ class ClassifierDistiller(Strategy):
     """
 
     name = "classifier_distiller"
-    summary = "Links from pages that a classifier trained on the run judges on topic, and from good hubs, come first."
+    title = gettext_noop("Classifier and distiller")
+    summary = gettext_noop(
+        "Links from pages that a classifier trained on the run judges on topic, and from good hubs, come first."
+    )
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        hub: float = parameter(0.3, "Share of a page's hub score in its links' priority", 0, 1)
-        every: int = parameter(100, "Number of pages between two updates of the classifier and the hub scores", 10, 100_000)
-        smoothing: float = parameter(0.1, "Laplace smoothing of the classifier", 0.0001, 10)
+        hub: float = parameter(
+            0.3,
+            gettext_noop("Share of a page's hub score in its links' priority"),
+            0, 1,
+            title=gettext_noop("Share of hubs"),
+        )
+        every: int = parameter(
+            100,
+            gettext_noop("Number of pages between two updates of the classifier and the hub scores"),
+            10, 100_000,
+            title=gettext_noop("Pages between trainings"),
+        )
+        smoothing: float = parameter(
+            0.1,
+            gettext_noop("Laplace smoothing of the classifier"),
+            0.0001, 10,
+            title=gettext_noop("Smoothing"),
+        )
 
     settings: Settings
 

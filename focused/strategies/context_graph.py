@@ -11,7 +11,7 @@ import numpy as np
 from crawlmgr.text.tfidf import heaviest, mean_vector
 from focused.graph import Node, State
 from focused.pages import Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -47,14 +47,30 @@ class ContextGraph(Strategy):
     """
 
     name = "context_graph"
-    summary = "Links are ordered by the estimated number of clicks from their page to a page on topic."
+    title = gettext_noop("Context graph")
+    summary = gettext_noop("Links are ordered by the estimated number of clicks from their page to a page on topic.")
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        layers: int = parameter(3, "Layers around the pages on topic", 1, 8)
-        terms: int = parameter(40, "Number of words used to distinguish the layers", 5, 2000)
-        confidence: float = parameter(0.5, "Probability below which a page is assigned to no layer", 0, 1)
-        first: int = parameter(50, "Number of pages of this run to fetch before training, if there is no earlier run", 5, 100_000)
+        layers: int = parameter(3, gettext_noop("Layers around the pages on topic"), 1, 8, title=gettext_noop("Layers"))
+        terms: int = parameter(
+            40,
+            gettext_noop("Number of words used to distinguish the layers"),
+            5, 2000,
+            title=gettext_noop("Words to distinguish layers"),
+        )
+        confidence: float = parameter(
+            0.5,
+            gettext_noop("Probability below which a page is assigned to no layer"),
+            0, 1,
+            title=gettext_noop("Minimum probability"),
+        )
+        first: int = parameter(
+            50,
+            gettext_noop("Number of pages of this run to fetch before training, if there is no earlier run"),
+            5, 100_000,
+            title=gettext_noop("Pages before learning"),
+        )
 
     settings: Settings
 

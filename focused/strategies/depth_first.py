@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from crawlmgr.text.similarity import bigrams
 from focused.graph import Node
 from focused.pages import Link, Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.relevance import url_tokens
 from focused.strategies.base import Strategy
 
@@ -58,15 +58,37 @@ class DepthFirst(Strategy):
     """
 
     name = "depth_first"
-    summary = "Depth first, promising links of a page first; a decision tree postpones unpromising ones. Or plain depth first."
+    title = gettext_noop("Depth first")
+    summary = gettext_noop(
+        "Depth first, promising links of a page first; a decision tree postpones unpromising ones. Or plain depth first."
+    )
     resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        order: str = parameter("similarity", "Order of a page's links", choices=("similarity", "page"))
-        tree: bool = parameter(True, "Postpone links that a decision tree classifies as off topic")
-        training_pages: int = parameter(30, "Number of pages that the tree is trained on", 5, 10_000)
-        tree_depth: int = parameter(3, "Maximum depth of the tree", 1, 20)
+        order: str = parameter(
+            "similarity",
+            gettext_noop("Order of a page's links"),
+            choices=("similarity", "page"),
+            title=gettext_noop("Order of links"),
+        )
+        tree: bool = parameter(
+            True,
+            gettext_noop("Postpone links that a decision tree classifies as off topic"),
+            title=gettext_noop("Decision tree"),
+        )
+        training_pages: int = parameter(
+            30,
+            gettext_noop("Number of pages that the tree is trained on"),
+            5, 10_000,
+            title=gettext_noop("Pages to learn from"),
+        )
+        tree_depth: int = parameter(
+            3,
+            gettext_noop("Maximum depth of the tree"),
+            1, 20,
+            title=gettext_noop("Depth of the tree"),
+        )
 
     settings: Settings
 

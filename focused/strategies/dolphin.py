@@ -13,7 +13,7 @@ from typing import Any
 from crawlmgr.web.url import host_key
 from focused.graph import Node, State
 from focused.pages import Link, Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 
 HUGE = 1e300
@@ -31,29 +31,65 @@ class Dolphin(Strategy):
 
     name = "dolphin"
     sum_to_one = ("alpha", "beta", "gamma")
-    summary = "Anchor relevance, closeness to the seeds and link importance, mixed by three weights."
+    title = gettext_noop("Dolphin")
+    summary = gettext_noop("Anchor relevance, closeness to the seeds and link importance, mixed by three weights.")
     resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        alpha: float = parameter(0.4, "Weight of the relevance of anchor texts", 0, 1)
-        beta: float = parameter(0.3, "Weight of closeness to the seeds", 0, 1)
-        gamma: float = parameter(0.3, "Weight of importance by links", 0, 1)
+        alpha: float = parameter(
+            0.4,
+            gettext_noop("Weight of the relevance of anchor texts"),
+            0, 1,
+            title=gettext_noop("Weight of relevance (α)"),
+        )
+        beta: float = parameter(
+            0.3,
+            gettext_noop("Weight of closeness to the seeds"),
+            0, 1,
+            title=gettext_noop("Weight of closeness (β)"),
+        )
+        gamma: float = parameter(
+            0.3,
+            gettext_noop("Weight of importance by links"),
+            0, 1,
+            title=gettext_noop("Weight of importance (γ)"),
+        )
         importance: str = parameter(
             "timely",
-            "TimelyRank; TimelyRank split equally over a page's links; or OPIC (a page's cash is split over its links)",
+            gettext_noop(
+                "TimelyRank; TimelyRank split equally over a page's links; or OPIC (a page's cash is split over its "
+                "links)"
+            ),
             choices=("timely", "split", "opic"),
+            title=gettext_noop("Kind of importance"),
         )
         normalise: str = parameter(
             "saturating",
-            "How TimelyRank is normalised to [0, 1]: relative to the frontier's median, by logarithm, by rank, or not at all "
-            "(as published)",
+            gettext_noop(
+                "How TimelyRank is normalised to [0, 1]: relative to the frontier's median, by logarithm, by rank, "
+                "or not at all (as published)"
+            ),
             choices=("saturating", "log", "rank", "none"),
+            title=gettext_noop("Normalisation"),
         )
-        aggregate: str = parameter("sum", "Anchor texts from several pages: combined, or only the best "
-                                          "one", choices=("sum", "max"))
-        context: float = parameter(0.5, "Weight of a word around the link relative to a word of its anchor text", 0, 1)
-        once_per_host: bool = parameter(True, "Count the same anchor from the same host once")
+        aggregate: str = parameter(
+            "sum",
+            gettext_noop("Anchor texts from several pages: combined, or only the best one"),
+            choices=("sum", "max"),
+            title=gettext_noop("Several anchors"),
+        )
+        context: float = parameter(
+            0.5,
+            gettext_noop("Weight of a word around the link relative to a word of its anchor text"),
+            0, 1,
+            title=gettext_noop("Weight of the context"),
+        )
+        once_per_host: bool = parameter(
+            True,
+            gettext_noop("Count the same anchor from the same host once"),
+            title=gettext_noop("Once per host"),
+        )
 
     settings: Settings
 

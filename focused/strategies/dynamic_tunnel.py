@@ -10,7 +10,7 @@ from typing import Any
 from crawlmgr.web.url import host_key
 from focused.graph import Node
 from focused.pages import Link, Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.relevance import NEAR_SHARE
 from focused.strategies.best_first import RESERVE
 from focused.strategies.tunnel import Tunnelling
@@ -32,39 +32,114 @@ class DynamicTunnel(Tunnelling):
     """
 
     name = "dynamic_tunnel"
-    summary = "Best-first search on topic, with tunnels off topic that continue as long as their links are promising."
+    title = gettext_noop("Dynamic tunnels")
+    summary = gettext_noop(
+        "Best-first search on topic, with tunnels off topic that continue as long as their links are promising."
+    )
     resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        depth: int = parameter(12, "Initial length of a tunnel (steps)", 1, 100)
-        anchor: float = parameter(0.5, "Weight of the anchor text in a link's relevance", 0, 1)
-        context: float = parameter(0.3, "Weight of the words around the link", 0, 1)
-        url: float = parameter(0.2, "Weight of the URL's own words", 0, 1)
-        hold: float = parameter(0.3, "Relevance from which following a link costs no step of the tunnel", 0, 1)
-        first_predict: bool = parameter(False, "Promising links cost no step on the first off-topic page of a tunnel either")
-        near: float = parameter(NEAR_SHARE, "Weight of a near-topic word relative to a word of the topic", 0, 1)
+        depth: int = parameter(
+            12,
+            gettext_noop("Initial length of a tunnel (steps)"),
+            1, 100,
+            title=gettext_noop("Length of a tunnel (k)"),
+        )
+        anchor: float = parameter(
+            0.5,
+            gettext_noop("Weight of the anchor text in a link's relevance"),
+            0, 1,
+            title=gettext_noop("Weight of the anchor"),
+        )
+        context: float = parameter(
+            0.3,
+            gettext_noop("Weight of the words around the link"),
+            0, 1,
+            title=gettext_noop("Weight of the context"),
+        )
+        url: float = parameter(
+            0.2,
+            gettext_noop("Weight of the URL's own words"),
+            0, 1,
+            title=gettext_noop("Weight of the URL"),
+        )
+        hold: float = parameter(
+            0.3,
+            gettext_noop("Relevance from which following a link costs no step of the tunnel"),
+            0, 1,
+            title=gettext_noop("Relevance without step cost"),
+        )
+        first_predict: bool = parameter(
+            False,
+            gettext_noop("Promising links cost no step on the first off-topic page of a tunnel either"),
+            title=gettext_noop("No step cost on the first page"),
+        )
+        near: float = parameter(
+            NEAR_SHARE,
+            gettext_noop("Weight of a near-topic word relative to a word of the topic"),
+            0, 1,
+            title=gettext_noop("Near-topic words"),
+        )
         mode: str = parameter(
             "share",
-            "How tunnels are scheduled: with a share of the fetches, or depth first until the next page on topic (as published)",
+            gettext_noop(
+                "How tunnels are scheduled: with a share of the fetches, or depth first until the next page on topic "
+                "(as published)"
+            ),
             choices=("share", "literal"),
+            title=gettext_noop("Scheduling of tunnels"),
         )
-        share: float = parameter(0.1, "Share of the fetches for tunnels while both queues hold links", 0, 1)
+        share: float = parameter(
+            0.1,
+            gettext_noop("Share of the fetches for tunnels while both queues hold links"),
+            0, 1,
+            title=gettext_noop("Share for tunnels"),
+        )
         order: str = parameter(
             "promise",
-            "Order within a tunnel: highest promise first (relevance of the link and its page minus the cost of steps), or "
-            "deepest first",
+            gettext_noop(
+                "Order within a tunnel: highest promise first (relevance of the link and its page minus the cost of "
+                "steps), or deepest first"
+            ),
             choices=("promise", "level"),
+            title=gettext_noop("Order in a tunnel"),
         )
-        page: float = parameter(1.0, "Weight of the page's similarity relative to the link's own relevance in a link's "
-                                     "promise", 0, 10)
-        step: float = parameter(0.02, "Amount by which each off-topic page before a link lowers its promise", 0, 1)
-        width: int = parameter(3, "Number of links followed from an off-topic page in the mode as published", 1, 100)
-        cap: int = parameter(36, "Maximum number of consecutive off-topic pages, including those reached at no step "
-                                 "cost", 1, 1000)
-        host_budget: int = parameter(50, "Maximum off-topic pages of one host since its last page on topic", 1, 1_000_000)
+        page: float = parameter(
+            1.0,
+            gettext_noop("Weight of the page's similarity relative to the link's own relevance in a link's promise"),
+            0, 10,
+            title=gettext_noop("Weight of the page"),
+        )
+        step: float = parameter(
+            0.02,
+            gettext_noop("Amount by which each off-topic page before a link lowers its promise"),
+            0, 1,
+            title=gettext_noop("Cost of a step"),
+        )
+        width: int = parameter(
+            3,
+            gettext_noop("Number of links followed from an off-topic page in the mode as published"),
+            1, 100,
+            title=gettext_noop("Links followed in a tunnel"),
+        )
+        cap: int = parameter(
+            36,
+            gettext_noop("Maximum number of consecutive off-topic pages, including those reached at no step cost"),
+            1, 1000,
+            title=gettext_noop("Longest tunnel"),
+        )
+        host_budget: int = parameter(
+            50,
+            gettext_noop("Maximum off-topic pages of one host since its last page on topic"),
+            1, 1_000_000,
+            title=gettext_noop("Budget of a host"),
+        )
         beyond: str = parameter(
-            "reserve", "Links beyond the tunnels: kept until nothing else waits, or dropped", choices=("reserve", "drop")
+            "reserve",
+            gettext_noop("Links beyond the tunnels: kept until nothing else waits, or dropped"),
+            choices=("reserve", "drop"),
+            title=gettext_noop("Links beyond the tunnels"),
         )
 
     settings: Settings

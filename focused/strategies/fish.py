@@ -9,7 +9,7 @@ from typing import Any
 from crawlmgr.web.url import host_key
 from focused.graph import Node
 from focused.pages import Link, Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 
 
@@ -20,17 +20,41 @@ class Fish(Strategy):
     """
 
     name = "fish"
-    summary = "Links of pages on topic first, and only a few steps beyond pages off topic."
+    title = gettext_noop("Fish search")
+    summary = gettext_noop("Links of pages on topic first, and only a few steps beyond pages off topic.")
     resumable = True
     rule = "rule_depth"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        width: int = parameter(5, "Number of links followed from an off-topic page", 1, 1000)
-        factor: float = parameter(1.5, "Factor by which more links are followed from a page on topic", 1, 10)
-        depth: int = parameter(3, "Maximum number of steps off topic", 1, 20)
-        front: bool = parameter(True, "The newest page on topic first (as published), not the oldest")
-        other_sites: bool = parameter(False, "Links to other sites before links to the page's own")
+        width: int = parameter(
+            5,
+            gettext_noop("Number of links followed from an off-topic page"),
+            1, 1000,
+            title=gettext_noop("Links of a page off topic"),
+        )
+        factor: float = parameter(
+            1.5,
+            gettext_noop("Factor by which more links are followed from a page on topic"),
+            1, 10,
+            title=gettext_noop("Factor on topic"),
+        )
+        depth: int = parameter(
+            3,
+            gettext_noop("Maximum number of steps off topic"),
+            1, 20,
+            title=gettext_noop("Steps off topic"),
+        )
+        front: bool = parameter(
+            True,
+            gettext_noop("The newest page on topic first (as published), not the oldest"),
+            title=gettext_noop("Newest first"),
+        )
+        other_sites: bool = parameter(
+            False,
+            gettext_noop("Links to other sites before links to the page's own"),
+            title=gettext_noop("Other sites first"),
+        )
 
     settings: Settings
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from focused.graph import Node
 from focused.pages import Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 from focused.strategies.best_first import RESERVE
 
@@ -19,7 +19,8 @@ class PageRank(Strategy):
     """PR = 1 when first seen; each further in-link adds PR(page) / links(page), with the page's score at its fetch."""
 
     name = "pagerank"
-    summary = "Pages that many well-linked pages on topic point to first."
+    title = gettext_noop("PageRank")
+    summary = gettext_noop("Pages that many well-linked pages on topic point to first.")
     resumable = True
     rule = "rule_off_topic"
 
@@ -27,8 +28,9 @@ class PageRank(Strategy):
     class Settings:
         off_topic: str = parameter(
             "reserve",
-            "Links of pages off topic: kept until nothing else waits, dropped (as published), or followed",
+            gettext_noop("Links of pages off topic: kept until nothing else waits, dropped (as published), or followed"),
             choices=("reserve", "drop", "follow"),
+            title=gettext_noop("Links of pages off topic"),
         )
 
     settings: Settings

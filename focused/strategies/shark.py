@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from focused.graph import Node
 from focused.pages import Link, Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 
 
@@ -20,18 +20,43 @@ class Shark(Strategy):
     """
 
     name = "shark"
-    summary = "Links by inherited similarity, anchor text and the words around it."
+    title = gettext_noop("Shark search")
+    summary = gettext_noop("Links by inherited similarity, anchor text and the words around it.")
     resumable = True
     rule = "rule_depth"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        delta: float = parameter(0.5, "Factor by which a page's score is passed on to its links", 0, 1)
-        beta: float = parameter(0.8, "Weight of the anchor text in the neighbourhood score; the surrounding words get the "
-                                     "rest", 0, 1)
-        gamma: float = parameter(0.5, "Weight of the inherited score; the neighbourhood score gets the rest", 0, 1)
-        depth: int = parameter(3, "Maximum number of steps over pages without similarity", 1, 20)
-        similar: float = parameter(0.0, "Similarity above which a page passes on its own score and the full depth limit", 0, 1)
+        delta: float = parameter(
+            0.5,
+            gettext_noop("Factor by which a page's score is passed on to its links"),
+            0, 1,
+            title=gettext_noop("Share passed on (δ)"),
+        )
+        beta: float = parameter(
+            0.8,
+            gettext_noop("Weight of the anchor text in the neighbourhood score; the surrounding words get the rest"),
+            0, 1,
+            title=gettext_noop("Share of the anchor (β)"),
+        )
+        gamma: float = parameter(
+            0.5,
+            gettext_noop("Weight of the inherited score; the neighbourhood score gets the rest"),
+            0, 1,
+            title=gettext_noop("Share inherited (γ)"),
+        )
+        depth: int = parameter(
+            3,
+            gettext_noop("Maximum number of steps over pages without similarity"),
+            1, 20,
+            title=gettext_noop("Steps off topic"),
+        )
+        similar: float = parameter(
+            0.0,
+            gettext_noop("Similarity above which a page passes on its own score and the full depth limit"),
+            0, 1,
+            title=gettext_noop("Similarity threshold"),
+        )
 
     settings: Settings
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from focused.graph import Node, State
 from focused.pages import Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 from focused.strategies.link_table import LinkTable
 from focused.strategies.pareto import best_spread, nearest_farthest
@@ -43,18 +43,24 @@ class SpaceEvolution(Strategy):
     """
 
     name = "space_evolution"
-    summary = "Evolutionary search: a library of links in which those closest to the reference under three objectives survive."
+    title = gettext_noop("Space evolution")
+    summary = gettext_noop(
+        "Evolutionary search: a library of links in which those closest to the reference under three objectives survive."
+    )
     one_at_a_time = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        library: int = parameter(50, "Links in the library", 2, 10_000)
-        pages: int = parameter(10, "Pages fetched in a cycle", 1, 1000)
+        library: int = parameter(50, gettext_noop("Links in the library"), 2, 10_000, title=gettext_noop("Size of the library"))
+        pages: int = parameter(10, gettext_noop("Pages fetched in a cycle"), 1, 1000, title=gettext_noop("Pages per cycle"))
         toward: str = parameter(
             "samples",
-            "Reference for the objectives of links: the topic's samples (the highest relevance), or the objectives of the "
-            "seed pages",
+            gettext_noop(
+                "Reference for the objectives of links: the topic's samples (the highest relevance), or the "
+                "objectives of the seed pages"
+            ),
             choices=("samples", "seeds"),
+            title=gettext_noop("Reference"),
         )
 
     settings: Settings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from focused.graph import Node
 from focused.pages import Page
-from focused.parameters import parameter
+from focused.parameters import gettext_noop, parameter
 from focused.strategies.tunnel import Tunnelling
 
 
@@ -16,12 +16,18 @@ class StaticTunnel(Tunnelling):
     0."""
 
     name = "static_tunnel"
-    summary = "Best-first search that continues through a fixed number of off-topic pages."
+    title = gettext_noop("Fixed tunnels")
+    summary = gettext_noop("Best-first search that continues through a fixed number of off-topic pages.")
     resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        length: int = parameter(6, "Maximum number of consecutive off-topic pages", 0, 50)
+        length: int = parameter(
+            6,
+            gettext_noop("Maximum number of consecutive off-topic pages"),
+            0, 50,
+            title=gettext_noop("Length of tunnels (k)"),
+        )
 
     settings: Settings
 

@@ -177,7 +177,7 @@ def test_wrong_parameters_are_refused_in_one_line():
 
 def test_a_strategy_is_added_by_its_dotted_name():
     assert strategy_class("mine", {"mine": "focused.strategies.shark.Shark"}).name == "shark"
-    with pytest.raises(ValueError, match="no strategy mine; there are: breadth_first"):
+    with pytest.raises(ValueError, match="no strategy mine; there are: adaptive, ant_colony"):
         strategy_class("mine")
     with pytest.raises(ValueError, match="is no strategy"):
         strategy_class("mine", {"mine": "focused.topics.Topic"})

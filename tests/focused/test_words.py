@@ -1,31 +1,66 @@
-"""Every sentence of a strategy or a parameter is marked for translation."""
+"""Strategies are found by their files and bring their own words, all of them translated."""
 
+import gettext
 import random
+import re
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
+
+from focused import strategies
+from focused.admin import crawl as crawl_room
 from focused.admin import titles
-from focused.admin.parameter_words import SENTENCES
 from focused.graph import MemoryGraph, Node
 from focused.loop import crawl
 from focused.options import RunOptions
 from focused.parameters import parameters_of
 from focused.relevance import Relevance
-from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies import BUILT_IN, find, strategy_class
 from focused.strategies.base import Strategy
 from focused.strategies.link_features import FEATURES
-from tests.focused.webs import random_web, topic, url
+from tests.focused.webs import order, random_web, topic, url
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_sentences_of_strategies_and_options_are_all_marked() -> None:
-    shown = {parameter.help for parameter in parameters_of(RunOptions)}
+def catalogue() -> set[str]:
+    with (ROOT / "crawlmgr/locale/zh_Hans/LC_MESSAGES/django.mo").open("rb") as file:
+        return set(gettext.GNUTranslations(file)._catalog)  # type: ignore[attr-defined]
+
+
+def test_every_text_of_strategies_and_options_is_in_the_catalogue() -> None:
+    shown = {text for one in parameters_of(RunOptions) for text in (one.help, one.title)}
     for name in BUILT_IN:
         found = strategy_class(name)
-        shown |= {found.summary, *(parameter.help for parameter in found.parameters())}
-    assert shown == set(SENTENCES)
+        shown |= {found.summary, found.title, *found.words.values()}
+        shown |= {text for one in found.parameters() for text in (one.help, one.title)}
+    assert shown <= catalogue() and "" not in shown
 
 
-def test_every_strategy_has_a_name() -> None:
-    assert set(titles.STRATEGIES) == {strategy_class(name).name for name in BUILT_IN}
+def test_a_file_with_a_strategy_is_all_that_one_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The strategy of the guide in a file: found by its name, shown with its own words, run by its name."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (block,) = (one for one in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "Strategy" in one)
+    (tmp_path / "shortest_of_the_guide.py").write_text(block, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = find(tmp_path, "")
+    assert list(found) == ["shortest_first"]
+    monkeypatch.setattr(strategies, "BUILT_IN", {**BUILT_IN, "shortest_first": found["shortest_first"].lstrip(".")})
+    monkeypatch.setattr(titles, "BUILT_IN", strategies.BUILT_IN)
+    one = strategy_class("shortest_first")
+    assert titles.strategy("shortest_first") == f"{one.title} (shortest_first)" and "shortest_first" in titles.strategies()
+    assert "shortest_first" in {row["name"] for row in crawl_room.strategies()}
+    web = random_web(3)
+    reached = order("shortest_first", web, ["p0"])
+    assert set(reached) == set(order("breadth_first", web, ["p0"])) and reached != order("breadth_first", web, ["p0"])
+
+
+def test_two_strategies_of_one_name_are_refused(tmp_path: Path) -> None:
+    for file in ("one", "two"):
+        (tmp_path / f"{file}.py").write_text('class Mine(Strategy):\n    name = "mine"\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"two strategies are named mine: package\.one\.Mine and package\.two\.Mine"):
+        find(tmp_path, "package")
 
 
 def test_the_parts_of_every_score_have_names() -> None:
@@ -44,5 +79,6 @@ def test_the_parts_of_every_score_have_names() -> None:
 
         strategy.select = watched
         crawl(strategy, strategy.graph, web, [url("p0")], 40)
-    assert parts <= set(titles.PARTS), "a part of a score without a name"
-    assert {name for name in queues if not name.startswith("layer")} <= {"", *titles.QUEUES}
+    own = {word for name in BUILT_IN for word in strategy_class(name).words}
+    assert parts <= {*titles.PARTS, *own}, "a part of a score without a name"
+    assert {name for name in queues if not name.startswith("layer")} <= {"", *titles.QUEUES, *own}
