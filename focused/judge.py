@@ -234,6 +234,6 @@ class Feedback:
         end, shape = self._words.size, (len(self), self._width)
         self._idf = np.log((len(self) + 1) / (self._frequencies[: shape[1]] + 1)) + 1
         indices, starts = self._words.index[:end], np.array(self._starts, dtype=np.int32)
-        data = self._words.weight[:end] * self._idf[indices]
+        data = self._words.weight[:end] * self._idf.take(indices)
         squares = sparse.csr_matrix((data * data, indices, starts), shape=shape) @ np.ones(shape[1])
         return sparse.csr_matrix((data, indices, starts), shape=shape), np.maximum(np.sqrt(squares), 1e-12)

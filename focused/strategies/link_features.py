@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -111,7 +111,7 @@ class LinkFeatures:
         self._met: list[FirstMet] = []
         self._again: list[MetAgain] = []
         self._closed: list[int] = []
-        self._learned: list[tuple[int, float]] = []
+        self._learned: tuple[list[int], list[float]] = ([], [])
         """Changes not yet made: new targets, further links, closed targets, and words with the reward that they led to."""
 
     def __len__(self) -> int:
@@ -161,10 +161,12 @@ class LinkFeatures:
 
     def parent(self, target: int) -> int:
         """The page with the highest reward among those that link to the target; in ties the first."""
-        best, most = -1, -1.0
-        for page in self._pages_to(target):
-            worth = self._page.worth[page]
-            if worth >= most:
+        link = self._last_link[target]
+        best = self._link_page[link]
+        most = self._page.worth.item(best)
+        while (link := self._earlier[link]) >= 0:  # newest first
+            page = self._link_page[link]
+            if (worth := self._page.worth.item(page)) >= most:
                 best, most = page, worth
         return best
 
@@ -233,11 +235,16 @@ class LinkFeatures:
         self._page_of[target] = page
         self._closed.append(target)
         worth = self._worth_of(target)
-        for parent in self._pages_to(target):
-            self._page.closed[parent] += 1
-            self._page.sum[parent] += worth
+        link, pages = self._last_link[target], self._page
+        while link >= 0:
+            parent = self._link_page[link]
+            pages.closed[parent] += 1
+            pages.sum[parent] += worth
+            link = self._earlier[link]
         last = self._first_word[target + 1] if target + 1 < len(self.urls) else len(self._words)
-        self._learned.extend((bucket, worth) for bucket in self._words[self._first_word[target] : last])
+        buckets = self._words[self._first_word[target] : last]
+        self._learned[0].extend(buckets)
+        self._learned[1].extend([worth] * len(buckets))
 
     def revise(self, worth: Vector) -> None:
         """Sets new rewards for all pages, in order."""
@@ -285,23 +292,17 @@ class LinkFeatures:
         if self._closed:
             self._table.close(self._closed)
             self._closed.clear()
-            buckets, worth = zip(*self._learned, strict=True)
-            np.add.at(self._word_sums, list(buckets), worth)
-            np.add.at(self._word_counts, list(buckets), 1.0)
+            buckets, worth = self._learned
+            self._word_sums += np.bincount(buckets, weights=worth, minlength=BUCKETS + 1)
+            self._word_counts += np.bincount(buckets, minlength=BUCKETS + 1)
             self._word_sums[NO_WORD] = self._word_counts[NO_WORD] = 0.0
-            self._learned.clear()
-
-    def _pages_to(self, target: int) -> Iterator[int]:
-        """The pages with a link to a target, newest first."""
-        link = self._last_link[target]
-        while link >= 0:
-            yield self._link_page[link]
-            link = self._earlier[link]
+            buckets.clear()
+            worth.clear()
 
     def _worth_of(self, target: int) -> float:
         """The reward of a closed target, 0 if it failed."""
         page = self._page_of[target]
-        return float(self._page.worth[page]) if page >= 0 else 0.0
+        return self._page.worth.item(page) if page >= 0 else 0.0
 
     def _groups_of(self, url: str) -> tuple[int, int]:
         parts = parts_of(url)
