@@ -165,14 +165,18 @@ class Adaptive(Strategy):
 
     def _next(self) -> int | None:
         """The first selected target whose host is not in `resting`; if all are, the best open target on other hosts."""
-        self._chosen = [target for target in self._chosen if self.links.is_open(target)]
-        if not self._chosen:
-            self._chosen = self._best(self._at_once())
-        resting = self.links.of_hosts(self.graph.resting) if self.graph.resting else NOWHERE
-        for place, target in enumerate(self._chosen):
-            if not resting or self.links.host(target) not in resting:
-                return self._chosen.pop(place)
-        return next(iter(self._best(1, resting)), None) if self._chosen else None
+        links, chosen = self.links, self._chosen
+        while chosen and not links.is_open(chosen[0]):
+            chosen.pop(0)
+        if not chosen:
+            chosen = self._chosen = self._best(self._at_once())
+        if not self.graph.resting:
+            return chosen.pop(0) if chosen else None
+        resting = links.of_hosts(self.graph.resting)
+        for place, target in enumerate(chosen):
+            if links.is_open(target) and links.host(target) not in resting:
+                return chosen.pop(place)
+        return next(iter(self._best(1, resting)), None) if chosen else None
 
     def _at_once(self) -> int:
         """The number of pages to choose before all links are scored again."""
@@ -186,11 +190,11 @@ class Adaptive(Strategy):
         self._fixed.append(reward(page.similarity, self.topic.threshold))
         worth = self._worth(parent)
         self._credit.add(worth, parent, self.settings.tunnel)
-        found = []
-        for link in page.links:
-            if self.open(node, link.url) is not None:
-                context = self.topic.page(link.context) if links.number(link.url) is None else 0.0
-                found.append(Found(link.url, self.topic.text(link.anchor_words), context, link.anchor_words))
+        found, topic = [], self.topic
+        for url, _, words, context in page.links:
+            if self.open(node, url) is not None:
+                around = topic.page(context) if links.number(url) is None else 0.0
+                found.append(Found(url, topic.text(words), around, words))
         links.add(node.url, node.depth, worth, found, parent, page.relevant)
         links.close(node.url, number)
         if page.content.url != node.url:

@@ -190,16 +190,16 @@ class LinkFeatures:
         return number
 
     def _add_links(self, page: int, depth: int, share: float, found: Iterable[Found]) -> None:
-        run = float(self._page.run[page])
+        run, known = self._page.run.item(page), self._targets
+        met, again, is_open = self._met.append, self._again.append, self._is_open
         for url, anchor, context, words in found:
-            target = self._targets.get(url)
+            target = known.get(url)
             if target is None:
                 target = self._new(url, words)
                 size = len(self._words) - self._first_word[target]
-                groups = self._template[target], self._host[target]
-                self._met.append(FirstMet(anchor, context, 1, depth, run, share, page, page, *groups, size))
-            elif self._is_open[target]:
-                self._again.append(MetAgain(target, anchor, context, depth, run, share, page))
+                met((anchor, context, 1, depth, run, share, page, page, self._template[target], self._host[target], size))
+            elif is_open[target]:
+                again((target, anchor, context, depth, run, share, page))
             else:
                 self._page.closed[page] += 1
                 self._page.sum[page] += self._worth_of(target)
@@ -228,7 +228,7 @@ class LinkFeatures:
         if target is None:
             target = self._new(url, ())
             size = len(self._words) - self._first_word[target]
-            self._met.append(FirstMet(0.0, 0.0, 1, 0, 0.0, 0.0, 0, 0, self._template[target], self._host[target], size))
+            self._met.append((0.0, 0.0, 1, 0, 0.0, 0.0, 0, 0, self._template[target], self._host[target], size))
         elif not self._is_open[target]:
             return
         self._is_open[target] = 0

@@ -53,32 +53,11 @@ class Means(NamedTuple):
     words: Vector
 
 
-class FirstMet(NamedTuple):
-    """A target when it is first met: values of the rows, its page, groups, and the number of its words."""
-
-    anchor: float
-    context: float
-    links: int
-    depth: int
-    run: float
-    share: float
-    seen: int
-    page: int
-    template: int
-    host: int
-    words: int
-
-
-class MetAgain(NamedTuple):
-    """One more link to a target that has a column."""
-
-    target: int
-    anchor: float
-    context: float
-    depth: int
-    run: float
-    share: float
-    page: int
+FirstMet = tuple[float, float, int, int, float, float, int, int, int, int, int]
+"""A target when it is first met: anchor, context, number of links, depth, run off topic, rank, number of pages so far, its page,
+template, host, and the number of its words."""
+MetAgain = tuple[int, float, float, int, float, float, int]
+"""One more link to a target that has a column: target, anchor, context, depth, run off topic, rank, and its page."""
 
 
 class OpenTargets:
@@ -87,8 +66,8 @@ class OpenTargets:
 
     def __init__(self) -> None:
         self.size = 0
-        self._met = 0
         self._closed = 0
+        self._fewest_closed = FEWEST_CLOSED
         self._table = np.zeros((WIDTH + 4, 256))
         self._slot = Columns(target=np.intp, page=np.intp, template=np.intp, host=np.intp, words=np.intp, open=bool)
         """By column; `page` is the first page with a link to the target, `words` the number of the target's words."""
@@ -168,7 +147,7 @@ class OpenTargets:
         """Closes targets that have columns."""
         self._slot.open[self._column.number[np.array(targets, dtype=np.intp)]] = False
         self._closed += len(targets)
-        if self._closed > FEWEST_CLOSED and MOST_CLOSED * self._closed > self.size:
+        if self._closed > self._fewest_closed and MOST_CLOSED * self._closed > self.size:
             self._remove_closed()
 
     def _remove_closed(self) -> None:

@@ -1,5 +1,7 @@
 """Parts of the strategy that learns: addresses read by folder, sums that grow row by row, the greatest of many scores."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from focused.relevance import url_tokens
 from focused.strategies.adaptive import greatest
 from focused.strategies.addresses import Addresses
 from focused.strategies.examples import Examples
+from focused.strategies.link_features import Found, LinkFeatures
 from focused.strategies.link_table import template
 
 URLS = (
@@ -56,3 +59,28 @@ def test_scale_and_ridge_from_sums_are_those_of_the_rows(number, seed):
 def test_the_greatest_are_those_of_a_stable_sort(values, number):
     scores = np.array(values, dtype=float)
     assert greatest(scores, number).tolist() == np.argsort(-scores, kind="stable")[:number].tolist()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_features_are_the_same_whenever_closed_targets_are_removed_and_changes_made(seed):
+    """Columns of closed targets kept or removed at once, changes made after every page or at the end: bit for bit."""
+
+    def table(fewest, read_always):
+        draw, links = random.Random(seed), LinkFeatures()
+        links.table._fewest_closed = fewest
+        for number in range(40):
+            found = [Found(f"http://h{draw.randrange(3)}.example/{draw.randrange(90)}", draw.random(), draw.random(), (f"w{draw.randrange(9)}",))
+                     for _ in range(draw.randrange(6))]
+            url = draw.choice([links.urls[target] for target in range(len(links.urls)) if links.is_open(target)] or ["http://s.example/"])
+            links.add(url, 1, draw.random(), found, draw.randrange(-1, number), draw.random() < 0.5)
+            links.close(url, number)
+            if read_always:
+                links.features()
+        return links.open_targets().tolist(), links.features(), links.table.size
+
+    late, kept = table(10**9, False), table(10**9, True)
+    for fewest, read_always in ((0, False), (0, True)):
+        one = table(fewest, read_always)
+        assert one[0] == late[0] and np.array_equal(one[1], late[1]) and np.array_equal(one[1], kept[1])
+        assert one[2] < late[2] or one[2] == len(one[0])
