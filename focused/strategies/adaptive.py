@@ -25,8 +25,8 @@ Vector = NDArray[np.float64]
 PRIOR_FILE = Path(__file__).with_name("adaptive_prior.json")
 LINKS_A_FETCH = 2000
 """Links scored again for each page, so that the cost per page does not grow with the frontier."""
-PAGES_A_CHOICE = 25
-"""A twenty-fifth of the pages so far is chosen at once: the more the crawl knows, the less a few pages change the order."""
+PAGES_A_CHOICE = 50
+"""A fiftieth of the pages so far is chosen at once: the more the crawl knows, the less a few pages change the order."""
 PRIOR_PAGES = 30.0
 """Number of pages that the prior's feature means and spreads count as."""
 FEWEST = 5
