@@ -25,8 +25,6 @@ Vector = NDArray[np.float64]
 PRIOR_FILE = Path(__file__).with_name("adaptive_prior.json")
 LINKS_A_FETCH = 2000
 """Links scored again for each page, so that the cost per page does not grow with the frontier."""
-PAGES_A_CHOICE = 50
-"""A fiftieth of the pages so far is chosen at once: the more the crawl knows, the less a few pages change the order."""
 PRIOR_PAGES = 30.0
 """Number of pages that the prior's feature means and spreads count as."""
 FEWEST = 5
@@ -169,7 +167,7 @@ class Adaptive(Strategy):
         while chosen and not links.is_open(chosen[0]):
             chosen.pop(0)
         if not chosen:
-            chosen = self._chosen = self._best(self._at_once())
+            chosen = self._chosen = self._best(max(self.settings.together, links.count // LINKS_A_FETCH))
         if not self.graph.resting:
             return chosen.pop(0) if chosen else None
         resting = links.of_hosts(self.graph.resting)
@@ -177,10 +175,6 @@ class Adaptive(Strategy):
             if links.is_open(target) and links.host(target) not in resting:
                 return chosen.pop(place)
         return next(iter(self._best(1, resting)), None) if chosen else None
-
-    def _at_once(self) -> int:
-        """The number of pages to choose before all links are scored again."""
-        return max(self.settings.together, len(self.links) // PAGES_A_CHOICE, self.links.count // LINKS_A_FETCH)
 
     def expand(self, node: Node, page: Page) -> None:
         links, number = self.links, len(self.links)
