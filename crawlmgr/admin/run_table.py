@@ -104,6 +104,7 @@ TABLE = Table(
         Action("stop", gettext_lazy("Stop"), "stop", MAY, gettext_lazy("Stop the ticked for good? What they fetched stays.")),
     ),
     "runs-do",
+    span="finished",
 )
 VERBS: dict[str, table_actions.Verb] = {
     "pause": lambda _request, run, now: runs.pause(run.pk, now),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import exports, words
+from crawlmgr.admin import charts, exports, words
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.admin.run_table import TABLE
 from crawlmgr.admin.table_page import table_page
@@ -30,8 +31,23 @@ details: dict[str, Callable[[HttpRequest, Run, datetime], dict[str, Any]]] = {}
 def run_list(request: HttpRequest) -> HttpResponseBase:
     """All runs, newest first."""
     rows = reads.listed().select_related("created_by")
-    context = {"downloads": exports.choices(["runs"])}
+
+    def context() -> dict[str, Any]:
+        return {"downloads": exports.choices(["runs"]), "charts": [by_day(datetime.now(UTC))]}
+
     return table_page(request, "desk/runs.html", TABLE, rows, context, title=_("Runs"), item="runs")
+
+
+def by_day(now: datetime) -> charts.Chart:
+    """Chart of the runs that ended on each of the last days, by how they ended; days dragged over narrow the list below."""
+    days, sums = reads.ended_by_day(now)
+    looks = ((RunState.FINISHED, charts.UPDATED), (RunState.STOPPED, charts.UNCHANGED), (RunState.FAILED, charts.BAD))
+    series = [
+        charts.Series(str(state.label), days, [sums.get((day, state), 0) for day in days], colour) for state, colour in looks
+    ]
+    note = _("the last 30 days; drag over days to see their runs")
+    drawn = charts.chart("chart-runs", _("Runs by day"), series, x=_("day (UTC)"), y=_("runs a day"), note=note)
+    return replace(drawn, brush=TABLE.name)
 
 
 def find(pk: int) -> Run:

@@ -53,12 +53,16 @@ class Asked:
     @property
     def sorted_by(self) -> tuple[Column, Order]:
         """The column that the list is sorted by, and the order."""
-        wish = self.sort or self.table.order
+        wish = self.sort or (self._by_span() if self.days else "") or self.table.order
         column = self._column(wish)
         if column is None or column.by is None:
             raise ValueError(f"the table {self.table.name} cannot be sorted by {wish}")
         turned = column.by.downwards != wish.startswith("-")
         return column, Order(column.by.fields, turned, column.by.nullable)
+
+    def _by_span(self) -> str:
+        """The column that is sorted by the time that days narrow the list by: one index serves both."""
+        return next((one.name for one in self.table.columns if one.by is not None and one.by.fields[0] == self.table.span), "")
 
     def rows(self, rows: Rows) -> Rows:
         """The rows that pass the filters, annotated for the order."""

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
+from django.db.models.functions import TruncDate
 
 from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
 
 ENDED = tuple(state for state in RunState if state not in ACTIVE)
+DAYS_SHOWN = 30
 MOST_ACTIVE = 2_000  # active runs considered for a short list
 
 
 def listed() -> QuerySet[Run]:
     """All runs without the large columns."""
     return Run.objects.defer("parameters", "result")
+
+
+def ended_by_day(now: datetime, days: int = DAYS_SHOWN) -> tuple[list[date], dict[tuple[date, str], int]]:
+    """The last days (UTC), and how many runs ended on each of them in each state; read from an index on state and end."""
+    today = now.astimezone(UTC).date()
+    shown = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
+    since = datetime.combine(shown[0], time(), UTC)
+    rows = Run.objects.filter(state__in=ENDED, finished__gte=since).order_by()
+    counts = rows.values_list(TruncDate("finished", tzinfo=UTC), "state").annotate(Count("id"))
+    return shown, {(day, state): number for day, state, number in counts}
 
 
 def in_states(rows: QuerySet[Run], states: tuple[str, ...]) -> QuerySet[Run]:

@@ -142,4 +142,5 @@ POSTS = Table(
         Column("url", gettext_lazy("Address"), lambda post: post.url, look="one", usual=False),
     ),
     "first_seen",
+    span="posted",
 )  # fmt: skip

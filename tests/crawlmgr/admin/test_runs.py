@@ -10,6 +10,7 @@ from django.test import Client
 
 from crawlmgr.admin.runs import story
 from crawlmgr.models import Event, Host, Node, Page, Run
+from crawlmgr.reads import runs as run_reads
 from tests.crawlmgr.admin.rows import NOW, user
 
 pytestmark = pytest.mark.django_db
@@ -99,3 +100,17 @@ def test_the_status_bar_counts_what_lives(client: Client) -> None:
     assert (state["light"], state["workers"], state["runs"]) == ("warn", "3 workers", "1 running, 0 queued")
     assert state["rate"] in ("2 pages a minute · 0 requests in flight", "3 pages a minute · 0 requests in flight")
     assert state["error"]["text"] == "Processing of a run was interrupted: boom" and state["error"]["url"] == f"/admin/runs/{one.pk}/"
+
+
+def test_days_of_the_chart_narrow_runs_and_posts(client: Client) -> None:
+    now = datetime.now(UTC)
+    for back, state in ((0, "finished"), (2, "failed"), (2, "finished"), (9, "finished")):
+        Run.objects.create(kind="topic", label=f"{back} {state}", state=state, created=now, finished=now - timedelta(days=back))
+    days, sums = run_reads.ended_by_day(now)
+    assert len(days) == 30 and days[-1] == now.date() and sums[(now - timedelta(days=2)).date(), "failed"] == 1
+    page = client.get("/admin/runs/").content.decode()
+    assert 'data-brush="runs"' in page and 'data-table="runs"' in page
+    day = (now - timedelta(days=2)).date().isoformat()
+    rows = client.get(f"/admin/runs/?from={day}&to={day}&part=rows").content.decode()
+    assert "2 failed" in rows and "2 finished" in rows and "0 finished" not in rows and "9 finished" not in rows
+    assert client.get(f"/admin/forums/posts/?from={day}&to={day}").status_code == 200
