@@ -16,9 +16,12 @@ from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.management.base import Stopped, say
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import runs, slices
+from crawlmgr.services import nodes, queue, runs, slices
 from crawlmgr.web.guard import check_entries
 from crawlmgr.web.url import UrlError, canonical, host_key
+
+NODES_SECONDS = 0.5
+"""Seconds between two looks at a run that nodes work on."""
 
 
 def add_web_arguments(parser: Any) -> None:
@@ -36,6 +39,7 @@ def add_web_arguments(parser: Any) -> None:
         "--in-flight", type=int, metavar="N", help="requests over all hosts of a run at the same time (default 32)"
     )
     parser.add_argument("--pages-per-host", type=int, metavar="N", help="pages that the run takes from one host (0: no limit)")
+    parser.add_argument("--by-nodes", action="store_true", help="let the worker nodes do it, and wait until they have")
 
 
 def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "") -> dict[str, Any]:
@@ -79,15 +83,19 @@ def _signals() -> Iterator[None]:
         engine.shutdown.clear()
 
 
-def work(run: Run, label: str, clock: Clock = SYSTEM) -> Run:
+def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False) -> Run:
     """Works on a run until it ends. Raises Stopped (the run is paused and can be resumed), CommandError if it failed.
+
+    With `by_nodes` this process only queues the run and waits until worker nodes have ended it.
 
     If `clock` is behind the real time, the lease is longer by the difference, so that workers, who use the real time, do not take
     the run.
     """
     lease = settings.LEASE_SECONDS + max(0.0, (SYSTEM.now() - clock.now()).total_seconds())
     with _signals(), tqdm(desc=label, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
-        if run.kind in settings.JOBS:
+        if by_nodes:
+            state = _await_nodes(run, bar)
+        elif run.kind in settings.JOBS:
             state = jobs.run_slice(run.pk, seconds=None, on_step=lambda: bar.update() and None)
         else:
             state = engine.run_slice(run.pk, clock=clock, seconds=None, on_page=lambda *_: bar.update(), lease_seconds=lease)
@@ -106,6 +114,20 @@ def work(run: Run, label: str, clock: Clock = SYSTEM) -> Run:
     if run.state == RunState.FAILED:
         raise CommandError(f"{label} failed: {run.stopped_by} {run.detail}".rstrip())
     return run
+
+
+def _await_nodes(run: Run, bar: Any) -> str:
+    """Queues a run and returns its state once nodes have ended or paused it, "running" if a signal came first."""
+    if not nodes.living(SYSTEM.now()):
+        runs.pause(run.pk, SYSTEM.now())
+        raise CommandError("No worker node is at work: start one with `manage.py node`, then the same command again.")
+    queue.run_slice(run.pk)
+    while not engine.shutdown.wait(NODES_SECONDS):
+        run.refresh_from_db(fields=("state", "fetched"))
+        bar.update(run.fetched - bar.n)
+        if run.state not in (RunState.QUEUED, RunState.RUNNING):
+            return run.state
+    return RunState.RUNNING
 
 
 def joined(busy: runs.Busy, of: str) -> Run:

@@ -30,7 +30,8 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
-    run = look(options["urls"], options["depth"], options["pages"], foreground.web_settings(options, options["urls"]))
+    settings = foreground.web_settings(options, options["urls"])
+    run = look(options["urls"], options["depth"], options["pages"], settings, by_nodes=options["by_nodes"])
     found = Form.objects.filter(source_id__in=run.parameters["sources"]).order_by("source_id", "depth", "pk")
     forms = [describe(form) for form in found]
     if not run.fetched:
@@ -42,8 +43,8 @@ def run(options: dict[str, Any]) -> Result:
     )
 
 
-def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any]) -> Run:
-    """Searches sites for forms in the foreground; continues an interrupted run on the same sites."""
+def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any], *, by_nodes: bool = False) -> Run:
+    """Searches sites for forms in the foreground or by worker nodes; continues an interrupted run on the same sites."""
     if depth < 0 or pages < 1:
         raise CommandError("--depth is at least 0 and --pages at least 1", returncode=2)
     try:
@@ -53,7 +54,7 @@ def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any]) -> R
     except runs.Busy as busy:
         say(f"Run {busy.run.pk} was under way for these sites; it goes on where it stood.")
         run = runs.resume(busy.run.pk, SYSTEM.now(), start=False) if busy.run.state == "paused" else busy.run
-    return foreground.work(run, run.label)
+    return foreground.work(run, run.label, by_nodes=by_nodes)
 
 
 def why_nothing(run: Run) -> str:

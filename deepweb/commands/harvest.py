@@ -49,7 +49,9 @@ def run(options: dict[str, Any]) -> Result:
         for form in chosen:
             forms.release(form, True)
             form.released = True
-    run = foreground.work(_begin(chosen, wishes, settings), f"harvest of {chosen[0].source.name}")
+    run = foreground.work(
+        _begin(chosen, wishes, settings), f"harvest of {chosen[0].source.name}", by_nodes=options["by_nodes"]
+    )
     unasked = figures.nothing_was_asked(run)
     if unasked:
         raise CommandError(unasked)

@@ -47,7 +47,7 @@ def add_arguments(parser: Any) -> None:
 def run(options: dict[str, Any]) -> Result:
     database.ready()
     began = time.monotonic()
-    run = foreground.work(_begin(options), options["name"])
+    run = foreground.work(_begin(options), options["name"], by_nodes=options["by_nodes"])
     row = TopicRun.objects.get(pk=run.pk)
     document = {
         "run": run.pk,

@@ -31,7 +31,7 @@ def run(options: dict[str, Any]) -> Result:
         run = _begin(options, settings)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    run = foreground.work(run, run.parameters["url"])
+    run = foreground.work(run, run.parameters["url"], by_nodes=options["by_nodes"])
     found = run.result.get("boards", [])
     if not found:
         raise CommandError(f"No board was found at {run.parameters['url']}: {run.result.get('problem') or run.stopped_by}")

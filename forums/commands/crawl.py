@@ -36,7 +36,7 @@ def run(options: dict[str, Any]) -> Result:
         raise CommandError(f"There is no site {options['site']}; `forum add ADDRESS` makes one.") from None
     except ValueError as error:
         raise CommandError(str(error)) from None
-    run = foreground.work(run, run.label)
+    run = foreground.work(run, run.label, by_nodes=options["by_nodes"])
     boards = [
         {
             "board": visit.board_id,

@@ -1,0 +1,113 @@
+"""A cluster for tests: a PostgreSQL server of its own, an installation on it, and `node` processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.postgresql import Server, find_binaries
+from tests.serving import QUICK, ROOT, Serve, manage, wait_for
+
+
+class Cluster:
+    """Life: `start` nodes by name, let commands run, drain or stop nodes. All nodes share `environment`."""
+
+    def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
+        self.environment = {**QUICK, **environment}
+        self.folder = folder
+        self.nodes: dict[str, Serve] = {}
+
+    def start(self, *names: str, **settings: str) -> None:
+        """Starts nodes and waits until each takes work; `settings` are environment variables of theirs alone."""
+        for name in names:
+            environment = {**self.environment, **settings}
+            self.nodes[name] = Serve(environment, self.folder / f"{name}.log", "node", "--name", name)
+            self.nodes[name].start()
+        assert wait_for(lambda: all(self.states().get(name) == "active" for name in names)), self.told()
+
+    def listed(self) -> dict[str, dict[str, Any]]:
+        """What `node list` says, by name."""
+        said = manage(self.environment, "node", "list", "--json")
+        assert said.returncode == 0, said.stderr
+        return {row["name"]: row for row in json.loads(said.stdout)["nodes"]}
+
+    def states(self) -> dict[str, str]:
+        """The state of each node, by name."""
+        return {name: row["state"] for name, row in self.listed().items()}
+
+    def drain(self, *names: str) -> None:
+        """Drains nodes and waits until their processes have ended by themselves."""
+        for name in names:
+            said = manage(self.environment, "node", "drain", name)
+            assert said.returncode == 0, said.stderr
+        for name in names:
+            assert wait_for(lambda name=name: self.nodes[name].process.poll() is not None), self.told()  # type: ignore[misc]
+            process = self.nodes.pop(name).process
+            assert process is not None and process.returncode == 0, self.told()
+
+    def stop(self) -> None:
+        """Ends all nodes."""
+        for node in self.nodes.values():
+            if node.process is not None and node.process.poll() is None:
+                node.process.send_signal(signal.SIGTERM)
+        for node in self.nodes.values():
+            node.end()
+        self.nodes.clear()
+
+    def command(self, *words: str) -> subprocess.Popen[str]:
+        """Starts a command beside the nodes."""
+        return subprocess.Popen(
+            [sys.executable, "manage.py", *words], cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def json(self, *words: str) -> Any:
+        """Runs a command to its end and returns its JSON document."""
+        done = manage(self.environment, *words, "--json")
+        assert done.returncode == 0, done.stderr + self.told()
+        return json.loads(done.stdout)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Answers of the database."""
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            return connection.execute(query).fetchall()  # type: ignore[arg-type]
+
+    def told(self) -> str:
+        """The end of what the nodes said."""
+        return "\n".join(f"{name}: {node.told()[-1500:]}" for name, node in self.nodes.items())
+
+
+@pytest.fixture(scope="session")
+def database_server() -> Iterator[Server]:
+    """A PostgreSQL server for clusters."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("PostgreSQL is not installed")
+    server = Server(binaries)
+    server.start()
+    yield server
+    server.stop()
+
+
+@contextmanager
+def cluster(server: Server, name: str, folder: Path, **settings: str) -> Iterator[Cluster]:
+    """A cluster without nodes on an empty database; its nodes are ended with it."""
+    server.create(name)
+    kept = {key: text for key, text in os.environ.items() if not key.startswith("CRAWLMGR_")}
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = {**kept, "CRAWLMGR_DATA": str(folder / "data"), "DATABASE_URL": server.url(name), **settings}
+    one = Cluster(environment, folder)
+    try:
+        yield one
+    finally:
+        one.stop()

@@ -1,0 +1,151 @@
+"""Two nodes over PostgreSQL work on all three kinds of crawl; a backup of the cluster, made while its crawls are under way, fills
+an empty machine row by row, and there they go on to their ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from crawlmgr.benches.soak_web import Sites, number
+from crawlmgr.demo.topic_web import TopicWeb
+from tests.nodes import Cluster, cluster, database_server
+from tests.object_store import BUCKET, KEYS, store
+from tests.postgresql import Server
+from tests.serving import PATIENCE_SECONDS, manage, wait_for
+
+__all__ = ["database_server"]
+OWN = ("--allow-private", "--delay", "0", "--by-nodes", "--json")
+NODES = ("hill", "vale")
+LEFT_OUT = ("django_session", "django_q_", "axes_", "django_migrations", "focused_search")
+"""Tables that a backup leaves out, by the beginnings of their names: what a start makes, and what is derived."""
+
+
+def prepared(one: Cluster, sites: Sites, folder: Path) -> dict[str, tuple[str, ...]]:
+    """Adds a site of each kind and returns the commands that crawl them."""
+    site = one.json("forum", "add", sites.urls["forum"], "--timezone", "UTC", *OWN[:-1])["site"]
+    (folder / "samples").mkdir()
+    for name, text in TopicWeb(1).samples():
+        (folder / "samples" / f"{name}.txt").write_text(text)
+    (folder / "seeds.txt").write_text("\n".join(sites.seeds()))
+    one.json("topic", "add", "bees", "--seeds", str(folder / "seeds.txt"), "--documents", str(folder / "samples"))
+    forms = one.json("deepweb", "find", sites.urls["museum"], *OWN[:-1])["forms"]
+    form = next(str(form["form"]) for form in forms if form["searchable"])
+    return {
+        "forum": ("forum", "crawl", str(site), "--history-days", "400", *OWN),
+        "topic": ("topic", "crawl", "bees", "--strategy", "best_first", "--pages", "5000", *OWN),
+        "museum": ("deepweb", "harvest", form, "--queries", "30", "--probes", "0", "--details", "60", "--no-stop-rule", *OWN),
+    }
+
+
+def complete(one: Cluster, sites: Sites) -> None:
+    """Everything that the sites hold is stored, nothing twice, and every run has ended by itself."""
+    assert one.rows("SELECT id, kind, state, stopped_by FROM crawlmgr_run WHERE state <> 'finished'") == []
+    posts = one.rows("SELECT t.url, p.post_id FROM forums_post p JOIN forums_thread t ON t.id = p.thread_id")
+    once({(number(url), int(post.removeprefix("p"))): 1 for url, post in posts}, len(posts), sites.posts())
+    addresses = one.rows("SELECT url FROM focused_topicpage WHERE kind IN (0, 2)")
+    pages = [number(url) for (url,) in addresses if "/pages/" in url]  # besides them the home page
+    once(Counter(pages), len(pages), sites.reachable())
+    answers = one.rows("SELECT url FROM crawlmgr_page WHERE url LIKE '%/search?%' AND status = 200")
+    records = [number(url) for (url,) in one.rows("SELECT url FROM deepweb_record")]
+    once(Counter(records), len(records), sites.records(url for (url,) in answers))
+    assert one.rows("SELECT COUNT(*) FROM crawlmgr_url WHERE state IN (0, 1)") == [(0,)]
+    assert set(sites.most_at_once.values()) == {1}, "a host was asked by two at once"
+
+
+def once(found: Any, rows: int, wanted: set[Any]) -> None:
+    assert set(found) == wanted and rows == len(found) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_all_three_crawlers_on_two_nodes(database_server: Server, tmp_path: Path) -> None:
+    sites = Sites(datetime.now(UTC), 1, 4, 0.02)
+    with cluster(database_server, "three", tmp_path) as one, sites.served():
+        assert one.json("node", "list")["nodes"] == []  # makes the tables
+        alone = manage(one.environment, "forum", "add", sites.urls["forum"], *OWN)
+        assert alone.returncode == 1 and "No worker node is at work" in alone.stderr
+        one.start(*NODES)
+        commands = {name: one.command(*words) for name, words in prepared(one, sites, tmp_path).items()}
+        for name, command in commands.items():
+            out, said = command.communicate(timeout=PATIENCE_SECONDS)
+            assert command.returncode == 0, f"{name}: {said}{one.told()}"
+            assert json.loads(out)["state"] == "finished"
+        complete(one, sites)
+        assert wait_for(lambda: all(row["outstanding"] == 0 for row in one.listed().values()))
+        fetched = one.rows("SELECT SUM(fetched + failed + refused) FROM crawlmgr_run")[0][0]
+        pages = {name: row["pages"] for name, row in one.listed().items()}
+        assert all(pages[name] > 0 for name in NODES), f"one node did everything: {pages}"
+        assert sum(pages.values()) >= 0.9 * fetched, "nodes did what the commands asked for"
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_a_backup_of_a_cluster_fills_an_empty_machine_where_its_crawls_go_on(database_server: Server, tmp_path: Path) -> None:
+    sites = Sites(datetime.now(UTC), 2, 4, 0.03)
+    with store() as url, sites.served():
+        away = {"CRAWLMGR_ARCHIVE_STORE": f"s3://{BUCKET}/warc", "CRAWLMGR_S3_ENDPOINT": url, **KEYS}
+        with cluster(database_server, "before", tmp_path / "before", **away) as one:
+            one.json("node", "list")
+            one.start(*NODES)
+            commands = [one.command(*words) for words in prepared(one, sites, tmp_path).values()]
+            assert wait_for(lambda: all(pages >= 30 for pages in under_way(one).values()) and len(under_way(one)) == 3), one.told()
+            one.drain(*NODES)
+            give_up(commands)
+            assert one.rows("SELECT COUNT(*) FROM crawlmgr_run WHERE state IN ('running', 'queued')") == [(3,)]
+            moved = one.json("archive", "move")
+            assert moved["moved"] + one.rows("SELECT COUNT(*) FROM crawlmgr_warcfile WHERE place <> ''")[0][0] > 0
+            made = one.json("backup", str(tmp_path / "all.tar"))
+            with cluster(database_server, "after", tmp_path / "after") as other:
+                restored = manage(other.environment, "restore", str(tmp_path / "all.tar"))
+                assert restored.returncode == 0, restored.stderr
+                same_rows(one, other, made["rows"])
+                same_files(other, made["files"])
+                other.start("new")
+                assert wait_for(lambda: not under_way(other)), other.told()
+                complete(other, sites)
+
+
+def under_way(one: Cluster) -> dict[int, int]:
+    """Pages of each unfinished crawl."""
+    return dict(one.rows("SELECT id, fetched FROM crawlmgr_run WHERE state IN ('queued', 'running')"))
+
+
+def give_up(commands: list[subprocess.Popen[str]]) -> None:
+    """Kills commands that wait for nodes: the runs are left as they are."""
+    for command in commands:
+        command.kill()
+        command.communicate()
+
+
+def same_rows(one: Cluster, other: Cluster, counted: dict[str, int]) -> None:
+    """Every table that a backup holds has the same rows in both databases, column by column."""
+    compared = 0
+    with psycopg.connect(one.environment["DATABASE_URL"]) as old, psycopg.connect(other.environment["DATABASE_URL"]) as new:
+        tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+        names = [name for (name,) in old.execute(tables) if not name.startswith(LEFT_OUT)]
+        for name in names:
+            columns = {
+                column for (column,) in old.execute(
+                    "SELECT column_name FROM information_schema.columns WHERE table_name = %s", (name,)
+                )
+            } - ({"place"} if name == "crawlmgr_warcfile" else set())  # the files are in the folder now, not in the store
+            asked = f'SELECT {", ".join(sorted(columns))} FROM "{name}" ORDER BY 1, 2'  # noqa: S608 - our own tables
+            before, after = ([tuple(map(str, row)) for row in database.execute(asked)] for database in (old, new))  # type: ignore[call-overload]
+            assert sorted(after) == sorted(before), name
+            compared += len(before)
+    assert compared == sum(counted.values()), "a table that the backup holds was not compared"
+    assert counted["crawlmgr.Page"] > 90 and counted["forums.Post"] > 0 and counted["crawlmgr.Node"] == len(NODES)
+
+
+def same_files(other: Cluster, counted: dict[str, int]) -> None:
+    """Every WARC file is whole in the new folder, read through and held against the index."""
+    folder = Path(other.environment["CRAWLMGR_DATA"]) / "archive"
+    assert {name: (folder / name).stat().st_size for name in counted} == counted
+    assert other.json("archive", "check")["ok"]
