@@ -122,11 +122,13 @@ def _go_on(run_id: int) -> None:
 
 
 def tick(node: str) -> None:
-    """Writes the node's heartbeat, as requested by its supervisor, and runs a round of the dispatcher."""
+    """Writes the node's heartbeat, as requested by its supervisor, and runs a round of the dispatcher if no node did lately."""
     now = SYSTEM.now()
     weighed = cache.add(f"memory-{quote(node)}", 1, MEMORY_SECONDS)
-    nodes.beat(node, now, memory_bytes=memory_bytes(group(os.getpgrp())) if weighed else None)
-    dispatch.dispatch(now)
+    if weighed:
+        nodes.measured(node, now, memory_bytes(group(os.getpgrp())))
+    if nodes.tick(node, now):
+        dispatch.dispatch(now)
     if settings.ARCHIVE_STORE and archive_moves.waiting():
         queue.move_files(node, os.environ.get("Q_CLUSTER_NAME") or settings.Q_CLUSTER["name"])
 

@@ -136,7 +136,8 @@ def same_rows(one: Cluster, other: Cluster, counted: dict[str, int]) -> None:
                     "SELECT column_name FROM information_schema.columns WHERE table_name = %s", (name,)
                 )
             } - ({"place"} if name == "crawlmgr_warcfile" else set())  # the files are in the folder now, not in the store
-            asked = f'SELECT {", ".join(sorted(columns))} FROM "{name}" ORDER BY 1, 2'  # noqa: S608 - our own tables
+            quoted = ", ".join(f'"{column}"' for column in sorted(columns))
+            asked = f'SELECT {quoted} FROM "{name}"'  # noqa: S608 - our own tables
             before, after = ([tuple(map(str, row)) for row in database.execute(asked)] for database in (old, new))  # type: ignore[call-overload]
             assert sorted(after) == sorted(before), name
             compared += len(before)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
@@ -139,7 +140,7 @@ class _Watch:
         try:
             queue.tick(one.node, one.queue, now)
             signs = nodes.signs(one.node, now)
-            if self.on_drained is not None and nodes.drained([other.node for other in self.clusters.values()], now):
+            if signs.draining and self.on_drained is not None and self._drained(now):
                 say("Drained.")
                 self.on_drained()
         except DatabaseProblem as error:
@@ -150,6 +151,9 @@ class _Watch:
         if one.pulse.stalled(signs.heartbeat, signs.busy, time.monotonic()):
             return "stopped taking tasks"
         return ""
+
+    def _drained(self, now: datetime) -> bool:
+        return nodes.drained([one.node for one in self.clusters.values()], now)
 
     def _away(self, error: Exception) -> None:
         log.warning("the database does not answer: %s", str(error).strip())

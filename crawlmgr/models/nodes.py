@@ -18,7 +18,7 @@ class Node(models.Model):
     `state` is what the operator requested: a paused node takes no runs until it is resumed, a draining one exits when it has none
     left, and takes work again when it is restarted. A node without recent heartbeat is lost, whatever its state. `name`
     identifies it in leases and locks; users see `label` if one is set. `minutes` holds [minute since the epoch, pages] for the
-    last hour.
+    last hour, `levels` [minute, runs in hand, bytes of memory or None]. `dispatched`: when it last ran a round of the dispatcher.
     """
 
     name = models.CharField(_("node"), max_length=120, unique=True)
@@ -34,6 +34,8 @@ class Node(models.Model):
     heartbeat = models.DateTimeField(_("last sign of life"), null=True, blank=True)
     pages = models.PositiveBigIntegerField(_("pages"), default=0)
     minutes = models.JSONField(default=list, blank=True)
+    levels = models.JSONField(default=list, blank=True)
+    dispatched = models.DateTimeField(null=True, blank=True)
     restarts = models.PositiveIntegerField(_("restarts"), default=0)
 
     class Meta:

@@ -10,18 +10,25 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, QuerySet
 
 from crawlmgr import __version__
 from crawlmgr.clock import Clock
 from crawlmgr.models import Node, NodeState, Run, RunState
-from crawlmgr.services import events, queue, standing
+from crawlmgr.services import events, queue, sql, standing
 from crawlmgr.supervisor import alive
 
 HISTORY_MINUTES = 60
 """Minutes for which a node's pages per minute are kept; weights use the last five."""
 
 LONGEST_LABEL = 60
+ROUND_SHARE = 0.8
+"""Share of a tick for which no other node runs a round of the dispatcher."""
+TICK = (
+    "UPDATE crawlmgr_node SET heartbeat = %s, dispatched = CASE WHEN EXISTS"
+    " (SELECT 1 FROM crawlmgr_node other WHERE other.dispatched > %s AND other.dispatched <= %s)"
+    " THEN dispatched ELSE %s END WHERE name = %s RETURNING dispatched"
+)
 MOST_AHEAD_SECONDS = 1.0
 """A machine whose clock differs from the database server's by more than this is refused."""
 
@@ -137,12 +144,30 @@ def drained(names: Iterable[str], now: datetime) -> bool:
     return not wanted & set(standing.runs_in_hand(now))
 
 
-def beat(name: str, now: datetime, pages: int = 0, memory_bytes: int | None = None) -> None:
-    """Records a heartbeat: a worker of this node took a task or fetched `pages` pages since the last one; `memory_bytes` is the
-    cluster's memory if it was measured."""
+def tick(name: str, now: datetime) -> bool:
+    """Records the heartbeat that a node's supervisor asked for, in one statement; tells whether the node is to run a round of the
+    dispatcher: one of all nodes does in each tick, whichever comes first."""
+    lately, ahead = now - timedelta(seconds=ROUND_SHARE * settings.TICK_SECONDS), now + timedelta(seconds=MOST_AHEAD_SECONDS)
+    rows = sql.fetch(TICK, (now, lately, ahead, now, name))
+    return not rows or sql.moment(rows[0][0]) == now
+
+
+def measured(name: str, now: datetime, memory_bytes: int) -> None:
+    """Records the memory of a node's cluster, and with it how many runs it has in hand, for the charts."""
+    minute = _minute(now)
+    with transaction.atomic():
+        node = Node.objects.select_for_update().filter(name=name).first()
+        if node is not None:
+            recent = {at: rest for at, *rest in node.levels if at > minute - HISTORY_MINUTES}
+            recent[minute] = [standing.runs_in_hand(now)[name], memory_bytes]
+            node.memory_bytes, node.levels = memory_bytes, [[at, *rest] for at, rest in sorted(recent.items())]
+            node.save(update_fields=["memory_bytes", "levels"])
+
+
+def beat(name: str, now: datetime, pages: int = 0) -> None:
+    """Records a heartbeat: a worker of this node took a task or fetched `pages` pages since the last one."""
     if not pages:
-        told = {} if memory_bytes is None else {"memory_bytes": memory_bytes}
-        Node.objects.filter(name=name).update(heartbeat=now, **told)
+        Node.objects.filter(name=name).update(heartbeat=now)
         return
     with transaction.atomic():
         node = Node.objects.select_for_update().filter(name=name).first()
@@ -159,17 +184,20 @@ def _minute(now: datetime) -> int:
 
 
 class Signs(NamedTuple):
-    """The observed state of a node's cluster: last heartbeat, whether a worker holds a run, number of processes that died."""
+    """The observed state of a node's cluster: last heartbeat, whether a worker holds a run, number of processes that died, and
+    whether it was asked to drain."""
 
     heartbeat: datetime | None
     busy: bool
     restarts: int
+    draining: bool
 
 
 def signs(name: str, now: datetime) -> Signs:
     """The observed state of a node's cluster."""
-    found = Node.objects.filter(name=name).values_list("heartbeat", "restarts").first() or (None, 0)
-    return Signs(found[0], _held(now).filter(lease_holder__startswith=f"{name}:").exists(), found[1])
+    held = Exists(_held(now).filter(lease_holder__startswith=f"{name}:"))
+    found = Node.objects.filter(name=name).annotate(busy=held).values_list("heartbeat", "busy", "restarts", "state").first()
+    return Signs(*found[:3], found[3] == NodeState.DRAINING) if found else Signs(None, False, 0, False)
 
 
 def _held(now: datetime) -> QuerySet[Run]:

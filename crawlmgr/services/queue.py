@@ -15,6 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.signing import BadSignature
+from django.db import Error as DatabaseProblem
 from django.db import connection, connections, transaction
 from django.db.models import Case, Q, QuerySet, Value, When
 from django.db.models.signals import post_save
@@ -91,20 +92,27 @@ class Broker(ORM):
         ]
         if not self._turn.alone:
             self._in_hand |= {row.pk for row in due if row.key not in (own, files) and (row.pk, row.payload) in taken}
-        self._empty = 0 if due else self._empty + 1
+        self._empty = self._empty + 1 if all(row.key == own for row in due) else 0  # a heartbeat alone is no work
         if not taken:
             time.sleep(self._pause(node, now))
         return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
 
     def _anything_free(self, now: datetime) -> bool:
         """Tells whether any row of any queue may be taken, in one plain statement: a cluster asks five times a second, mostly in
-        vain, and building the ORM query that chooses a row takes thirty times as long."""
-        self.get_connection()  # drops a broken connection
+        vain, and building the ORM query that chooses a row takes thirty times as long. The connection is not tested before each
+        use, which would be a statement more: a broken one fails here and is opened anew."""
         database = connections[Conf.ORM]
-        with database.cursor() as cursor:
-            asked = f'SELECT EXISTS (SELECT 1 FROM "{OrmQ._meta.db_table}" WHERE "lock" < %s)'  # noqa: S608 - Django's own name
-            cursor.execute(asked, [database.ops.adapt_datetimefield_value(now)])
-            return bool(cursor.fetchone()[0])
+        asked = f'SELECT EXISTS (SELECT 1 FROM "{OrmQ._meta.db_table}" WHERE "lock" < %s)'  # noqa: S608 - Django's own name
+        for attempt in (1, 2):
+            try:
+                with database.cursor() as cursor:
+                    cursor.execute(asked, [database.ops.adapt_datetimefield_value(now)])
+                    return bool(cursor.fetchone()[0])
+            except DatabaseProblem:
+                if attempt == 2 or database.in_atomic_block:
+                    raise
+                database.close()
+        return False
 
     def set_stat(self, key: str, value: str, timeout: int) -> Any:
         """Reports this cluster's state, at most every two seconds: django-q2's guard would write it to a file every second."""

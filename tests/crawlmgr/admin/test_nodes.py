@@ -21,7 +21,9 @@ def node() -> Node:
     now = timezone.now()
     node = nodes.register("north", pid=1, workers=4, queues="crawl", now=now - timedelta(minutes=10))
     nodes.beat("north", now - timedelta(minutes=1), 42)
-    nodes.beat("north", now, memory_bytes=123_000_000)
+    nodes.beat("north", now)
+    nodes.measured("north", now - timedelta(minutes=1), 120_000_000)
+    nodes.measured("north", now, 123_000_000)
     return node
 
 

@@ -102,11 +102,36 @@ def test_tasks_that_a_dead_cluster_took_come_back_only_where_no_other_node_works
 
 def test_signs_tell_whether_a_worker_is_at_a_run() -> None:
     _node()
-    assert nodes.signs("north", NOW) == (None, False, 0)
+    assert nodes.signs("north", NOW) == (None, False, 0, False)
     nodes.beat("north", NOW)
     _held(f"north:{NOBODY}", NOW + timedelta(seconds=30))
-    assert nodes.signs("north", NOW) == (NOW, True, 0)
-    assert nodes.signs("north", NOW + timedelta(seconds=31)) == (NOW, False, 0)
+    assert nodes.signs("north", NOW) == (NOW, True, 0, False)
+    assert nodes.signs("north", NOW + timedelta(seconds=31)) == (NOW, False, 0, False)
+
+
+def test_one_node_of_all_runs_the_dispatcher_in_a_tick(settings: Any) -> None:
+    _node()
+    nodes.register("south", pid=1, workers=1, queues="crawl", now=NOW)
+    second = timedelta(seconds=settings.TICK_SECONDS)
+    assert [nodes.tick("north", NOW), nodes.tick("south", NOW), nodes.tick("south", NOW + second / 2)] == [True, False, False]
+    assert Node.objects.get(name="south").heartbeat == NOW + second / 2
+    assert [nodes.tick("south", NOW + second), nodes.tick("north", NOW + second)] == [True, False]
+    assert nodes.tick("nobody", NOW + second), "a cluster whose row was deleted does not wait for others"
+
+
+def test_a_clock_that_was_far_ahead_does_not_stop_the_dispatcher(settings: Any) -> None:
+    _node()
+    Node.objects.update(dispatched=NOW + timedelta(days=1))
+    assert nodes.tick("north", NOW)
+
+
+def test_levels_hold_the_last_hour() -> None:
+    _node()
+    _held(f"north:{NOBODY}", NOW + timedelta(days=1))
+    for minute in range(70):
+        nodes.measured("north", NOW + timedelta(minutes=minute), minute)
+    levels = Node.objects.get().levels
+    assert len(levels) == nodes.HISTORY_MINUTES and levels[-1][1:] == [1, 69] and levels[0][1:] == [1, 10]
 
 
 def test_listing_counts_the_runs_in_hand() -> None:

@@ -9,8 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django_q.conf import Conf
 from django_q.models import OrmQ, Schedule
 from django_q.signing import SignedPackage
 
@@ -107,6 +109,28 @@ def test_what_a_dead_cluster_took_is_given_back(monkeypatch: pytest.MonkeyPatch)
     assert queue.give_back("crawl", timezone.now()) == 2
     assert (broker.queue_size(), broker.lock_size()) == (2, 0)
     assert _taken(broker) == [(queue.SLICE, (1,))]
+
+
+def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, failures = _broker("north", monkeypatch), [OperationalError("gone")]
+    closed: list[bool] = []
+
+    class Broken:
+        in_atomic_block = False
+        ops = connection.ops
+        close = staticmethod(lambda: closed.append(True))
+
+        def cursor(self) -> Any:
+            if failures:
+                raise failures.pop()
+            return connection.cursor()
+
+    with CaptureQueriesContext(connection) as asked:
+        assert broker.dequeue() is None
+    assert len(asked) == 1
+    queue.requeue([1], timezone.now())
+    monkeypatch.setattr("crawlmgr.services.queue.connections", {Conf.ORM: Broken()})
+    assert broker.dequeue() and closed == [True]
 
 
 def test_other_queues_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,11 @@ def test_nodes_that_wait_look_less_often_and_one_alone_as_ever(monkeypatch: pyte
     for _ in range(20):
         assert north.dequeue() is None
     assert pauses[0] == Conf.POLL and pauses[-1] == queue.LONGEST_POLL_SECONDS and pauses == sorted(pauses)
+    queue.tick("north", "crawl", timezone.now())
+    taken = north.dequeue()
+    assert taken is not None, "its own heartbeat"
+    north.acknowledge(taken[0][0])
+    assert north.dequeue() is None and pauses[-1] == queue.LONGEST_POLL_SECONDS, "is no work that others might follow"
     queue.requeue([1], timezone.now())
     OrmQ.objects.update(lock=timezone.now() - timedelta(seconds=60))
     assert north.dequeue() is not None
