@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -11,12 +12,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from crawlmgr import shares
 from crawlmgr.admin import charts
 from crawlmgr.admin.rooms import act, back, page, room
 from crawlmgr.models import Node, NodeState
 from crawlmgr.services import nodes, standing
 
 MAY = "crawlmgr.change_node"
+LAST_OF_MINUTE = 0.999
 LOOKS = {
     "active": ("ok", gettext_lazy("takes work")), "draining": ("warn", gettext_lazy("draining")),
     "paused": ("warn", gettext_lazy("paused")), "drained": ("", gettext_lazy("drained")), "lost": ("bad", gettext_lazy("lost")),
@@ -31,20 +34,77 @@ def rows(found: Sequence[Node], now: datetime) -> list[standing.Row]:
     return told
 
 
-def speed_chart(found: Sequence[Node], now: datetime) -> charts.Chart:
-    """Chart of pages per minute over the last hour, one line per node; the current unfinished minute is left out."""
-    last = int(now.timestamp()) // 60
+class Measure(NamedTuple):
+    """What a chart of nodes may show: its title, the title of its axis, what is said instead of an empty chart, and the values of
+    some nodes by minute."""
+
+    title: Any
+    axis: Any
+    empty: Any
+    values: Callable[[Sequence[Node], Sequence[int]], list[dict[int, float]]]
+
+
+def _speeds(found: Sequence[Node], minutes: Sequence[int]) -> list[dict[int, float]]:
+    counts = [dict(node.minutes) for node in found]
+    return [{minute: one.get(minute, 0) for minute in minutes} for one in counts]
+
+
+def _shares(found: Sequence[Node], minutes: Sequence[int]) -> list[dict[int, float]]:
+    """Each node's part of all weights at the end of each minute; minutes without any page are left out."""
+    counts = {node.name: dict(node.minutes) for node in found}
+    values: list[dict[int, float]] = [{} for _ in found]
+    for minute in minutes:
+        end = minute + LAST_OF_MINUTE
+        up = {node.name: end - node.started.timestamp() / 60 for node in found}
+        weights = {name: shares.weight(shares.trailing(one, end), up[name]) or 0.0 for name, one in counts.items()}
+        if sum(weights.values()):
+            for node, one in zip(found, values, strict=True):
+                one[minute] = round(shares.shares(weights)[node.name], 4)
+    return values
+
+
+def _level(place: int, divisor: float) -> Callable[[Sequence[Node], Sequence[int]], list[dict[int, float]]]:
+    def values(found: Sequence[Node], minutes: Sequence[int]) -> list[dict[int, float]]:
+        wanted = range(minutes[0], minutes[-1] + 1)
+        return [{row[0]: row[place] / divisor for row in node.levels if row[0] in wanted} for node in found]
+
+    return values
+
+
+NO_PAGE = gettext_lazy("No node fetched a page within the last hour.")
+MEASURES = {
+    "speed": Measure(gettext_lazy("Speed"), gettext_lazy("pages a minute"), NO_PAGE, _speeds),
+    "share": Measure(gettext_lazy("Share of the work"), gettext_lazy("share of all nodes"), NO_PAGE, _shares),
+    "runs": Measure(
+        gettext_lazy("Current runs"), gettext_lazy("runs in hand"), gettext_lazy("No node had a run within the last hour."),
+        _level(1, 1),
+    ),
+    "memory": Measure(
+        gettext_lazy("Memory"), gettext_lazy("megabytes"), gettext_lazy("Nothing was measured within the last hour."),
+        _level(2, 1e6),
+    ),
+}
+
+
+def chart_of(asked: str, found: Sequence[Node], among: Sequence[Node], now: datetime) -> dict[str, Any]:
+    """For a template: the chart of a measure over the last hour, one line per node of `found`, and the tabs that choose the
+    measure. Shares are those among the nodes `among`. The current unfinished minute is left out."""
+    key = asked if asked in MEASURES else "speed"
+    measure, last = MEASURES[key], int(now.timestamp()) // 60
     minutes = range(last - nodes.HISTORY_MINUTES + 1, last)
-    times = [datetime.fromtimestamp(60 * minute, UTC) for minute in minutes]
-    fastest = sorted(found, key=lambda node: -sum(count for _minute, count in node.minutes))
+    values = dict(zip((node.pk for node in among), measure.values(among, minutes), strict=True))
+    busiest = sorted(found, key=lambda node: -sum(count for _minute, count in node.minutes))
     series = []
-    for node, colour in zip(fastest, charts.COLOURS, strict=False):
-        counts = dict(node.minutes)
-        series.append(charts.Series(str(node), times, [counts.get(minute, 0) for minute in minutes], colour, line=True))
-    return charts.chart(
-        "chart-nodes", _("Speed"), series, x=_("minute (UTC)"), y=_("pages a minute"), note=_("the last hour"),
-        empty=_("No node fetched a page within the last hour."),
+    for node, colour in zip(busiest, charts.COLOURS, strict=False):
+        points = sorted(values[node.pk].items())
+        times = [datetime.fromtimestamp(60 * minute, UTC) for minute, _value in points]
+        series.append(charts.Series(str(node), times, [value for _minute, value in points], colour, line=True))
+    chart = charts.chart(
+        "chart-nodes", str(measure.title), series, x=_("minute (UTC)"), y=str(measure.axis), note=_("the last hour"),
+        empty=str(measure.empty),
     )
+    tabs = [(one.title, f"?chart={name}", name == key) for name, one in MEASURES.items()]
+    return {"charts": [chart], "chart_tabs": tabs}
 
 
 def _find(pk: int) -> Node:
@@ -58,13 +118,14 @@ def _find(pk: int) -> Node:
 def node_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows a node's figures and its last hour."""
     now = datetime.now(UTC)
-    row = next((row for row in rows(list(Node.objects.order_by("pk")), now) if row.node.pk == pk), None)
+    everybody = list(Node.objects.order_by("pk"))
+    row = next((row for row in rows(everybody, now) if row.node.pk == pk), None)
     if row is None:
         raise Http404(_("There is no such node."))
     node = row.node
     context = {
-        "row": row, "node": node, "now": now, "charts": [speed_chart([node], now)],
-        "longest": nodes.LONGEST_LABEL,
+        "row": row, "node": node, "now": now, "longest": nodes.LONGEST_LABEL,
+        **chart_of(request.GET.get("chart", ""), [node], everybody, now),
     }
     trail = [(_("Workers"), reverse("admin:workers"))]
     return page(request, "desk/node.html", context, title=str(node), item="workers", trail=trail)

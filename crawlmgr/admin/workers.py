@@ -30,12 +30,13 @@ def workers_page(request: HttpRequest) -> HttpResponse:
     context = {
         "now": now,
         "nodes": node_rooms.rows(found, now),
-        "charts": [] if request.GET.get("part") == "live" else [node_rooms.speed_chart(found, now)],
         "clusters": queue.clusters(),
         "tasks": queue.length(),
         "status": status_reads.status(now),
         "events": list(reads.events().order_by("-id")[:EVENTS_SHOWN]),
     }
+    if request.GET.get("part") != "live":
+        context |= node_rooms.chart_of(request.GET.get("chart", ""), found, found, now)
     return page(request, "desk/workers.html", context, title=_("Workers"), item="workers", live="desk/workers_live.html")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -64,6 +65,27 @@ def test_a_share_is_the_same_on_both_pages(node: Node) -> None:
     client = _client("viewer")
     for address in (f"/admin/workers/{node.pk}/", "/admin/workers/?part=live"):
         assert "0.50" in client.get(address).content.decode(), address
+
+
+def test_charts_of_share_runs_and_memory(node: Node) -> None:
+    now, minute = timezone.now(), timedelta(minutes=1)
+    nodes.register("south", pid=1, workers=4, queues="crawl", now=now - 10 * minute)
+    nodes.beat("south", now - 2 * minute, 14)
+    nodes.beat("north", now - 2 * minute, 42)
+    client = _client("viewer")
+
+    def lines(address: str) -> dict[str, list[float]]:
+        text = client.get(address).content.decode()
+        figure = json.loads(text.split('<script id="chart-nodes" type="application/json">')[1].split("</script>")[0])
+        return {one["name"]: one["y"] for one in figure["data"]}
+
+    assert lines("/admin/workers/?chart=memory") == {"north": [120.0], "south": []}
+    assert "No node had a run within the last hour" in client.get("/admin/workers/?chart=runs").content.decode()
+    both = lines("/admin/workers/?chart=share")
+    assert [round(a + b, 3) for a, b in zip(both["north"], both["south"], strict=True)] == [1.0] * len(both["north"])
+    assert both["north"][0] == 0.75
+    assert lines(f"/admin/workers/{node.pk}/?chart=share") == {"north": both["north"]}, "its share among all"
+    assert set(lines("/admin/workers/?chart=nothing")["north"]) == {0, 42}, "speed, where no such chart is"
 
 
 def test_pages_cost_the_same_for_many_nodes(node: Node, django_assert_max_num_queries: Any) -> None:

@@ -1,0 +1,111 @@
+"""A node's life as the desk shows it, in both languages: it joins, is paused, named, drained, started again, lost, and back."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.said import Said, speak
+from tests.browser.test_harvest import fits
+from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
+from tests.nodes import Cluster, cluster, database_server
+from tests.postgresql import Server
+from tests.serving import Serve, family, wait_for
+
+__all__ = ["database_server", "page", "sync_api"]
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+STALL_SECONDS = "15"
+NODE = "cellar"
+
+
+@pytest.fixture
+def machines(database_server: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:  # noqa: F811
+    name = f"life_{request.node.callspec.id}".replace("-", "_")
+    with cluster(database_server, name, tmp_path, CRAWLMGR_ADMIN_PASSWORD=PASSWORD, CRAWLMGR_STALL_SECONDS=STALL_SECONDS) as one:
+        yield one
+
+
+@pytest.fixture
+def desk(machines: Cluster, tmp_path: Path) -> Iterator[str]:
+    """The desk's machine, whose own node goes on all the while."""
+    serve = Serve(machines.environment, tmp_path / "serve.log")
+    serve.start()
+    try:
+        assert serve.healthy(), serve.told()
+        yield serve.address().rstrip("/")
+    finally:
+        serve.end(signal.SIGTERM)
+
+
+class Room:
+    """The rooms of the nodes in a window, in one language."""
+
+    def __init__(self, page: Any, desk: str, said: Said) -> None:  # noqa: F811 - the fixture
+        self.page, self.desk, self.said = page, desk, said
+
+    def shows(self, state: str, name: str = NODE) -> None:
+        """Waits until the list, which refreshes itself, says so of a node."""
+        self.page.goto(f"{self.desk}/admin/workers/")
+        badge = f"tr:has(a:text-is('{name}')) .badge:text-is('{self.said(state)}')"
+        self.page.wait_for_selector(badge)
+
+    def opens(self, name: str = NODE) -> None:
+        """Opens the node's page from the list."""
+        self.page.goto(f"{self.desk}/admin/workers/")
+        self.page.click(f"tr a:text-is('{name}')")
+        self.page.wait_for_selector(f"h1:has-text('{name}')")
+
+    def presses(self, button: str, state: str) -> None:
+        """Presses a button of the node's page, which then says so."""
+        self.page.click(f"#content button:has-text('{self.said(button)}')")
+        self.page.wait_for_selector(f".badge:text-is('{self.said(state)}')")
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_a_nodes_life(page: Any, desk: str, machines: Cluster, language: str) -> None:  # noqa: F811
+    login(page, desk)
+    said = Said(language)
+    speak(page, desk, said)
+    page.on("dialog", lambda dialog: dialog.accept())
+    room = Room(page, desk, said)
+
+    machines.start(NODE)
+    room.shows("takes work")
+    for measure in ("Share of the work", "Current runs", "Memory", "Speed"):
+        page.click(f"nav.tabs a:text-is('{said(measure)}')")
+        page.wait_for_selector(f"section.box h2:text-is('{said(measure)}')")
+    fits(page)
+
+    room.opens()
+    room.presses("Pause", "paused")
+    room.shows("paused")
+    room.opens()
+    room.presses("Take work again", "takes work")
+    page.fill("[name=label]", "Keller 二")
+    page.click(f"#content button:has-text('{said('Rename')}')")
+    page.wait_for_selector("h1:has-text('Keller 二')")
+    fits(page)
+
+    room.presses("Drain", "draining")
+    node = machines.nodes[NODE]
+    assert wait_for(lambda: node.process is not None and node.process.poll() == 0), node.told()
+    room.shows("drained", "Keller 二")
+
+    machines.start(NODE)
+    room.shows("takes work", "Keller 二")
+    node = machines.nodes[NODE]
+    for pid in (*family(node.pid), node.pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    node.end(signal.SIGKILL)
+    room.shows("lost", "Keller 二")
+
+    machines.start(NODE)
+    room.shows("takes work", "Keller 二")
+    assert page.wrong == []
