@@ -86,6 +86,20 @@ def endpoint(name: str) -> str:
     return text
 
 
+def broker(name: str) -> str:
+    """Reads the address of a Redis or Valkey server from an environment variable; "" if it is not set."""
+    text = re.sub(r"^valkey(s?)://", r"redis\1://", os.environ.get(name, "").strip())
+    by_net, by_file = r"rediss?://([^\s/@]*@)?[^\s/?#@]+(/\d{1,4})?", r"unix://([^\s/@]*@)?/[^\s?#]+(\?db=\d{1,4})?"
+    if text and not re.fullmatch(f"{by_net}|{by_file}", text):
+        refuse(name, "is no address of a broker; write redis://host:6379/0, rediss://:password@host/0 or unix:///path/of/socket.")
+    return text
+
+
+def password_of(url: str) -> str:
+    """The password in an address; "" if it has none."""
+    return unquote(urlsplit(url).password or "")
+
+
 def admin_password() -> str:
     """The first administrator's password from the environment; "" if it is not set."""
     return os.environ.get("CRAWLMGR_ADMIN_PASSWORD", "")

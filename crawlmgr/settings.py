@@ -173,11 +173,13 @@ TOPIC_STRATEGIES: dict[str, str] = {}  # additional strategies: name and dotted 
 TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]  # before a page is judged, outside any transaction
 TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep", "focused.services.search.index"]
 
+BROKER_URL = environment.broker("CRAWLMGR_BROKER_URL")  # Redis or Valkey; "" keeps the queue in the database
+QUEUE_STORE = "crawlmgr.services.queue_redis" if BROKER_URL else "crawlmgr.services.queue_rows"
 Q_CLUSTER = {
     "name": "crawl",
     "label": _("Queue"),
     "orm": "default",
-    "broker_class": "crawlmgr.services.queue.Broker",
+    "broker_class": f"{QUEUE_STORE}.Broker",
     "workers": WORKERS,
     "queue_limit": WORKERS,
     "bulk": 1,
@@ -309,7 +311,10 @@ LOGGING = logs.configuration(
     form=environment.choice("CRAWLMGR_LOG_FORMAT", "TEXT", ("TEXT", "JSON")),
     to=environment.choice("CRAWLMGR_LOG_TO", "FILE", ("FILE", "STDERR")),
     most_bytes=int(environment.number("CRAWLMGR_LOG_MB", 10, 0.01, 10_000) * 1_000_000),
-    secrets=[SECRET_KEY, METRICS_TOKEN, str(DATABASES["default"].get("PASSWORD", "")), environment.admin_password()],
+    secrets=[
+        SECRET_KEY, METRICS_TOKEN, str(DATABASES["default"].get("PASSWORD", "")), environment.admin_password(),
+        environment.password_of(BROKER_URL),
+    ],
 )
 
 _BLUE = {  # the accent colour of the desk

@@ -15,6 +15,7 @@ import pytest
 
 from crawlmgr.benches.soak_web import Sites, number
 from crawlmgr.demo.topic_web import TopicWeb
+from crawlmgr.services import backup
 from tests.nodes import Cluster, cluster, database_server
 from tests.object_store import BUCKET, KEYS, store
 from tests.postgresql import Server
@@ -23,8 +24,6 @@ from tests.serving import PATIENCE_SECONDS, manage, wait_for
 __all__ = ["database_server"]
 OWN = ("--allow-private", "--delay", "0", "--by-nodes", "--json")
 NODES = ("hill", "vale")
-LEFT_OUT = ("django_session", "django_q_", "axes_", "django_migrations", "focused_search")
-"""Tables that a backup leaves out, by the beginnings of their names: what a start makes, and what is derived."""
 
 
 def prepared(one: Cluster, sites: Sites, folder: Path) -> dict[str, tuple[str, ...]]:
@@ -82,7 +81,7 @@ def test_all_three_crawlers_on_two_nodes(database_server: Server, tmp_path: Path
         fetched = one.rows("SELECT SUM(fetched + failed + refused) FROM crawlmgr_run")[0][0]
         pages = {name: row["pages"] for name, row in one.listed().items()}
         assert all(pages[name] > 0 for name in NODES), f"one node did everything: {pages}"
-        assert sum(pages.values()) >= 0.9 * fetched, "nodes did what the commands asked for"
+        assert sum(pages.values()) >= 0.9 * float(fetched), "nodes did what the commands asked for"
 
 
 @pytest.mark.slow
@@ -128,9 +127,7 @@ def same_rows(one: Cluster, other: Cluster, counted: dict[str, int]) -> None:
     """Every table that a backup holds has the same rows in both databases, column by column."""
     compared = 0
     with psycopg.connect(one.environment["DATABASE_URL"]) as old, psycopg.connect(other.environment["DATABASE_URL"]) as new:
-        tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
-        names = [name for (name,) in old.execute(tables) if not name.startswith(LEFT_OUT)]
-        for name in names:
+        for name in (model._meta.db_table for model in backup.tables()):
             columns = {
                 column for (column,) in old.execute(
                     "SELECT column_name FROM information_schema.columns WHERE table_name = %s", (name,)

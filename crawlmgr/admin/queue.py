@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -18,7 +19,7 @@ from django_q.models import Failure, OrmQ, Schedule, Success
 
 from crawlmgr.admin.forms import DeskModelAdmin
 from crawlmgr.admin.tree import Node
-from crawlmgr.services import queue
+from crawlmgr.services import queue, queue_rows
 
 PAGES = (
     (OrmQ, QueueAdmin, "ormq"),
@@ -55,11 +56,14 @@ def _button(title: Any, work: Callable[[Iterable[Any]], int]) -> Callable[..., N
 
 
 def free(rows: Iterable[int]) -> int:
-    return queue.free(rows, datetime.now(UTC))
+    return queue_rows.free(rows, datetime.now(UTC))
 
 
 BUTTONS: dict[Any, list[Callable[..., None]]] = {
-    OrmQ: [_button(gettext_lazy("Let a worker take it now"), free), _button(gettext_lazy("Take out of the queue"), queue.drop)],
+    OrmQ: [
+        _button(gettext_lazy("Let a worker take it now"), free),
+        _button(gettext_lazy("Take out of the queue"), queue_rows.drop),
+    ],
     Schedule: [],
     Failure: [_button(gettext_lazy("Put back into the queue"), queue.again), _button(gettext_lazy("Remove"), queue.forget)],
     Success: [_button(gettext_lazy("Remove"), queue.forget)],
@@ -68,12 +72,12 @@ BUTTONS: dict[Any, list[Callable[..., None]]] = {
 
 @admin.display(description=gettext_lazy("Function"))
 def _function(_admin: object, row: OrmQ) -> str:
-    return queue.described(row)[0]
+    return queue_rows.described(row)[0]
 
 
 @admin.display(description=gettext_lazy("Arguments"))
 def _arguments(_admin: object, row: OrmQ) -> str:
-    return queue.described(row)[1]
+    return queue_rows.described(row)[1]
 
 
 def _name_in_words(_admin: object, schedule: Schedule) -> str:
@@ -120,10 +124,11 @@ def branch(request: HttpRequest, item: str) -> Node | None:
         "failure": _("Failed tasks"),
         "success": _("Successful tasks"),
     }
-    children = tuple(
-        Node(titles[name], reverse(f"admin:django_q_{name}_changelist"), key=f"queue:{name}") for _model, _theirs, name in PAGES
-    )
-    return Node(_("Queue"), reverse("admin:django_q_ormq_changelist"), "queue", "queue", children=children)
+    if settings.BROKER_URL:  # what waits there is counted on the page of the workers; the list shows rows of the database
+        del titles["ormq"]
+    lists = {name: reverse(f"admin:django_q_{name}_changelist") for name in titles}
+    children = tuple(Node(titles[name], url, key=f"queue:{name}") for name, url in lists.items())
+    return Node(_("Queue"), children[0].url, "queue", "queue", children=children)
 
 
 admin.site.add_branch(60, branch)

@@ -138,7 +138,8 @@ class _Watch:
             return ""
         now = SYSTEM.now()
         try:
-            queue.tick(one.node, one.queue, now)
+            if not queue.tick(one.node, one.queue, now):
+                one.pulse.pause(time.monotonic())
             signs = nodes.signs(one.node, now)
             if signs.draining and self.on_drained is not None and self._drained(now):
                 say("Drained.")

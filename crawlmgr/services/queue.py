@@ -1,35 +1,34 @@
-"""The queue: tasks by dotted name, added on commit. Besides tasks.py and the queue's admin page, only this module uses django-q2.
+"""The queue: tasks by dotted name, added on commit, in the database (`queue_rows`) or in Redis (`queue_redis`). Besides these,
+tasks.py and the queue's admin page nothing uses django-q2.
 
-Whatever is in the queue's tables, a worker only calls functions of `TASKS` with plain arguments: see `Broker`.
+Whatever is in the queue, a worker only calls functions of `TASKS` with plain arguments: brokers ask `allowed`.
 """
 
 from __future__ import annotations
 
-import os
-import time
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from django.conf import settings
 from django.core.signing import BadSignature
-from django.db import Error as DatabaseProblem
-from django.db import connection, connections, transaction
-from django.db.models import Case, Q, QuerySet, Value, When
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 from django.utils import timezone
-from django_q.brokers.orm import ORM
-from django_q.conf import Conf
-from django_q.models import OrmQ, Schedule, Task
+from django_q.models import Schedule, Task
 from django_q.signals import call_hook, pre_enqueue
 from django_q.status import Stat
 from django_q.tasks import async_task
 
-from crawlmgr.services import events, standing, task_check
+from crawlmgr.services import events, task_check
 
+log = logging.getLogger("crawlmgr.queue")
 SLICE = "crawlmgr.tasks.run_slice"
 TICK = "crawlmgr.tasks.tick"
 REFUSED = "crawlmgr.tasks.refused"
@@ -43,124 +42,10 @@ SCHEDULES = (
 )
 SCHEDULES_LOCK = 0x5C4ED
 """Number of the lock that nodes which start together take before they make the schedules; they have no unique name."""
-STANDING_SECONDS = 2.0
-"""Seconds for which a cluster caches the state of the other nodes."""
-QUIET_SECONDS = 10.0
-"""Seconds for which it caches that state while the queue is empty."""
-LONGEST_POLL_SECONDS = 1.0
-STATE_SECONDS = 2
-"""Seconds between two reports of a cluster's state."""
 TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, MOVE, *(task for _name, task, _kind in SCHEDULES)))
 """The functions that a worker may be asked to call."""
 
 post_save.disconnect(call_hook, sender=Task)  # otherwise django-q2 would call any function that a stored result names as its hook
-
-
-class Broker(ORM):
-    """django-q2's ORM broker, with three kinds of rows in a queue, distinguished by their key.
-
-    `crawl` is any task; `crawl/run/7` a slice of run 7, so that one query tells whether one is waiting; `crawl/node/n` a task
-    that only node n takes, before all others: a heartbeat must not wait behind hours of work or be given by another node.
-
-    Every task of a cluster's workers passes `dequeue`, in the cluster's own process: a row that calls anything but a function of
-    `TASKS` with plain arguments, or that this installation did not sign, is deleted and reported.
-
-    If several nodes share a queue, each leaves tasks for a moment to nodes with less work, and takes no more than it has workers
-    for (`standing.patience`); a draining or paused node takes only its own tasks.
-    """
-
-    _turn = standing.Turn(0.0, True)
-    _looked = float("-inf")
-    _in_hand: frozenset[int] = frozenset()
-    _empty = 0  # consecutive queries that found nothing
-    _told = float("-inf")
-
-    def dequeue(self) -> list[tuple[int, str]] | None:
-        node = os.environ.get("CRAWLMGR_NODE", "")
-        own, files, now = _node_key(self.list_key, node), _files_key(self.list_key, node), timezone.now()
-        if not self._anything_free(now):
-            self._empty += 1
-            time.sleep(self._pause(node, now))
-            return None
-        rows = self.get_connection().filter(Q(key__in=(own, files)) | _shared(self.list_key), lock__lt=now)
-        due = list(rows.order_by(Case(When(key=own, then=Value(0)), default=Value(1)), "id")[: Conf.BULK])
-        taken = [
-            (row.pk, row.payload)
-            for row in due
-            if (row.key in (own, files) or self._may_take(node, row, now))
-            and self.get_connection().filter(pk=row.pk, lock=row.lock).update(lock=self.timeout(row))
-        ]
-        if not self._turn.alone:
-            self._in_hand |= {row.pk for row in due if row.key not in (own, files) and (row.pk, row.payload) in taken}
-        self._empty = self._empty + 1 if all(row.key == own for row in due) else 0  # a heartbeat alone is no work
-        if not taken:
-            time.sleep(self._pause(node, now))
-        return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
-
-    def _anything_free(self, now: datetime) -> bool:
-        """Tells whether any row of any queue may be taken, in one plain statement: a cluster asks five times a second, mostly in
-        vain, and building the ORM query that chooses a row takes thirty times as long. The connection is not tested before each
-        use, which would be a statement more: a broken one fails here and is opened anew."""
-        database = connections[Conf.ORM]
-        asked = f'SELECT EXISTS (SELECT 1 FROM "{OrmQ._meta.db_table}" WHERE "lock" < %s)'  # noqa: S608 - Django's own name
-        for attempt in (1, 2):
-            try:
-                with database.cursor() as cursor:
-                    cursor.execute(asked, [database.ops.adapt_datetimefield_value(now)])
-                    return bool(cursor.fetchone()[0])
-            except DatabaseProblem:
-                if attempt == 2 or database.in_atomic_block:
-                    raise
-                database.close()
-        return False
-
-    def set_stat(self, key: str, value: str, timeout: int) -> Any:
-        """Reports this cluster's state, at most every two seconds: django-q2's guard would write it to a file every second."""
-        if time.monotonic() - self._told < STATE_SECONDS:
-            return None
-        self._told = time.monotonic()
-        return super().set_stat(key, value, timeout + STATE_SECONDS)
-
-    def _pause(self, node: str, now: datetime) -> float:
-        """Seconds until the next query. It grows while the queue is empty and other nodes query too, so that ten idle nodes cost
-        the database little."""
-        if not self._empty or connection.vendor == "sqlite":
-            return float(Conf.POLL)
-        self._look(node, now, QUIET_SECONDS)
-        return float(Conf.POLL if self._turn.alone else min(LONGEST_POLL_SECONDS, Conf.POLL * 2 ** min(self._empty // 4, 8)))
-
-    def _look(self, node: str, now: datetime, seconds: float) -> None:
-        """Updates this node's standing among the others if the last update is older than `seconds`."""
-        if time.monotonic() - self._looked >= seconds:
-            self._looked, self._turn = time.monotonic(), standing.turn(node, self.list_key, now)
-
-    def _may_take(self, node: str, row: OrmQ, now: datetime) -> bool:
-        """Tells whether this node may now take a task that any node may take."""
-        self._look(node, now, STANDING_SECONDS)
-        wait, alone = self._turn
-        if wait is None or row.lock > now - timedelta(seconds=wait):
-            return False
-        if alone:
-            return True
-        held = self.get_connection().filter(pk__in=self._in_hand, lock__gt=now).values_list("pk", flat=True)
-        self._in_hand = frozenset(held)
-        return len(self._in_hand) < settings.WORKERS
-
-    def _allowed(self, pk: int, payload: str) -> bool:
-        objection = _objection(payload)
-        if objection:
-            self.delete(pk)
-            refused(objection)
-        return not objection
-
-    def queue_size(self) -> int:
-        return int(self.get_connection().filter(_family(self.list_key), lock__lte=timezone.now()).count())
-
-    def lock_size(self) -> int:
-        return int(self.get_connection().filter(_family(self.list_key), lock__gt=timezone.now()).count())
-
-    def purge_queue(self) -> Any:
-        return self.get_connection().filter(_family(self.list_key)).delete()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +58,14 @@ class ClusterState:
     pusher: int
     workers: tuple[int, ...]
     since: datetime
+
+
+def allowed(payload: str) -> bool:
+    """Tells whether a worker may be given a task; one that it may not is reported."""
+    objection = _objection(payload)
+    if objection:
+        refused(objection)
+    return not objection
 
 
 def _objection(payload: str) -> str:
@@ -210,28 +103,29 @@ def _foreign_schedules() -> Any:
     return Schedule.objects.exclude(own & plain & empty & unhooked)
 
 
-def _shared(queue: str) -> Q:
-    return Q(key=queue) | Q(key__startswith=f"{queue}/run/")
-
-
-def _family(queue: str) -> Q:
-    return _shared(queue) | Q(key__startswith=f"{queue}/node/") | Q(key__startswith=f"{queue}/files/")
-
-
 def _run_key(run_id: int) -> str:
     return f"{settings.Q_CLUSTER['name']}/run/{run_id}"
 
 
-def _node_key(queue: str, node: str) -> str:
+def node_key(queue: str, node: str) -> str:
     return f"{queue}/node/{node}"[:100]
 
 
-def _files_key(queue: str, node: str) -> str:
+def files_key(queue: str, node: str) -> str:
     return f"{queue}/files/{node}"[:100]
 
 
+def _store() -> Any:
+    """The module that keeps tasks: rows of the database, or Redis."""
+    return import_module(settings.QUEUE_STORE)
+
+
 def _add(key: str, task: str, *args: Any) -> None:
-    async_task(task, *args, cluster=key, save=False)
+    """Adds a task. If a broker of its own is away, the task is left out: the dispatcher and the supervisor ask again."""
+    try:
+        async_task(task, *args, cluster=key, save=False)
+    except _store().AWAY as error:
+        log.warning("%s could not be queued: %s", task, error, extra={"event": "broker_away"})
 
 
 def run_slice(run_id: int) -> None:
@@ -240,7 +134,7 @@ def run_slice(run_id: int) -> None:
 
 
 def _add_slice(run_id: int) -> None:
-    if not OrmQ.objects.filter(key=_run_key(run_id), lock__lte=timezone.now()).exists():
+    if not _store().waits(_run_key(run_id)):
         _add(_run_key(run_id), SLICE, run_id)
 
 
@@ -261,13 +155,13 @@ def send_alarms() -> None:
 
 def _add_alarms() -> None:
     key = f"{settings.Q_CLUSTER['name']}/run/alarms"
-    if not OrmQ.objects.filter(key=key, lock__lte=timezone.now()).exists():
+    if not _store().waits(key):
         _add(key, ALARMS)
 
 
 def hand_on(run_id: int) -> None:
     """Queues a slice of a run whose worker died, replacing the one that it had taken."""
-    OrmQ.objects.filter(key=_run_key(run_id), lock__gt=timezone.now()).delete()
+    _store().forget_taken(_run_key(run_id))
     run_slice(run_id)
 
 
@@ -275,44 +169,47 @@ def requeue(run_ids: Iterable[int], now: datetime) -> int:
     """Queues slices of runs that no worker holds, skipping those whose slice is waiting or was taken within a lease's length (a
     taken slice may still wait in its cluster's memory). Returns how many it queued."""
     wanted = {_run_key(run_id): run_id for run_id in run_ids}
-    fresh = now + timedelta(seconds=settings.RETRY_SECONDS - settings.LEASE_SECONDS)
-    rows = OrmQ.objects.filter(key__in=wanted).filter(Q(lock__lte=now) | Q(lock__gt=fresh))
-    queued = set(rows.values_list("key", flat=True))
+    queued = _store().wait_or_were_taken(wanted, settings.LEASE_SECONDS, now) if wanted else set()
     for key, run_id in wanted.items():
         if key not in queued:
             _add(key, SLICE, run_id)
     return len(wanted) - len(queued)
 
 
-def tick(node: str, queue: str, now: datetime) -> None:
+def tick(node: str, queue: str, now: datetime) -> bool:
     """Asks the node's own cluster for a heartbeat, unless a request is already waiting or was taken recently. One taken long ago
-    was lost with its worker and must not block further requests."""
-    key = _node_key(queue, node)
-    fresh = now + timedelta(seconds=settings.RETRY_SECONDS - settings.STALL_SECONDS / 3)
-    if not OrmQ.objects.filter(Q(lock__lte=now) | Q(lock__gt=fresh), key=key).exists():
+    was lost with its worker and must not block further requests. False if a broker of its own is away."""
+    store, key = _store(), node_key(queue, node)
+    try:
+        store.ask()
+    except store.AWAY as error:
+        log.warning("the broker does not answer: %s", error, extra={"event": "broker_away"})
+        return False
+    if not store.wait_or_were_taken([key], settings.STALL_SECONDS / 3, now):
         _add(key, TICK, node)
+    return True
 
 
 def move_files(node: str, queue: str) -> None:
     """Has a worker of this node move closed WARC files into the store, unless one is about to or at it."""
-    key = _files_key(queue, node)
-    if not OrmQ.objects.filter(key=key).exists():
+    key = files_key(queue, node)
+    if not _store().wait_or_were_taken([key], settings.RETRY_SECONDS, timezone.now()):
         _add(key, MOVE, node)
 
 
 def forget_node(node: str, queue: str) -> None:
     """Deletes the tasks that only this node's cluster could take, because that cluster is gone."""
-    OrmQ.objects.filter(key__in=(_node_key(queue, node), _files_key(queue, node))).delete()
+    _store().forget([node_key(queue, node), files_key(queue, node)])
 
 
 def give_back(queue: str, now: datetime) -> int:
     """Frees every taken task of a queue at once. Use it only if all clusters that took from it are known to be dead."""
-    return OrmQ.objects.filter(_family(queue), lock__gt=now).update(lock=now)
+    return int(_store().give_back(queue, now))
 
 
 def length() -> int:
     """The number of tasks in the queue, in progress or waiting."""
-    return OrmQ.objects.count()
+    return int(_store().length())
 
 
 def clusters() -> list[ClusterState]:
@@ -343,25 +240,6 @@ def make_schedules() -> None:
 def ended(before: datetime) -> QuerySet[Task]:
     """Stored results of tasks that ended before a time."""
     return Task.objects.filter(stopped__lt=before)
-
-
-def described(row: OrmQ) -> tuple[str, str]:
-    """The function and arguments of a waiting task as text; only plain values are unpickled."""
-    try:
-        task = task_check.opened(row.payload, settings.Q_CLUSTER["name"])
-    except (BadSignature, task_check.NotPlain):
-        return "–", ""
-    return str(task.get("func")), ", ".join(str(one) for one in task.get("args") or ())
-
-
-def free(rows: Iterable[int], now: datetime) -> int:
-    """Makes waiting tasks available at once, also those taken but not finished. Returns how many."""
-    return int(OrmQ.objects.filter(pk__in=list(rows)).update(lock=now))
-
-
-def drop(rows: Iterable[int]) -> int:
-    """Deletes tasks from the queue; the dispatcher queues a run again whose slice was deleted. Returns how many."""
-    return int(OrmQ.objects.filter(pk__in=list(rows)).delete()[0])
 
 
 def again(results: Iterable[str]) -> int:

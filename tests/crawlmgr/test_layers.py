@@ -35,7 +35,7 @@ LISTENS = {  # they hand a listening socket to the web server, or answer on one 
     "crawlmgr.supervisor", "crawlmgr.management.commands.serve", "crawlmgr.demo.site",
 }
 PAGE_FILES = {"crawlmgr.services.archive", "crawlmgr.services.archive_files", "crawlmgr.services.archive_moves", "crawlmgr.web.warc"}
-KNOWS_DJANGO_Q = {"crawlmgr.services.queue", "crawlmgr.tasks", "crawlmgr.admin.queue"}
+KNOWS_DJANGO_Q = {*(f"crawlmgr.services.queue{part}" for part in ("", "_rows", "_redis")), "crawlmgr.tasks", "crawlmgr.admin.queue"}
 
 
 class Module(NamedTuple):

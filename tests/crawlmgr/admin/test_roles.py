@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_q.models import OrmQ, Schedule, Task
 
 from crawlmgr.models import Run
-from crawlmgr.services import queue
+from crawlmgr.services import queue, queue_rows
 from tests.crawlmgr.admin.rows import NOW, site, user
 
 pytestmark = pytest.mark.django_db
@@ -99,7 +99,7 @@ def test_administrators_tidy_the_queue_with_our_own_buttons() -> None:
     assert client.post("/admin/django_q/ormq/", {"action": "free", "_selected_action": [str(first.pk)]}).status_code == 302
     assert client.post("/admin/django_q/ormq/", {"action": "drop", "_selected_action": [str(second.pk)]}).status_code == 302
     assert client.post("/admin/django_q/failure/", {"action": "again", "_selected_action": ["3" * 32, "4" * 32]}).status_code == 302
-    assert [queue.described(row) for row in OrmQ.objects.order_by("id")] == [(queue.SLICE, "7"), (queue.SLICE, "9")]
+    assert [queue_rows.described(row) for row in OrmQ.objects.order_by("id")] == [(queue.SLICE, "7"), (queue.SLICE, "9")]
     assert OrmQ.objects.get(pk=first.pk).lock <= timezone.now()
     assert client.post("/admin/django_q/failure/", {"action": "forget", "_selected_action": ["4" * 32]}).status_code == 302
     assert not Task.objects.exists()

@@ -16,18 +16,18 @@ from django_q.conf import Conf
 from django_q.models import OrmQ, Schedule
 from django_q.signing import SignedPackage
 
-from crawlmgr.services import queue
+from crawlmgr.services import queue, queue_rows
 
 pytestmark = pytest.mark.django_db
 Capture = Callable[..., AbstractContextManager[Any]]
 
 
-def _broker(node: str, monkeypatch: pytest.MonkeyPatch) -> queue.Broker:
+def _broker(node: str, monkeypatch: pytest.MonkeyPatch) -> queue_rows.Broker:
     monkeypatch.setenv("CRAWLMGR_NODE", node)
-    return queue.Broker("crawl")
+    return queue_rows.Broker("crawl")
 
 
-def _taken(broker: queue.Broker) -> list[tuple[str, Any]]:
+def _taken(broker: queue_rows.Broker) -> list[tuple[str, Any]]:
     tasks = [SignedPackage.loads(payload) for _, payload in broker.dequeue() or []]
     return [(task["func"], task["args"]) for task in tasks]
 
@@ -81,9 +81,9 @@ def test_files_are_moved_by_their_own_node(monkeypatch: pytest.MonkeyPatch) -> N
     queue.move_files("north", "crawl")
     queue.move_files("north", "crawl")
     monkeypatch.setenv("CRAWLMGR_NODE", "south")
-    assert queue.Broker("crawl").dequeue() is None
+    assert queue_rows.Broker("crawl").dequeue() is None
     monkeypatch.setenv("CRAWLMGR_NODE", "north")
-    broker = queue.Broker("crawl")
+    broker = queue_rows.Broker("crawl")
     assert len(broker.dequeue() or []) == 1 and broker.dequeue() is None
 
 
@@ -129,14 +129,14 @@ def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_a
         assert broker.dequeue() is None
     assert len(asked) == 1
     queue.requeue([1], timezone.now())
-    monkeypatch.setattr("crawlmgr.services.queue.connections", {Conf.ORM: Broken()})
+    monkeypatch.setattr("crawlmgr.services.queue_rows.connections", {Conf.ORM: Broken()})
     assert broker.dequeue() and closed == [True]
 
 
 def test_other_queues_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     queue.requeue([1], timezone.now())
     monkeypatch.setenv("CRAWLMGR_NODE", "north")
-    other = queue.Broker("other")
+    other = queue_rows.Broker("other")
     assert other.dequeue() is None and other.queue_size() == 0
     other.purge_queue()
     assert queue.length() == 1

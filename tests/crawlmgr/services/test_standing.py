@@ -12,7 +12,7 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 
 from crawlmgr.models import Node, NodeState, Run, RunState
-from crawlmgr.services import nodes, queue, standing
+from crawlmgr.services import nodes, queue, queue_rows, standing
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -80,9 +80,9 @@ def test_one_that_drains_or_is_paused_takes_nothing_and_keeps_nobody_waiting() -
         assert standing.turn("north", "crawl", NOW) == standing.Turn(0.0, True)
 
 
-def _broker(node: str, monkeypatch: pytest.MonkeyPatch) -> queue.Broker:
+def _broker(node: str, monkeypatch: pytest.MonkeyPatch) -> queue_rows.Broker:
     monkeypatch.setenv("CRAWLMGR_NODE", node)
-    return queue.Broker("crawl")
+    return queue_rows.Broker("crawl")
 
 
 def test_the_cluster_leaves_a_slice_to_the_other_for_a_moment_and_then_takes_it(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
@@ -125,8 +125,8 @@ def test_a_paused_cluster_gives_signs_of_life_all_the_same(monkeypatch: pytest.M
 
 def test_nodes_that_wait_look_less_often_and_one_alone_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("crawlmgr.services.queue.time.sleep", pauses.append)
-    monkeypatch.setattr("crawlmgr.services.queue.connection", SimpleNamespace(vendor="postgresql"))
+    monkeypatch.setattr("crawlmgr.services.queue_rows.time.sleep", pauses.append)
+    monkeypatch.setattr("crawlmgr.services.queue_rows.connection", SimpleNamespace(vendor="postgresql"))
     _node("north")
     alone = _broker("north", monkeypatch)
     for _ in range(20):
@@ -138,12 +138,12 @@ def test_nodes_that_wait_look_less_often_and_one_alone_as_ever(monkeypatch: pyte
     pauses.clear()
     for _ in range(20):
         assert north.dequeue() is None
-    assert pauses[0] == Conf.POLL and pauses[-1] == queue.LONGEST_POLL_SECONDS and pauses == sorted(pauses)
+    assert pauses[0] == Conf.POLL and pauses[-1] == queue_rows.LONGEST_POLL_SECONDS and pauses == sorted(pauses)
     queue.tick("north", "crawl", timezone.now())
     taken = north.dequeue()
     assert taken is not None, "its own heartbeat"
     north.acknowledge(taken[0][0])
-    assert north.dequeue() is None and pauses[-1] == queue.LONGEST_POLL_SECONDS, "is no work that others might follow"
+    assert north.dequeue() is None and pauses[-1] == queue_rows.LONGEST_POLL_SECONDS, "is no work that others might follow"
     queue.requeue([1], timezone.now())
     OrmQ.objects.update(lock=timezone.now() - timedelta(seconds=60))
     assert north.dequeue() is not None

@@ -21,7 +21,7 @@ from django_q.tasks import async_task
 from django_q.worker import worker
 
 from crawlmgr.models import Event
-from crawlmgr.services import queue, task_check
+from crawlmgr.services import queue, queue_rows, task_check
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]  # the worker closes its connection, and with it the transaction of a test on a server
 
@@ -44,13 +44,13 @@ def _work(rounds: int = 1) -> list[dict[str, Any]]:
     enough = Signal()
     enough.set()
     for _ in range(rounds):
-        pusher(tasks, enough, queue.Broker("crawl"))
+        pusher(tasks, enough, queue_rows.Broker("crawl"))
     tasks.put("STOP")
     results: Any = Queue()
     worker(tasks, results, Value("f", -1))
     done = list(results.queue)
     results.put("STOP")
-    monitor(results, queue.Broker("crawl"))
+    monitor(results, queue_rows.Broker("crawl"))
     return done
 
 
@@ -108,7 +108,7 @@ def test_a_schedule_that_asks_for_more_runs_nothing_and_goes(fields: dict[str, A
     Schedule.objects.update(next_run=timezone.now() + timedelta(days=1))
     due = {name: text.replace("PROOF", str(proof)) for name, text in fields.items()}
     Schedule.objects.create(name="mine", schedule_type=Schedule.MINUTES, next_run=timezone.now() - timedelta(minutes=1), **due)
-    scheduler(queue.Broker("crawl"))
+    scheduler(queue_rows.Broker("crawl"))
     assert [one["func"] for one in _work()] == [queue.REFUSED]
     assert not proof.exists() and _told() == [told]
     assert set(Schedule.objects.values_list("name", flat=True)) == {name for name, _task, _kind in queue.SCHEDULES}
@@ -153,5 +153,5 @@ def test_failed_tasks_go_back_once_and_strange_ones_not() -> None:
     Task.objects.create(id="4" * 32, name="b", func="os.system", args=("true",), **fields)
     Task.objects.create(id="5" * 32, name="c", func=queue.SLICE, args=({"x": 1},), **fields)
     assert queue.again(Task.objects.values_list("pk", flat=True)) == 1
-    assert [queue.described(row) for row in OrmQ.objects.all()] == [(queue.SLICE, "7")]
+    assert [queue_rows.described(row) for row in OrmQ.objects.all()] == [(queue.SLICE, "7")]
     assert Task.objects.count() == 2

@@ -1,0 +1,230 @@
+"""Tasks in Redis or Valkey instead of the database, when CRAWLMGR_BROKER_URL names a server.
+
+A task that was taken is in the server no more: what a killed worker, or a server killed without having written its data, takes
+with it is queued again by the dispatcher, from the leases in the database. No function here but `ask` and `add`
+raises if the server is away; then everything counts as waiting, since nothing can be added.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.utils import timezone
+from django_q.conf import Conf
+
+from crawlmgr.services import queue
+from crawlmgr.services.queue_rows import STANDING_SECONDS, Sharing
+
+log = logging.getLogger("crawlmgr.queue")
+AWAY: tuple[type[Exception], ...] = (redis.RedisError,)
+"""Errors that say that the server is away."""
+PAUSE_SECONDS = 1.0
+"""Seconds until the next attempt when the server was away."""
+SECONDS = 5.0
+"""Seconds after which a request to the server is given up."""
+TAKE = """
+local function taken(id)
+  local payload = redis.call('HGET', KEYS[2], id)
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], id)
+  redis.call('SET', KEYS[4] .. id, ARGV[4], 'EX', ARGV[5])
+  return payload
+end
+for place = 1, 2 do
+  if redis.call('HEXISTS', KEYS[2], ARGV[place]) == 1 then
+    return {ARGV[place], taken(ARGV[place])}
+  end
+end
+if ARGV[3] == '' then return nil end
+local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[3], 'LIMIT', 0, 1)
+if #ids == 0 then return nil end
+redis.call('ZADD', KEYS[3], ARGV[4], ids[1])
+redis.call('EXPIRE', KEYS[3], ARGV[5])
+return {ids[1], taken(ids[1])}
+"""
+"""Takes a task in one step: one of the node's own (ARGV 1 and 2), otherwise the oldest of those that any node may take, if it has
+waited since ARGV[3] or longer. Of what was taken the time is kept for as long as it may lie in its cluster's memory."""
+ADD = """
+if redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2]) == 1 and ARGV[3] ~= '' then redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
+"""
+
+
+@lru_cache(maxsize=1)
+def _connected(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_timeout=SECONDS, socket_connect_timeout=SECONDS, decode_responses=True)
+
+
+def server() -> redis.Redis:
+    """The connection to the server."""
+    return _connected(settings.BROKER_URL)
+
+
+def _place(part: str, name: str) -> str:
+    """The name of a part of a queue in the server."""
+    return f"crawlmgr:{name}:{part}"
+
+
+def _of(part: str, key: str) -> str:
+    return _place(part, key.partition("/")[0])
+
+
+def _taken(key: str) -> str:
+    return _of("taken:", key) + key
+
+
+class Broker(Sharing):
+    """Broker of a queue in Redis. What a worker may be asked to do is checked as for rows of the database."""
+
+    def enqueue(self, task: str) -> str:
+        """Adds a task: under a key of its own only if none waits there, under the name of a queue always."""
+        key = str(self.list_key)
+        name, _slash, rest = key.partition("/")
+        own = rest.startswith(("node/", "files/"))
+        key = key if rest else f"{name}/task/{uuid.uuid4().hex}"
+        server().eval(ADD, 2, _place("waiting", name), _place("tasks", name), key, task, "" if own else f"{time.time():.6f}")
+        return key
+
+    def dequeue(self) -> list[tuple[str, str]] | None:
+        """Takes a task; None after a pause if there is none, or if the server is away."""
+        node, now = os.environ.get("CRAWLMGR_NODE", ""), timezone.now()
+        try:
+            found = self._take(node, self._before(node, now))
+        except redis.RedisError as error:
+            log.warning("the broker does not answer: %s", error, extra={"event": "broker_away"})
+            time.sleep(PAUSE_SECONDS)
+            return None
+        if found is None:
+            self._empty += 1
+            time.sleep(Conf.POLL)
+            return None
+        self._empty = 0
+        key, payload = found
+        if not queue.allowed(payload):
+            self.delete(key)
+            return None
+        return [(key, payload)]
+
+    def _before(self, node: str, now: datetime) -> float | None:
+        """The moment since when a task for everybody must have waited for this node to take it; None if it may take none now."""
+        if not server().exists(_place("waiting", self.list_key)):
+            return None
+        self._look(node, now, STANDING_SECONDS)
+        wait, alone = self._turn
+        if wait is None or (not alone and self._in_hand(node) >= settings.WORKERS):
+            return None
+        return time.time() - wait
+
+    def _take(self, node: str, before: float | None) -> tuple[str, str] | None:
+        name = self.list_key
+        found: Any = server().eval(
+            TAKE, 4, _place("waiting", name), _place("tasks", name), _place(f"hand:{node}", name), _place("taken:", name),
+            queue.node_key(name, node), queue.files_key(name, node), "" if before is None else f"{before:.6f}",
+            f"{time.time():.6f}", settings.RETRY_SECONDS,
+        )
+        return (found[0], found[1]) if found else None
+
+    def _in_hand(self, node: str) -> int:
+        """The number of tasks for everybody that this node has taken and not ended; those of killed workers count for as long as
+        a task may take."""
+        since = time.time() - settings.RETRY_SECONDS
+        found: Any = server().zcount(_place(f"hand:{node}", self.list_key), since, "+inf")
+        return int(found)
+
+    def acknowledge(self, task_id: str) -> None:
+        """Strikes off a task that was taken and has ended."""
+        node = os.environ.get("CRAWLMGR_NODE", "")
+        _calmly(lambda: server().zrem(_place(f"hand:{node}", self.list_key), task_id))
+
+    delete = fail = acknowledge
+
+    def queue_size(self) -> int:
+        return int(_calmly(lambda: server().hlen(_place("tasks", self.list_key)), 0))
+
+    def lock_size(self) -> int:
+        return 0
+
+    def purge_queue(self) -> None:
+        server().delete(_place("tasks", self.list_key), _place("waiting", self.list_key))
+
+    def ping(self) -> bool:
+        return bool(server().ping())
+
+    def info(self) -> str:
+        return "Redis"
+
+
+def ask() -> None:
+    """Asks whether the server answers. Raises redis.RedisError."""
+    server().ping()
+
+
+def waits(key: str) -> bool:
+    """Tells whether a task waits under a key."""
+    return bool(_calmly(lambda: server().hexists(_of("tasks", key), key), True))
+
+
+def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> set[str]:
+    """Those of the keys under which a task waits, or was taken within the last seconds: it may lie in its cluster's memory."""
+    since, wanted = time.time() - seconds, list(keys)
+
+    def ask_each() -> set[str]:
+        with server().pipeline(transaction=False) as pipe:
+            for key in wanted:
+                pipe.hexists(_of("tasks", key), key)
+                pipe.get(_taken(key))
+            found = pipe.execute()
+        told = zip(wanted, found[::2], found[1::2], strict=True)
+        return {key for key, waiting, taken in told if waiting or (taken is not None and float(taken) > since)}
+
+    answer = _calmly(ask_each)
+    return set(wanted) if answer is None else answer
+
+
+def forget_taken(key: str) -> None:
+    """Forgets that a task was taken: its worker is dead."""
+    _calmly(lambda: server().delete(_taken(key)))
+
+
+def forget(keys: Iterable[str]) -> None:
+    """Deletes the tasks under these keys, and what is noted of those that were taken."""
+    for key in keys:
+        _calmly(lambda key=key: server().hdel(_of("tasks", key), key))  # type: ignore[misc]
+        _calmly(lambda key=key: server().zrem(_of("waiting", key), key))  # type: ignore[misc]
+        forget_taken(key)
+
+
+def give_back(name: str, now: datetime) -> int:
+    """Forgets all that was taken from a queue, so that the dispatcher queues it again at once; returns how many."""
+
+    def every() -> int:
+        marks = list(server().scan_iter(_place("taken:", name) + "*"))
+        hands = list(server().scan_iter(_place("hand:", name) + "*"))
+        if marks or hands:
+            server().delete(*marks, *hands)
+        return len(marks)
+
+    return int(_calmly(every, 0))
+
+
+def length() -> int:
+    """The number of waiting tasks; 0 if the server is away."""
+    name = settings.Q_CLUSTER["name"]
+    return int(_calmly(lambda: server().hlen(_place("tasks", name)), 0))
+
+
+def _calmly(work: Any, otherwise: Any = None) -> Any:
+    """The result of `work`; `otherwise` if the server is away."""
+    try:
+        return work()
+    except redis.RedisError as error:
+        log.warning("the broker does not answer: %s", error, extra={"event": "broker_away"})
+        return otherwise

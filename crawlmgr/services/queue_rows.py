@@ -1,0 +1,205 @@
+"""Tasks in the database: django-q2's ORM broker for nodes that share a queue, and what the queue's verbs ask of its rows."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.signing import BadSignature
+from django.db import Error as DatabaseProblem
+from django.db import connection, connections
+from django.db.models import Case, Q, Value, When
+from django.utils import timezone
+from django_q.brokers import Broker as Brokers
+from django_q.brokers.orm import ORM
+from django_q.conf import Conf
+from django_q.models import OrmQ
+
+from crawlmgr.services import queue, standing, task_check
+from crawlmgr.services.queue import files_key, node_key
+
+AWAY: tuple[type[Exception], ...] = ()
+"""Errors that say that a broker of its own is away; errors of the database are for the caller."""
+STANDING_SECONDS = 2.0
+"""Seconds for which a cluster caches the state of the other nodes."""
+QUIET_SECONDS = 10.0
+"""Seconds for which it caches that state while the queue is empty."""
+LONGEST_POLL_SECONDS = 1.0
+STATE_SECONDS = 2
+"""Seconds between two reports of a cluster's state."""
+
+
+class Sharing(Brokers):
+    """What brokers of nodes that share a queue have in common: each leaves tasks for a moment to nodes with less work, and takes
+    no more than it has workers for; a draining or paused node takes only its own tasks."""
+
+    _turn = standing.Turn(0.0, True)
+    _looked = float("-inf")
+    _empty = 0  # consecutive queries that found nothing
+    _told = float("-inf")
+
+    def set_stat(self, key: str, value: str, timeout: int) -> Any:
+        """Reports this cluster's state, at most every two seconds: django-q2's guard would write it to a file every second."""
+        if time.monotonic() - self._told < STATE_SECONDS:
+            return None
+        self._told = time.monotonic()
+        return super().set_stat(key, value, timeout + STATE_SECONDS)
+
+    def _pause(self, node: str, now: datetime) -> float:
+        """Seconds until the next query. It grows while the queue is empty and other nodes query too, so that ten idle nodes cost
+        the database little."""
+        if not self._empty or connection.vendor == "sqlite":
+            return float(Conf.POLL)
+        self._look(node, now, QUIET_SECONDS)
+        return float(Conf.POLL if self._turn.alone else min(LONGEST_POLL_SECONDS, Conf.POLL * 2 ** min(self._empty // 4, 8)))
+
+    def _look(self, node: str, now: datetime, seconds: float) -> None:
+        """Updates this node's standing among the others if the last update is older than `seconds`."""
+        if time.monotonic() - self._looked >= seconds:
+            self._looked, self._turn = time.monotonic(), standing.turn(node, self.list_key, now)
+
+
+class Broker(Sharing, ORM):
+    """django-q2's ORM broker, with three kinds of rows in a queue, distinguished by their key.
+
+    `crawl` is any task; `crawl/run/7` a slice of run 7, so that one query tells whether one is waiting; `crawl/node/n` a task
+    that only node n takes, before all others: a heartbeat must not wait behind hours of work or be given by another node.
+
+    Every task of a cluster's workers passes `dequeue`, in the cluster's own process: a row that calls anything but a function of
+    `TASKS` with plain arguments, or that this installation did not sign, is deleted and reported.
+    """
+
+    _in_hand: frozenset[int] = frozenset()
+
+    def dequeue(self) -> list[tuple[int, str]] | None:
+        node = os.environ.get("CRAWLMGR_NODE", "")
+        own, files, now = node_key(self.list_key, node), files_key(self.list_key, node), timezone.now()
+        if not self._anything_free(now):
+            self._empty += 1
+            time.sleep(self._pause(node, now))
+            return None
+        rows = self.get_connection().filter(Q(key__in=(own, files)) | _shared(self.list_key), lock__lt=now)
+        due = list(rows.order_by(Case(When(key=own, then=Value(0)), default=Value(1)), "id")[: Conf.BULK])
+        taken = [
+            (row.pk, row.payload)
+            for row in due
+            if (row.key in (own, files) or self._may_take(node, row, now))
+            and self.get_connection().filter(pk=row.pk, lock=row.lock).update(lock=self.timeout(row))
+        ]
+        if not self._turn.alone:
+            self._in_hand |= {row.pk for row in due if row.key not in (own, files) and (row.pk, row.payload) in taken}
+        self._empty = self._empty + 1 if all(row.key == own for row in due) else 0  # a heartbeat alone is no work
+        if not taken:
+            time.sleep(self._pause(node, now))
+        return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
+
+    def _anything_free(self, now: datetime) -> bool:
+        """Tells whether any row of any queue may be taken, in one plain statement: a cluster asks five times a second, mostly in
+        vain, and building the ORM query that chooses a row takes thirty times as long. The connection is not tested before each
+        use, which would be a statement more: a broken one fails here and is opened anew."""
+        database = connections[Conf.ORM]
+        asked = f'SELECT EXISTS (SELECT 1 FROM "{OrmQ._meta.db_table}" WHERE "lock" < %s)'  # noqa: S608 - Django's own name
+        for attempt in (1, 2):
+            try:
+                with database.cursor() as cursor:
+                    cursor.execute(asked, [database.ops.adapt_datetimefield_value(now)])
+                    return bool(cursor.fetchone()[0])
+            except DatabaseProblem:
+                if attempt == 2 or database.in_atomic_block:
+                    raise
+                database.close()
+        return False
+
+    def _may_take(self, node: str, row: OrmQ, now: datetime) -> bool:
+        """Tells whether this node may now take a task that any node may take."""
+        self._look(node, now, STANDING_SECONDS)
+        wait, alone = self._turn
+        if wait is None or row.lock > now - timedelta(seconds=wait):
+            return False
+        if alone:
+            return True
+        held = self.get_connection().filter(pk__in=self._in_hand, lock__gt=now).values_list("pk", flat=True)
+        self._in_hand = frozenset(held)
+        return len(self._in_hand) < settings.WORKERS
+
+    def _allowed(self, pk: int, payload: str) -> bool:
+        found = queue.allowed(payload)
+        if not found:
+            self.delete(pk)
+        return found
+
+    def queue_size(self) -> int:
+        return int(self.get_connection().filter(_family(self.list_key), lock__lte=timezone.now()).count())
+
+    def lock_size(self) -> int:
+        return int(self.get_connection().filter(_family(self.list_key), lock__gt=timezone.now()).count())
+
+    def purge_queue(self) -> Any:
+        return self.get_connection().filter(_family(self.list_key)).delete()
+
+
+def _shared(queue: str) -> Q:
+    return Q(key=queue) | Q(key__startswith=f"{queue}/run/")
+
+
+def _family(queue: str) -> Q:
+    return _shared(queue) | Q(key__startswith=f"{queue}/node/") | Q(key__startswith=f"{queue}/files/")
+
+
+def ask() -> None:
+    """The database is asked anyway."""
+
+
+def waits(key: str) -> bool:
+    """Tells whether a task waits under a key."""
+    return OrmQ.objects.filter(key=key, lock__lte=timezone.now()).exists()
+
+
+def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> set[str]:
+    """Those of the keys under which a task waits, or was taken within the last seconds: it may lie in its cluster's memory."""
+    fresh = now + timedelta(seconds=settings.RETRY_SECONDS - seconds)
+    rows = OrmQ.objects.filter(Q(lock__lte=now) | Q(lock__gt=fresh), key__in=list(keys))
+    return set(rows.values_list("key", flat=True))
+
+
+def forget_taken(key: str) -> None:
+    """Deletes the taken task of a key: its worker is dead."""
+    OrmQ.objects.filter(key=key, lock__gt=timezone.now()).delete()
+
+
+def forget(keys: Iterable[str]) -> None:
+    """Deletes the tasks under these keys."""
+    OrmQ.objects.filter(key__in=list(keys)).delete()
+
+
+def give_back(name: str, now: datetime) -> int:
+    """Frees every taken task of a queue; returns how many."""
+    return int(OrmQ.objects.filter(_family(name), lock__gt=now).update(lock=now))
+
+
+def length() -> int:
+    """The number of tasks, in progress or waiting."""
+    return OrmQ.objects.count()
+
+
+def described(row: OrmQ) -> tuple[str, str]:
+    """The function and arguments of a waiting task as text; only plain values are unpickled."""
+    try:
+        task = task_check.opened(row.payload, settings.Q_CLUSTER["name"])
+    except (BadSignature, task_check.NotPlain):
+        return "–", ""
+    return str(task.get("func")), ", ".join(str(one) for one in task.get("args") or ())
+
+
+def free(rows: Iterable[int], now: datetime) -> int:
+    """Makes waiting tasks available at once, also those taken but not finished. Returns how many."""
+    return int(OrmQ.objects.filter(pk__in=list(rows)).update(lock=now))
+
+
+def drop(rows: Iterable[int]) -> int:
+    """Deletes tasks from the queue; the dispatcher queues a run again whose slice was deleted. Returns how many."""
+    return int(OrmQ.objects.filter(pk__in=list(rows)).delete()[0])
