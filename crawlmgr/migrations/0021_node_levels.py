@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('crawlmgr', '0019_run_reports'),
+        ('crawlmgr', '0020_backup_plan'),
     ]
 
     operations = [
