@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from crawlmgr.web.records import Outline, siblings_of_tops
 from forums.reading.document import Page
@@ -15,6 +17,7 @@ from forums.reading.posts_spans import Span, agree
 
 _MAX_SETS = 6
 _OWN_LEVELS = 4
+_NUMBER = re.compile(r"\d+")
 _OWN_WORDS = 0.2  # share of the text at a level outside links and buttons
 
 
@@ -38,7 +41,42 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
     made = [candidate for times in ranked for candidate in _sets(page, _distinct(page, times))]
     made.sort(key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
     inner = next((other for other in made[1:] if _tells_again(other, made[0])), None)
-    return [inner, *(posts for posts in made if posts is not inner)] if inner else made
+    return [inner, *(posts for posts in made if posts is not inner)] if inner else _united(made)
+
+
+def _united(made: list[PostSet]) -> list[PostSet]:
+    """Sets of records, with the first united with those of other elements in one numbering of ids: replies of several depths,
+    each with an id such as "post_7"."""
+    first = _id_shape(made[0]) if made else ""
+    spans: dict[str, Span] = {}
+    rest = []
+    for posts in made:
+        named = dict(zip(_ids(posts), posts.spans, strict=True))
+        if first and _id_shape(posts) == first and spans.keys().isdisjoint(named):
+            spans |= named
+        else:
+            rest.append(posts)
+    if len(spans) <= len(made[0].spans if made else ()):
+        return made
+    ordered = sorted(spans.values(), key=lambda span: span.start)
+    whole = PostSet(made[0].page, [_without_inner(span, ordered) for span in ordered])
+    return [whole, *rest] if _is_whole(whole) else made
+
+
+def _ids(posts: PostSet) -> list[str]:
+    return [posts.page.outline.elements[span.start].get("id") or "" for span in posts.spans]
+
+
+def _id_shape(posts: PostSet) -> str:
+    """The ids of a set's elements with # for numbers, if all have the same; "" otherwise."""
+    shapes = {_NUMBER.sub("#", name) for name in _ids(posts)}
+    shape = shapes.pop() if len(shapes) == 1 else ""
+    return shape if "#" in shape else ""
+
+
+def _without_inner(span: Span, spans: Sequence[Span]) -> Span:
+    inner = tuple((other.start, other.end) for other in spans if span.start < other.start < span.end)
+    return replace(span, nested=inner)
 
 
 def _tells_again(inner: PostSet, outer: PostSet) -> bool:

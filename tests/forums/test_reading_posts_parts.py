@@ -233,3 +233,13 @@ def test_times_in_words_that_wear_one_element_more_part_no_post(recent: int) -> 
     posts = [post for post in reading.records if isinstance(post, PostRecord)]
     assert [post.author for post in posts] == [f"anna{number}" for number in range(1, 7)]
     assert all(post.posted is not None and f"number {number} hums" in post.text for number, post in enumerate(posts, 1))
+
+
+def test_replies_of_two_depths_with_ids_of_one_numbering_are_all_posts() -> None:
+    def post(number: int, inner: str = "") -> str:
+        head = f'<div class="info">2026-03-0{number} 10:1{number}</div><strong><a href="/user/{number}">writer{number}</a></strong>'
+        return f'<div id="post_{number}" class="{"one" if inner else "sub"}">{head}<p>This is what number {number} has to say.</p>{inner}</div>'
+
+    html = post(1, f"<div>{post(2)}{post(3)}{post(4)}</div>") + post(5, f"<div>{post(6)}{post(7)}</div>")
+    found = [record.text for record in read_page(html, "http://forum.example/topic/1", NOW).records if isinstance(record, PostRecord)]
+    assert found == [f"This is what number {number} has to say." for number in range(1, 8)]
