@@ -154,7 +154,8 @@ def read_as(second: Second, kind: PageKind, rules: KindRules | None = None) -> R
     if kind is PageKind.index:
         return _index(page, second.boards, base, rules)
     if kind is PageKind.thread:
-        posts = _posts(page, second.found) or (list(second.posts.records()) if second.posts else [])
+        posts = [] if second.are_posts_elsewhere else _posts(page, second.found)
+        posts = posts or (list(second.posts.records()) if second.posts else [])
         if rules:
             posts = corrected(page, rules, PostRecord(None, None, ""), posts)
         records = tuple(post for _, post in posts)

@@ -245,6 +245,15 @@ def test_of_nested_texts_the_better_one_is_chosen() -> None:
     assert chosen_bodies(outline, np.asarray(divs), np.asarray([0.6, 0.8, 0.7])) == [1, 2]
 
 
+def test_a_text_in_the_place_of_most_texts_is_one_however_low_its_score() -> None:
+    page = _page("".join(f"<div class=post><div class=text>text {at}</div></div>" for at in range(4)) + "<div class=foot>foot</div>")
+    outline = page.outline
+    nodes = np.asarray([node for node, name in enumerate(outline.classes) if name in ("text", "foot")])
+    scores = np.asarray([0.6, 0.1, 0.6, 0.6, 0.1])
+    assert chosen_bodies(outline, nodes, scores) == [0, 2, 3]
+    assert chosen_bodies(outline, nodes, scores, Second(page, None).signals.chains) == [0, 1, 2, 3]
+
+
 def test_rows_stand_around_links_of_several_shapes() -> None:
     rows = [
         '<li class="row"><h3><a href="/wordpress/first">First title</a></h3> <span>3 replies</span></li>',

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -52,16 +53,46 @@ def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray
     return sorted(best.values())
 
 
-def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray) -> list[int]:
-    """Indices of the texts of posts: of nested elements the one with the highest score."""
+def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray, chains: Sequence[np.ndarray] = ()) -> list[int]:
+    """Indices of the texts of posts: of nested elements the one with the highest score, then those in similar positions.
+    `chains` number the positions of all elements, an array per width."""
     if not len(scores):
         return []
     taken: list[int] = []
     covered = np.zeros(len(outline) + 1, dtype=bool)
-    ends = np.asarray(outline.ends)
-    for at in sorted(np.flatnonzero(above(scores, BODY_SHARE)), key=lambda at: -scores[at]):
-        start, end = int(nodes[at]), int(ends[nodes[at]])
+    _take(outline, nodes, scores, np.flatnonzero(above(scores, BODY_SHARE)), taken, covered)
+    at_text = {(outline.piece_from[node], outline.piece_to[node]): at for at, node in enumerate(nodes.tolist())}
+    for numbers in chains:
+        for found, share in _positions(outline, nodes[taken].tolist(), numbers):
+            more = [at_text.get((outline.piece_from[node], outline.piece_to[node])) for node in found]
+            low = 0.0 if share >= MOST else COMPLETED * best_of(scores)
+            _take(outline, nodes, scores, [at for at in more if at is not None and scores[at] >= low], taken, covered)
+    return sorted(taken)
+
+
+def _take(
+    outline: Outline, nodes: np.ndarray, scores: np.ndarray, more: Iterable[int], taken: list[int], covered: np.ndarray
+) -> None:
+    """Adds candidates to those `taken`, the highest scores first, except in elements that overlap with `covered` ones."""
+    for at in sorted(more, key=lambda at: -scores[at]):
+        start, end = int(nodes[at]), outline.ends[nodes[at]]
         if not covered[start:end].any():
             covered[start:end] = True
             taken.append(int(at))
-    return sorted(taken)
+
+
+def _positions(outline: Outline, nodes: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[list[int], float]]:
+    """The elements with text in each position that at least half of the time holds one of the texts `nodes`, alone, with the
+    share of those that do."""
+    texts = {(outline.piece_from[node], outline.piece_to[node]) for node in nodes}
+    held = Counter[int]()
+    for node in nodes:
+        around = node
+        while around >= 0 and (outline.piece_from[around], outline.piece_to[around]) in texts:
+            held[int(numbers[around])] += 1
+            around = outline.parents[around]
+    for number in sorted(held):
+        alike = [int(node) for node in np.flatnonzero(numbers == number) if outline.piece_from[node] < outline.piece_to[node]]
+        share = held[number] / len(alike)
+        if share >= HALF:
+            yield alike, share

@@ -19,6 +19,7 @@ from forums.reading.learned.links import LinkTable, link_table, page_features
 from forums.reading.learned.signals import Signals
 from forums.reading.learned.views import (
     agreement,
+    best_inside,
     bodies_view,
     doubt_view,
     links_view,
@@ -46,6 +47,8 @@ the rules merged several rows into one (and not just an advertisement)."""
 HEADED, SEVERAL = 0.8, 1.5
 """Learned rows are headings of the rules' rows, and not used against them, if at least this share of them contain titles of the
 rules' rows and the rules found at least this many times more rows."""
+ELSEWHERE = 0.5
+"""Share of the mean score of the learned texts below which the rules' texts are rejected if none is in both."""
 EXPECTED = 4.0
 """Factor by which a kind is more likely if the site's model expects it at an address."""
 
@@ -106,7 +109,7 @@ class Second:
     @cached_property
     def chosen(self) -> list[int]:
         """Indices of the chosen texts."""
-        return chosen_bodies(self.page.outline, self.bodies.nodes, self.body_scores)
+        return chosen_bodies(self.page.outline, self.bodies.nodes, self.body_scores, self.signals.chains)
 
     @cached_property
     def threads(self) -> RowSet | None:
@@ -177,6 +180,17 @@ class Second:
         return LearnedPosts(self.page, nodes) if nodes and not self.is_little else None
 
     @cached_property
+    def are_posts_elsewhere(self) -> bool:
+        """Tells whether the learned posts are used against the rules' posts: no text is in both, and the rules' texts score far
+        lower."""
+        known = [body for body in self.found.posts.bodies if body is not None] if self.found.posts else []
+        nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
+        if self.posts is None or not known or agreement(self.page.outline, nodes, self.found.posts):
+            return False
+        own = best_inside(self.bodies, self.body_scores, self.page.outline, known)
+        return float(np.mean(own)) < ELSEWHERE * float(self.body_scores[self.chosen].mean())
+
+    @cached_property
     def kind_features(self) -> np.ndarray:
         """Features of the page for its kind."""
         named = links_view(self.page, self.links, self.link_scores)
@@ -239,7 +253,8 @@ class Second:
             rest = [*rest, max(self.worths(place), default=0.0)]
         elif kind is PageKind.thread and records and len(self.body_scores):
             learned = [int(self.bodies.nodes[at]) for at in self.chosen]
-            own = [body for body in self.found.posts.bodies if body is not None] if self.found.posts else learned
+            known = self.found.posts if not self.are_posts_elsewhere else None
+            own = [body for body in known.bodies if body is not None] if known else learned
             same = agreement(self.page.outline, learned, self.found.posts)
             rest = thread_doubt(self.bodies, self.body_scores, self.page.outline, own, same, named)
         return np.asarray([doubt_view(shares, place, records, rest)], dtype=np.float32)

@@ -102,21 +102,27 @@ def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: se
     ]  # fmt: skip
 
 
+def best_inside(table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int]) -> list[float]:
+    """The highest score inside each of several texts; 0 for none."""
+    made = []
+    for node in nodes:
+        inside = (table.nodes >= node) & (table.nodes < outline.ends[node])
+        made.append(float(scores[inside].max()) if inside.any() else 0.0)
+    return made
+
+
 def thread_doubt(
     table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int], same: float, named: float
 ) -> list[float]:
     """Evidence for and against posts: `nodes` are their texts, `same` the agreement of both readers, `named` the share of posts
     with an author."""
     covered = np.zeros(len(outline) + 1, dtype=bool)
-    own = []
     for node in nodes:
         covered[node : outline.ends[node]] = True
-        inside = (table.nodes >= node) & (table.nodes < outline.ends[node])
-        own.append(float(scores[inside].max()) if inside.any() else 0.0)
     sums = np.concatenate([[0], np.cumsum(covered)])
     ends = np.asarray([outline.ends[node] for node in table.nodes.tolist()], dtype=np.int64)
     rest = scores[sums[ends] == sums[table.nodes]]
-    top, own = best_of(scores), own or [0.0]
+    top, own = best_of(scores), best_inside(table, scores, outline, nodes) or [0.0]
     return [
         same, float(np.mean(own)), min(own), top, float(rest.max()) if len(rest) else 0.0,
         float((rest > 0.5 * top).sum()) / max(1, len(nodes)), 0.0, named,
