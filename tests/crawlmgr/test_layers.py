@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,7 +52,9 @@ class Import(NamedTuple):
     nested: bool
 
 
-def _modules() -> list[Module]:
+@cache
+def modules() -> list[Module]:
+    """Every module of ours, parsed when the first test asks: each worker process imports this file, and one of them runs it."""
     found = []
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
@@ -61,12 +64,13 @@ def _modules() -> list[Module]:
     return found
 
 
-MODULES = _modules()
-KNOWN = {module.name for module in MODULES}
+@cache
+def known() -> set[str]:
+    return {module.name for module in modules()}
 
 
 def _imports(module: Module) -> Iterator[Import]:
-    inside = {id(node) for function in _functions(module.tree) for node in ast.walk(function)}
+    inside = {id(node) for function in _functions(module.tree) for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)}
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -75,7 +79,7 @@ def _imports(module: Module) -> Iterator[Import]:
             if node.level:
                 anchor = module.name.split(".")[: -(node.level - (module.path.name == "__init__.py")) or None]
                 base = ".".join([*anchor, *([base] if base else [])])
-            names = [full if (full := f"{base}.{alias.name}") in KNOWN else base for alias in node.names]
+            names = [full if (full := f"{base}.{alias.name}") in known() else base for alias in node.names]
         else:
             continue
         for name in names:
@@ -86,7 +90,9 @@ def _functions(tree: ast.Module) -> list[ast.AST]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
-IMPORTS = [one for module in MODULES for one in _imports(module)]
+@cache
+def imports() -> list[Import]:
+    return [one for module in modules() for one in _imports(module)]
 
 
 def layer(name: str) -> int | None:
@@ -112,13 +118,13 @@ def _ours(name: str) -> bool:
     return name.split(".")[0] in PACKAGES
 
 
-def _told(imports: list[Import]) -> str:
-    return "\n".join(f"{one.module.path.relative_to(ROOT)}:{one.line} imports {one.target}" for one in imports)
+def _told(wrong: list[Import]) -> str:
+    return "\n".join(f"{one.module.path.relative_to(ROOT)}:{one.line} imports {one.target}" for one in wrong)
 
 
 def test_imports_point_down() -> None:
     wrong = []
-    for one in IMPORTS:
+    for one in imports():
         above, below = layer(one.module.name), layer(one.target) if _ours(one.target) else None
         if above is not None and below is not None and below < above:
             wrong.append(one)
@@ -127,20 +133,20 @@ def test_imports_point_down() -> None:
 
 def test_crawlers_never_import_each_other() -> None:
     wrong = [
-        one for one in IMPORTS
+        one for one in imports()
         if (own := one.module.name.split(".")[0]) in CRAWLERS and (other := one.target.split(".")[0]) in CRAWLERS and own != other
     ]
     assert not wrong, _told(wrong)
 
 
 def test_the_shared_package_knows_crawlers_by_dotted_name_only() -> None:
-    wrong = [one for one in IMPORTS if one.module.name.split(".")[0] == "crawlmgr" and one.target.split(".")[0] in CRAWLERS]
+    wrong = [one for one in imports() if one.module.name.split(".")[0] == "crawlmgr" and one.target.split(".")[0] in CRAWLERS]
     assert not wrong, _told(wrong)
 
 
 def test_pure_files_do_not_know_django() -> None:
     wrong = [
-        one for one in IMPORTS
+        one for one in imports()
         if layer(one.module.name) == PURE
         and (one.target.split(".")[0] in ("django", "django_q", "unfold") or one.target in DJANGO_GROUND)
     ]
@@ -149,7 +155,7 @@ def test_pure_files_do_not_know_django() -> None:
 
 def test_only_the_fetcher_opens_sockets() -> None:
     wrong = [
-        one for one in IMPORTS
+        one for one in imports()
         if (one.target in SOCKET_MODULES or one.target.split(".")[0] in SOCKET_LIBRARIES)
         and one.module.name not in OPENS_SOCKETS | LISTENS
         and "benches" not in one.module.name
@@ -160,8 +166,8 @@ def test_only_the_fetcher_opens_sockets() -> None:
 
 
 def test_listeners_never_connect() -> None:
-    for name in LISTENS & KNOWN:
-        module = next(module for module in MODULES if module.name == name)
+    for name in LISTENS & known():
+        module = next(module for module in modules() if module.name == name)
         calls = {node.attr for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
         assert not calls & {"connect", "connect_ex", "create_connection", "sendto"}, name
 
@@ -176,7 +182,7 @@ def _attributes(module: Module, name: str) -> set[str]:
 def test_only_the_archive_service_touches_page_files() -> None:
     """Reading a WARC file that a person names is open to all; the archive's own folder and its writer are not."""
     wrong = []
-    for module in MODULES:
+    for module in modules():
         if module.name in PAGE_FILES or "benches" in module.name:
             continue
         froms = [node for node in ast.walk(module.tree) if isinstance(node, ast.ImportFrom)]
@@ -186,26 +192,26 @@ def test_only_the_archive_service_touches_page_files() -> None:
             isinstance(node, ast.Attribute) and node.attr == "ARCHIVE_DIR" for node in ast.walk(module.tree)
         ):
             wrong.append(f"{module.name} reads settings.ARCHIVE_DIR")
-    readers = [one for one in IMPORTS if one.target.split(".")[0] == "fastwarc" and one.module.name != "crawlmgr.web.warc"]
+    readers = [one for one in imports() if one.target.split(".")[0] == "fastwarc" and one.module.name != "crawlmgr.web.warc"]
     wrong += [_told([one]) for one in readers]
     assert not wrong, "\n".join(wrong)
 
 
 def test_only_the_queue_knows_django_q() -> None:
-    wrong = [one for one in IMPORTS if one.target.split(".")[0] == "django_q" and one.module.name not in KNOWS_DJANGO_Q]
+    wrong = [one for one in imports() if one.target.split(".")[0] == "django_q" and one.module.name not in KNOWS_DJANGO_Q]
     assert not wrong, _told(wrong)
 
 
 def test_no_import_inside_a_function() -> None:
     """Except of libraries of the machine-learning kind, which cost a second to load and are not needed by every process."""
-    wrong = [one for one in IMPORTS if one.nested and _ours(one.target)]
+    wrong = [one for one in imports() if one.nested and _ours(one.target)]
     assert not wrong, _told(wrong)
 
 
 def test_settings_are_not_read_at_import_time() -> None:
     wrong = [
         f"{module.path.relative_to(ROOT)}:{node.lineno} reads settings.{node.attr}"
-        for module in MODULES
+        for module in modules()
         if module.name != "crawlmgr.settings"
         for node in _import_time(module.tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
@@ -228,17 +234,18 @@ def _import_time(tree: ast.AST) -> Iterator[ast.AST]:
         yield from _import_time(node)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=[module.name for module in MODULES])
-def test_every_module_says_what_it_is(module: Module) -> None:
-    if module.path.name == "__init__.py" and not module.tree.body or "migrations" in module.name:
-        return
-    text = ast.get_docstring(module.tree)
-    assert text, "a module docstring is missing"
+def test_every_module_says_what_it_is() -> None:
+    silent = [
+        str(module.path.relative_to(ROOT))
+        for module in modules()
+        if (module.path.name != "__init__.py" or module.tree.body) and "migrations" not in module.name and not ast.get_docstring(module.tree)
+    ]
+    assert not silent, "a module docstring is missing: " + ", ".join(silent)
 
 
 def test_no_bare_except() -> None:
     wrong = [
-        f"{module.path.relative_to(ROOT)}:{node.lineno}" for module in MODULES for node in ast.walk(module.tree)
+        f"{module.path.relative_to(ROOT)}:{node.lineno}" for module in modules() for node in ast.walk(module.tree)
         if isinstance(node, ast.ExceptHandler) and node.type is None
     ]
     assert not wrong, "\n".join(wrong)
