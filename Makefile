@@ -1,4 +1,4 @@
-# env, run, test, fuzz, faults, lint: the whole of building and running. Needs make and Python 3.11 or newer.
+# env, run, test, test-all, fuzz, faults, lint: the whole of building and running. Needs make and Python 3.11 or newer.
 SHELL := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -12,7 +12,11 @@ BIND ?= 127.0.0.1:8000
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 PARALLEL ?= -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
-.PHONY: env run test test-sqlite test-postgresql fuzz faults lint format outdated clean
+# The processes that tests start would each compile Django and numpy anew without compiled files.
+unexport PYTHONDONTWRITEBYTECODE
+SLOWEST := --durations=20 --durations-min=0.5
+
+.PHONY: env run test test-all test-sqlite test-postgresql fuzz faults lint format outdated clean
 .NOTPARALLEL:
 
 env: $(STAMP)
@@ -30,21 +34,26 @@ $(RUNNING): requirements.txt
 # What tests need beside it.
 $(STAMP): $(RUNNING) tests/requirements.txt
 	@echo "Installing what tests need ..."
-	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) -r tests/requirements.txt; then :; else $(PIP) -r tests/requirements.txt; fi
+	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) --compile-bytecode -r tests/requirements.txt; then :; else $(PIP) -r tests/requirements.txt; fi
 	@touch $@
 
 run: $(RUNNING)
 	exec $(BIN)/python manage.py serve --bind $(BIND)
 
-test: test-sqlite test-postgresql
+# All but what is marked slow, on SQLite, journeys in the browser included.
+test: env
+	$(BIN)/python -m pytest -m "not slow" $(SLOWEST) $(PARALLEL) $(PYTEST)
+
+# Everything, on SQLite and on PostgreSQL.
+test-all: test-sqlite test-postgresql
 
 test-sqlite: env
-	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST)
+	$(BIN)/python -m pytest $(SLOWEST) $(PARALLEL) $(PYTEST)
 
 test-postgresql: env
 	@if $(BIN)/python -c 'import sys; from tests.postgresql import find_binaries; sys.exit(find_binaries() is None)'; then \
 		echo "The suite again, on PostgreSQL:"; \
-		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(PARALLEL) $(PYTEST); \
+		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(SLOWEST) $(PARALLEL) $(PYTEST); \
 	else echo "No PostgreSQL programs found (initdb, postgres): the suite ran on SQLite only."; fi
 
 # The random tests alone, with many times the draws of `make test` and new ones each time.
