@@ -133,6 +133,7 @@ def test_a_title_that_leads_off_the_site_is_the_one_to_learn() -> None:
     assert link_labels(Page(html, "http://forum.example/", NOW).links, truth).tolist() == [1, -1]
 
 
+@pytest.mark.slow
 def test_training_twice_gives_the_same_weights(drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = fitting.Shape(4, 3, 0.3)
     for name in ("LINKS", "BODIES", "KIND", "WORTH", "DOUBT", "CUT"):

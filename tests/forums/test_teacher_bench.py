@@ -13,6 +13,7 @@ from forums.benches import teacher
 from tests.site.styled_sites import served
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_both_sides_of_every_site_stand_in_the_table(tmp_path: Path) -> None:
     with ExitStack() as stack:
