@@ -172,7 +172,7 @@ def noticed(fault: Fault, copy: Path, selection: str) -> Outcome:
             return Outcome(fault, caught=True, by=f"no end within {SECONDS} s")
     finally:
         file.write_bytes(good)
-    failing = [line for line in told.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    failing = [line for line in told.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/"))]
     return Outcome(fault, process.returncode == 1 or bool(failing), failing[0].split(" - ")[0] if failing else "")
 
 
