@@ -21,8 +21,10 @@ from deepweb.terms import WordMode, first_words, has_han
 
 SEEDS_WITHOUT_RECORDS = 30
 TRIES_A_WAY = 5
-ENOUGH_RECORDS = 10
+ENOUGH_RECORDS = 3
+"""Records from which on words come from them: first words that miss cost more than a choice from few records."""
 VAIN_BEFORE_EVERYTHING = 2
+UNCUT_BEFORE_EVERYTHING = 3
 
 
 class Ask(NamedTuple):
@@ -85,11 +87,13 @@ class NextQuery:
         return self._trial()
 
     def _may_show_everything(self, valid: int) -> bool:
-        """Tells whether to try a query without a word: at once for a filter, otherwise if the first words find nothing or their
-        answers seem not to be cut."""
+        """Tells whether to try a query without a word: at once for a filter, otherwise if the first words find nothing or the
+        first three answers seem not to be cut."""
         if self._bench.way.is_filter or self._bench.parts:
             return self._bench.way.is_filter
-        return likely_cut(self._bench.seen.outcomes) is None if valid else len(self._bench.log) >= VAIN_BEFORE_EVERYTHING
+        if not valid:
+            return len(self._bench.log) >= VAIN_BEFORE_EVERYTHING
+        return valid >= UNCUT_BEFORE_EVERYTHING and likely_cut(self._bench.seen.outcomes) is None
 
     def _paper_seed(self) -> Ask | str | None:
         """The next of the deep-web paper's seeds, each queried once whatever it returns; None when its rounds begin."""

@@ -22,8 +22,8 @@ def fresh_hosts() -> None:
     hosts.forget()
 
 
-def harvested(name: str, queries: int = 14) -> tuple[FormSite, Harvest]:
-    site = FormSite(small(BY_NAME[name], RECORDS))
+def harvested(name: str, queries: int = 14, records: int = RECORDS, seed: int = 1) -> tuple[FormSite, Harvest]:
+    site = FormSite(small(BY_NAME[name], records), seed)
     with FormServer(site) as server:
         look = sources.find([server.url], now=now(), depth=0, pages=1, settings=OPEN, start=False)
         engine.run_slice(look.pk)
@@ -53,6 +53,18 @@ def test_a_choice_that_the_form_does_not_say_to_be_needed_is_found_by_trying() -
     valid = Query.objects.filter(harvest=harvest, state=QueryState.VALID)
     assert valid.exists() and all({name for name, _ in query.terms} == {"q", "place"} for query in valid)
     assert len({tuple(query.terms[1]) for query in valid}) == len(site.pages.values("place"))
+
+
+def test_few_records_are_enough_for_words_of_their_own() -> None:
+    _, harvest = harvested("required_select", 20, records=2000, seed=902)  # its first word finds seven records
+    asked = [dict(query.terms)["q"] for query in Query.objects.filter(harvest=harvest).exclude(kind="nonsense")]
+    assert set(asked) & {"collection", "life", "home"} == set() and harvest.records > 500
+
+
+def test_nothing_is_asked_without_a_word_where_answers_are_cut() -> None:
+    _, harvest = harvested("cut_ranked", 8, records=2000, seed=901)  # the first answer holds eleven records, the next is cut
+    assert Query.objects.filter(harvest=harvest, overflowed=True).exists()
+    assert not any(dict(query.terms)["q"] == "" for query in Query.objects.filter(harvest=harvest))
 
 
 def test_a_box_that_is_not_heeded_opens_the_whole_table() -> None:
