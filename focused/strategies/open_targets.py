@@ -190,7 +190,11 @@ class OpenTargets:
         return found
 
     def _of_pages(self, found: Vector, means: Means) -> None:
-        """Maximum and mean reward of the pages with a link to each target, and the same of their other links."""
+        """Maximum and mean reward of the pages with a link to each target, and the same of their other links; 0 while no page has
+        been fetched."""
+        if not len(means.worth):
+            found[OF_PAGES : OF_PAGES + 4] = 0.0
+            return
         first = self._slot.page[: self.size]
         column, page = self._more.column[: self._more.size], self._more.page[: self._more.size]
         links = self._table[LINKS, : self.size]
