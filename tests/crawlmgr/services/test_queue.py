@@ -127,7 +127,8 @@ def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_a
 
     with CaptureQueriesContext(connection) as asked:
         assert broker.dequeue() is None
-    assert len(asked) == 1
+    # on PostgreSQL it also asks now and then which nodes there are, to share the looking
+    assert sum('"django_q_ormq"' in one["sql"] for one in asked) == 1, asked.captured_queries
     queue.requeue([1], timezone.now())
     monkeypatch.setattr("crawlmgr.services.queue_rows.connections", {Conf.ORM: Broken()})
     assert broker.dequeue() and closed == [True]
