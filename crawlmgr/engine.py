@@ -20,7 +20,7 @@ from crawlmgr.services import archive, frontier, host_limits, hosts, nodes, runs
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line
 from crawlmgr.storing import Found, Storing, ended
-from crawlmgr.web.window import calm_collector
+from crawlmgr.web.window import calm_collector, switch_rarely
 
 __all__ = ["Crawler", "Interrupted", "Prepares", "Pulses", "Stored", "holder", "run_slice", "shutdown"]
 
@@ -64,6 +64,7 @@ def run_slice(
         return _Slice(run, crawler, lease, clock, left, on_page)
 
     calm_collector()
+    switch_rarely()
     return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds, lease_seconds=lease_seconds)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # constants of 
 _BIG_BYTES = 786_432
 _KEPT_BYTES = 4_000_000  # free memory kept at the end of an arena
 _NEW_OBJECTS = 20_000
+_SWITCH_SECONDS = 0.02
 IDLE_SECONDS = 30.0
 """Seconds without work after which a thread ends."""
 
@@ -141,6 +143,13 @@ def calm_collector() -> None:
     of objects and hardly any cycle, and the checks took a fifth of its time. Call it once per process."""
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 20, 20)
+
+
+@cache
+def switch_rarely() -> None:
+    """Lets the thread that reads and stores pages run longer before a fetching thread takes over: they mostly wait for the network
+    anyway, and each switch costs both of them their caches. Call it once per process."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 class Room:
