@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import fcntl
 import hashlib
+import random
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -68,7 +69,8 @@ def payload_digest(payload: bytes) -> str:
 
 
 def _urn() -> str:
-    return f"<urn:uuid:{uuid.uuid4()}>"
+    # from Python's own generator, seeded anew in each process: `uuid4` asks the system, and gives up the interpreter for it
+    return f"<urn:uuid:{uuid.UUID(int=random.getrandbits(128), version=4)}>"
 
 
 def _stamp(moment: datetime) -> str:
