@@ -91,6 +91,8 @@ class _Slice:
         self.closing = False
         self.held: list[Held] = []  # read, not yet stored
         self.held_since = 0.0
+        self.held_bytes = 0
+        self.held_error = False  # one of them is an error of a host with several connections
         self.looked = 0.0  # monotonic time of the last check for due addresses
         self.naught = 0  # attempts in a row on hosts that are due but in use by others
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
@@ -304,8 +306,12 @@ class _Slice:
 
     def _hold(self, found: Found, landed: Landed | None = None) -> None:
         if not self.held:
-            self.held_since = time.monotonic()
+            self.held_since, self.held_bytes, self.held_error = time.monotonic(), 0, False
         self.held.append(Held(found, landed))
+        if landed is not None:
+            self.held_bytes += landed.size_bytes
+            if not landed.response.ok and self.line.web.host(landed.item.host_id).connections > 1:
+                self.held_error = True
 
     def _store_if_time(self) -> None:
         if self.held and self._seconds_to_hold() <= 0:
@@ -315,11 +321,11 @@ class _Slice:
         """Seconds that read pages may still wait to be stored together with others; a large value if there are none."""
         if not self.held:
             return PATIENT_GATHER_SECONDS
-        landed = [one.landed for one in self.held if one.landed is not None]
-        if len(self.held) >= self.together or not self.line or sum(one.size_bytes for one in landed) >= PART_BYTES:
+        if len(self.held) >= self.together or not self.line or self.held_bytes >= PART_BYTES:
             return 0.0
-        wanted = self._free > 0 and not self.ahead and not all(self._has_pause(one.item) for one in landed)
-        wanted = wanted or any(not one.response.ok and self.line.web.host(one.item.host_id).connections > 1 for one in landed)
+        wanted = self.held_error
+        if not wanted and self._free > 0 and not self.ahead:
+            wanted = not all(self._has_pause(one.landed.item) for one in self.held if one.landed is not None)
         until = self.held_since + (GATHER_SECONDS if wanted else PATIENT_GATHER_SECONDS)
         return max(0.0, until - time.monotonic())
 
