@@ -1,7 +1,8 @@
-"""The crawl loop where another worker has taken the run meanwhile."""
+"""The crawl loop by itself: its end, a run that another worker has taken, how it waits and how much it claims."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,10 +12,15 @@ from django.conf import LazySettings
 from django.db.models import F
 
 from crawlmgr import engine
+from crawlmgr.clock import ManualClock
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.models import Event, Run, RunState
+from crawlmgr.crawling import Stored
+from crawlmgr.models import Event, Run, RunState, Url
 from crawlmgr.services import events, frontier, runs
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web import window
+from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from tests.site.server import LocalSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -35,6 +41,42 @@ class Ending:
 
     def ended(self, state: str, *_: Any) -> None:
         """Nothing is held."""
+
+
+class Reading(Ending):
+    """Fetches the addresses of its parameters; a page that says so cannot be stored."""
+
+    def settings(self, run: Run) -> CrawlSettings:
+        return CrawlSettings.from_mapping({"delay_seconds": 0.0, "allow_private": "127.0.0.1", "respect_robots": False, "in_flight": 16})
+
+    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
+        return [NewUrl(url) for url in run.parameters["links"]]
+
+    def request(self, run: Run, item: Url) -> FetchRequest:
+        return FetchRequest(item.url)
+
+    def read(self, run: Run, item: Url, response: FetchResponse) -> str:
+        return response.text
+
+    def store(self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime) -> Stored:
+        assert reading != "breaks"
+        return Stored()
+
+
+class ReadingTogether(Reading):
+    pages_together = 4
+
+
+class Noting(ManualClock):
+    """Notes for how long somebody slept."""
+
+    def __init__(self) -> None:
+        super().__init__(NOW)
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        super().sleep(seconds)
 
 
 @pytest.fixture
@@ -59,3 +101,47 @@ def test_who_has_lost_the_run_writes_nothing_at_its_end(run: Run, monkeypatch: p
     monkeypatch.setattr(frontier, "next_turn", taken)
     assert engine.run_slice(run.pk) == "leased"
     assert not Event.objects.filter(code="ending").exists() and Run.objects.get(pk=run.pk).state == RunState.RUNNING
+
+
+def test_where_others_hold_the_hosts_each_wait_is_twice_the_one_before(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, busy = Noting(), 7
+
+    def next_turn(run_id: int, now: datetime) -> frontier.Wait | None:
+        return frontier.Wait("a-host", now) if len(clock.slept) < busy else None
+
+    monkeypatch.setattr(frontier, "next_turn", next_turn)
+    assert engine.run_slice(run.pk, clock=clock) == RunState.FINISHED
+    assert clock.slept == [0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(("crawler", "ahead"), [("Reading", 0), ("ReadingTogether", 4)])
+def test_only_a_crawler_that_reads_pages_together_has_addresses_claimed_ahead(
+    settings: LazySettings, monkeypatch: pytest.MonkeyPatch, crawler: str, ahead: int
+) -> None:
+    settings.CRAWLERS = {"reading": f"tests.crawlmgr.test_engine.{crawler}"}
+    claim_many, spare = frontier.claim_many, []
+
+    def claim(*arguments: Any, **named: Any) -> list[Url]:
+        spare.append(named["spare"])
+        return claim_many(*arguments, **named)
+
+    monkeypatch.setattr(frontier, "claim_many", claim)
+    with LocalSite() as site:
+        site.add("/", "a page")
+        run = runs.create("reading", "a run", parameters={"links": [site.url("/")]}, now=NOW, start=False)
+        assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert set(spare) == {ahead}
+
+
+def test_a_slice_that_breaks_leaves_no_thread_behind(settings: LazySettings) -> None:
+    settings.CRAWLERS = {"reading": "tests.crawlmgr.test_engine.Reading"}
+    before = set(threading.enumerate())
+    with LocalSite() as site:
+        site.add("/", "breaks")
+        run = runs.create("reading", "a run", parameters={"links": [site.url("/")]}, now=NOW, start=False)
+        with pytest.raises(AssertionError):
+            engine.run_slice(run.pk)
+    left = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("in-flight-")]
+    for thread in left:
+        thread.join(window.IDLE_SECONDS / 2)  # by itself an idle one would end later
+    assert not any(thread.is_alive() for thread in left)

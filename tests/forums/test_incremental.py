@@ -58,6 +58,11 @@ class TestSignature:
         assert not differs(signature(old), signature(Row("t", "u", at(50, 86400, True))))
         assert differs(signature(old), signature(Row("t", "u", at(2, 3600, True))))
 
+    def test_a_count_that_one_side_shows_leaves_a_relative_time_its_say(self) -> None:
+        counted = Row("t", "u", at(72, 86400, True), replies=4)
+        plain = Row("t", "u", at(2, 3600, True))
+        assert differs(signature(counted), signature(plain)) and differs(signature(plain), signature(counted))
+
 
 class TestOrder:
     def test_leading_old_rows_are_misplaced(self) -> None:
@@ -81,6 +86,13 @@ class TestStops:
         decision = visit.read("http://f/b", rows, "http://f/b?page=2", known)
         assert [r.key for r in decision.changed] == ["t1"]
         assert decision.next_url == "" and visit.state.stopped_by == "watermark" and visit.state.complete
+
+    def test_the_watermark_leaves_the_slack_and_the_precision_of_the_time(self) -> None:
+        for seconds, stopped_by in ((170, ""), (190, "watermark")):  # 60 of precision, 120 of slack
+            rows = [row(1, 1, replies=3), row(2, 10 + seconds / 3600)]
+            visit = Visit(facts(), NOW)
+            visit.read("u", rows, "u2", sigs(replace(rows[0], replies=2), rows[1]))
+            assert visit.state.stopped_by == stopped_by
 
     def test_a_change_on_every_row_reads_on_and_page_one_is_read_again(self) -> None:
         visit = Visit(facts(), NOW)
@@ -171,6 +183,14 @@ class TestInterrupted:
         lost = [row(7, 7), row(8, 30)]
         three = visit.read(two.next_url, lost, "http://f/b?page=5", sigs(lost[1]))
         assert [r.key for r in three.changed] == ["t7"] and visit.state.stopped_by == "watermark"
+
+    def test_the_page_where_the_interrupted_visit_stood_proves_nothing_when_it_is_reached_by_reading_on(self) -> None:
+        visit = Visit(facts(resume_url="u2", resume_page=2), NOW)
+        assert visit.read("u", [row(1, 1)], "u2", {}).next_url == "u2"
+        read_before, older = [row(2, 2), row(3, 3)], [row(4, 4), row(5, 5)]
+        assert visit.read("u2", read_before, "u3", sigs(*read_before)).next_url == "u3"
+        visit.read("u3", older, "u4", sigs(*older))
+        assert visit.state.stopped_by == "unchanged" and visit.state.phase == "recheck"
 
     def test_first_visit_goes_on_after_what_was_read(self) -> None:
         limits = facts(watermark=None, resume_url="u5", resume_page=5)

@@ -30,6 +30,11 @@ def test_every_policy_uses_its_budget_on_every_day(seed, boards, visits):
         assert set(table.board.tolist()) == set(range(boards))
 
 
+@pytest.mark.parametrize("bins", [1, 24, 96])
+def test_a_boards_weight_is_its_events_a_day_however_finely_the_day_is_divided(bins):
+    assert Demand(np.outer([1.0, 2.5], np.ones(bins))).weights.tolist() == pytest.approx([24.0, 60.0])
+
+
 def test_era_visits_at_24_j_over_m():
     table = era(demand(boards=2), 8)
     assert table.visits_of(0).tolist() == [0.0, 6.0, 12.0, 18.0]

@@ -360,6 +360,15 @@ def test_an_exception_works_for_its_own_address_only(ask: Ask, monkeypatch: pyte
         assert neighbour.log == []
 
 
+def test_an_exception_names_an_address_of_six_with_or_without_brackets_and_port() -> None:
+    for entry in ("::1", "[::1]", "[::1]:80", "0:0::1"):
+        for host in ("::1", "[::1]"):
+            check_address("::1", host, 80, frozenset({entry}))
+    for entry in ("[::1]:81", "::2", "[::2]:80"):
+        with pytest.raises(AddressRefused):
+            check_address("::1", "[::1]", 80, frozenset({entry}))
+
+
 @pytest.mark.parametrize("entry", ["127.0.0.1:0", "127.0.0.1:x", "h:70000", "10.0.0.0/99", "[::1", "a b", ""])
 def test_exceptions_that_cannot_be_read_are_told(entry: str) -> None:
     with pytest.raises(ValueError, match="."):
