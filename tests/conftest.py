@@ -93,6 +93,15 @@ def _fixtures(item: pytest.Item) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """Before the database is made: on SQLite migrations run once for all worker processes."""
+    if _server is None:
+        from tests.databases import migrate_once
+
+        migrate_once()
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """After a test with transactions of its own every table is emptied, and the rows that migrations left (types, rights, roles)
     are put back. Django's flush would ask every app to make them anew and give each table of PostgreSQL new files: longer than

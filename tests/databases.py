@@ -1,0 +1,71 @@
+"""The migrated database of the tests, made once for all worker processes and kept for the next run.
+
+Migrating takes some eight seconds of computing. On SQLite the first process that needs a database makes it and keeps a copy; the
+others, and later runs of the same code, copy that.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import django
+from django.core.management.commands.migrate import Command
+from django.db import connections
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
+KEPT = ROOT / ".pytest_cache" / "databases"
+
+
+def key_of(files: Iterable[Path]) -> str:
+    """A key that is another when a file's name or content is, or Django's or SQLite's version. Migrations use much of the code
+    (texts, rights, laws), so that all of it is taken."""
+    digest = hashlib.sha256(f"{django.get_version()} {sqlite3.sqlite_version}".encode())
+    for file in sorted(files):
+        digest.update(f"\0{file}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def all_code() -> list[Path]:
+    """The files that a migrated database may depend on."""
+    return [*(file for package in PACKAGES for file in (ROOT / package).rglob("*.py")), ROOT / "requirements.txt"]
+
+
+def copied_or_made(copy: Path, connection: sqlite3.Connection, make: Callable[[], Any]) -> bool:
+    """Fills a database from the copy; where there is none, calls `make` and keeps a copy of what it made, in place of older ones.
+    One process at a time. Returns whether it was made."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with (copy.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if copy.exists():
+            with closing(sqlite3.connect(copy)) as source:
+                source.backup(connection)
+            return False
+        make()
+        part = copy.with_suffix(f".{os.getpid()}")
+        with closing(sqlite3.connect(part)) as kept:
+            connection.backup(kept)
+        for older in copy.parent.glob("*.sqlite3"):
+            older.unlink()
+        part.rename(copy)
+        return True
+
+
+def migrate_once() -> None:
+    """Makes the next `migrate` on SQLite, which is that of the test database, copy the database where it can."""
+    migrate = Command.handle
+
+    def handle(self: Command, *arguments: Any, **options: Any) -> None:
+        Command.handle = migrate  # type: ignore[method-assign]
+        connection = connections[options["database"]]
+        connection.ensure_connection()
+        copied_or_made(KEPT / f"{key_of(all_code())}.sqlite3", connection.connection, lambda: migrate(self, *arguments, **options))
+
+    Command.handle = handle  # type: ignore[method-assign]
