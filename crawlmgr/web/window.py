@@ -147,8 +147,8 @@ def calm_collector() -> None:
 
 @cache
 def switch_rarely() -> None:
-    """Lets the thread that reads and stores pages run longer before a fetching thread takes over: they mostly wait for the network
-    anyway, and each switch costs both of them their caches. Call it once per process."""
+    """Lets the thread that reads and stores pages run longer before a fetching thread takes over: those mostly wait for the
+    network anyway, and each switch costs both threads their caches. Call it once per process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
