@@ -181,8 +181,9 @@ def cut_short(run: Run, now: datetime) -> None:
 
 
 def _cost(source: OverviewSource, size: int, pages: int) -> int:
-    """The cost of a reading in visits of the same site: by requests or bytes, whichever is more; at least one."""
-    recent = Visit.objects.filter(board__site_id=source.site_id, requests__gt=0).order_by("-id")[:100]
+    """The cost of a reading in visits of the same site: by requests or bytes, whichever is more; at least one. Only visits of
+    boards' lists are charged to the budget, so targeted ones, which are smaller, do not count as usual."""
+    recent = Visit.objects.filter(board__site_id=source.site_id, kind=Visit.Kind.LIST, requests__gt=0).order_by("-id")[:100]
     usual = Visit.objects.filter(pk__in=recent.values("pk")).aggregate(asked=Avg("requests"), size=Avg("bytes"))
     if not usual["asked"] or not usual["size"]:
         return 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.db.models import Min
 
 from crawlmgr import engine
-from crawlmgr.models import RunState
+from crawlmgr.models import Run, RunState
 from crawlmgr.services import hosts
 from forums.models import Look, OverviewSource, Site, Visit
 from forums.services import overviews, sites
@@ -85,3 +86,25 @@ def test_a_page_that_has_not_changed_is_asked_for_and_not_sent(server: ForumServ
     server.forum.reply(3, now())
     third = look()
     assert server.forum.unchanged.count("/") == 1 and third.shown != first.shown
+
+
+def test_a_reading_costs_as_many_visits_of_lists_as_it_is_heavy_whatever_targeted_visits_cost(server: ForumServer) -> None:
+    site = added(server)
+    crawl(site, history_days=400)
+    source, board = OverviewSource.objects.get(kind="index"), site.boards.first()
+    page = int(Visit.objects.aggregate(least=Min("bytes"))["least"])
+
+    def cost() -> int:
+        look = overviews.ask(source, now())
+        run = sites.crawl_now(site.pk, now=now(), looks=[look.pk], start=False)
+        assert engine.run_slice(run.pk) == RunState.FINISHED
+        source.refresh_from_db()
+        return source.cost
+
+    usual = cost()
+    for _ in range(90):
+        run = Run.objects.create(kind="forum", label="targeted", created=now())
+        Visit.objects.create(board=board, run=run, kind="targeted", requests=1, bytes=max(1, page // 100))
+    assert cost() == usual
+    Visit.objects.filter(kind="list").update(requests=1, bytes=max(1, Look.objects.latest("id").bytes // 3))
+    assert cost() == 3
