@@ -171,3 +171,28 @@ def train(
         say(f"round {number + 1} of {rounds}")
         prior = fit([look(lesson, prior, f"{random_seed} {number} {place}") for place, lesson in enumerate(known)])
     return prior
+
+
+def averaged(priors: Sequence[Prior]) -> Prior:
+    """The mean of several trainings: their mean weights per unit of each feature, and mean and spread as of all their pages
+    together. One training depends on the order in which its crawls met the pages. Raises ValueError if there is none."""
+    if not priors:
+        raise ValueError("no prior to average")
+    means, spreads, weights = (np.array([getattr(one, name) for one in priors]) for name in Prior._fields)
+    mean = means.mean(axis=0)
+    spread = np.sqrt((spreads**2 + means**2).mean(axis=0) - mean**2)
+    return Prior(mean, spread, (weights / spreads).mean(axis=0) * spread)
+
+
+def train_several(
+    folders: Sequence[Path], trainings: int, say: Callable[[str], None] = lambda _: None, random_seed: int = 1
+) -> tuple[Prior, int]:
+    """Trains on recorded webs several times, with other random draws each time (seeds from `random_seed` on). Returns the
+    average, and the number of lessons in all. Raises ValueError if `trainings` is less than 1."""
+    priors, number = [], 0
+    for seed in range(random_seed, random_seed + trainings):
+        drawn = [lesson for folder in folders for lesson in lessons(folder, seed)]
+        number += len(drawn)
+        say(f"training with seed {seed}")
+        priors.append(train(drawn, say=say, random_seed=seed))
+    return averaged(priors), number

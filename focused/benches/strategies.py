@@ -38,6 +38,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--draws", type=int, default=1, help="runs with other random numbers; more than 1: ties at random")
     parser.add_argument("--other-documents", type=int, default=0, help="further runs, each with four other samples")
     parser.add_argument("--prior-seed", type=int, default=1, help="random draws of the priors' training (default 1)")
+    parser.add_argument("--trainings", type=int, default=1, help="priors averaged over so many trainings, seeds counted up")
     parser.add_argument("--keywords", action="store_true", help="give the packs' keywords beside the samples")
     parser.add_argument("--context", choices=sorted(CONTEXTS), default="plain")
     parser.add_argument("--main-text", action="store_true", help="menus left out of the pages' words")
@@ -67,12 +68,14 @@ def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prio
     """For each pack the prior trained on the other packs; none if it is the only one, which then uses the packaged prior."""
     if len(found) < 2:
         return {}
-    priors, seed = {}, options["prior_seed"]
+    priors = {}
     for pack in found:
         others = [other for other in found if other != pack]
-        lessons = [lesson for other in others for lesson in prior.lessons(other, seed)]
-        told = f"prior without {pack.name}: "
-        priors[pack.name] = prior.train(lessons, say=lambda text, told=told: say(told + text), random_seed=seed)
+
+        def told(text: str, left_out: str = pack.name) -> None:
+            say(f"prior without {left_out}: {text}")
+
+        priors[pack.name], _lessons = prior.train_several(others, options["trainings"], told, options["prior_seed"])
     return priors
 
 

@@ -20,6 +20,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="packs: pages.warc.gz, topics, baselines.json")
     parser.add_argument("--without", default="", metavar="PACK,PACK", help="packs to leave out")
     parser.add_argument("--seed", type=int, default=1, help="of the random draws (default 1): tells how much a training varies")
+    parser.add_argument("--trainings", type=int, default=1, help="average of so many trainings, seeds counted up from --seed")
     parser.add_argument("--out", type=Path, default=PRIOR_FILE, metavar="FILE.json", help="default: the program's own file")
 
 
@@ -29,8 +30,7 @@ def run(options: dict[str, Any]) -> Result:
         found = [pack for pack in packs.folders(options["data"]) if pack.name not in without]
         if not found:
             raise ValueError("every pack is left out")
-        lessons = [lesson for pack in found for lesson in prior.lessons(pack, options["seed"])]
-        trained = prior.train(lessons, say=say, random_seed=options["seed"])
+        trained, lessons = prior.train_several(found, options["trainings"], say, options["seed"])
         stored = prior.as_json(trained, [pack.name for pack in found])
         beside = options["out"].with_name(options["out"].name + ".new")
         beside.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
@@ -38,4 +38,4 @@ def run(options: dict[str, Any]) -> Result:
     except (OSError, ValueError, KeyError) as error:
         raise CommandError(str(error)) from error
     rows = [(name, *values) for name, *values in zip(FEATURES, *(column.tolist() for column in trained), strict=True)]
-    return Result({**stored, "lessons": len(lessons)}, table(("feature", "mean", "spread", "weight"), rows))
+    return Result({**stored, "lessons": lessons}, table(("feature", "mean", "spread", "weight"), rows))

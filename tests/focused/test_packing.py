@@ -162,6 +162,11 @@ def test_a_run_becomes_a_pack_that_a_prior_is_trained_on(capsys: pytest.CaptureF
     run(capsys, "train-prior", "--data", str(folder.parent), "--seed", "2", "--out", str(tmp_path / "three.json"))
     one, three = (json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in ("one.json", "three.json"))
     assert one["weights"] != three["weights"] and one["features"] == three["features"]
+    both = run(capsys, "train-prior", "--data", str(folder.parent), "--trainings", "2", "--out", str(tmp_path / "both.json"))
+    assert both["lessons"] == 2 * (1 + OTHER_SAMPLES)
+    middle = [(a / s + b / t) / 2 * u for a, s, b, t, u in zip(
+        one["weights"], one["spread"], three["weights"], three["spread"], both["spread"], strict=True)]  # fmt: skip
+    assert both["weights"] == pytest.approx(middle, abs=1e-4)
     call_command("bench", "strategies", "--data", str(folder.parent), "--strategies", "best_first,adaptive", "--json")
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["strategy"] for row in rows] == ["best_first", "adaptive"] and all(row["targets"] for row in rows)
@@ -169,6 +174,8 @@ def test_a_run_becomes_a_pack_that_a_prior_is_trained_on(capsys: pytest.CaptureF
     costs = json.loads(capsys.readouterr().out)
     assert costs["topics"] == 1 and [row["strategy"] for row in costs["rows"]] == ["best_first", "adaptive"]
     assert costs["rows"][0]["whole_ratio"] == costs["rows"][0]["alone_ratio"] == 1.0
+    with pytest.raises(CommandError, match="no prior to average"):
+        run(capsys, "train-prior", "--data", str(folder.parent), "--trainings", "0", "--out", str(tmp_path / "none.json"))
     with pytest.raises(CommandError, match="every pack is left out"):
         run(capsys, "train-prior", "--data", str(folder.parent), "--without", "local")
 
