@@ -37,17 +37,29 @@
     });
   }
 
-  /* --- days chosen in a chart narrow the table below it --- */
+  /* --- days chosen in a chart, by dragging over them or by clicking one, narrow the table below it --- */
+  const HALF = 43_200_000;  /* milliseconds; a day's bar stands around its midnight */
+  const clock = (text) => Date.parse(`${String(text).replace(" ", "T").replace(/Z?$/, "Z")}`);
+  const day = (time) => new Date(time).toISOString().slice(0, 10);
   document.addEventListener("desk:drawn", async (event) => {
     const node = event.target, form = node.closest("#content, #pane")?.querySelector(`[data-table="${CSS.escape(node.dataset.brush || "")}"] form[role=search]`);
     if (!form) return;
+    const { from, to } = form.elements;
+    const narrow = (first, last) => { from.value = first; to.value = last; form.requestSubmit(); };
     node.on("plotly_selected", (chosen) => {
       const days = (chosen?.points || []).map((one) => String(one.x).slice(0, 10)).sort();
-      if (!days.length) return;
-      form.elements.from.value = days[0]; form.elements.to.value = days.at(-1);
-      form.requestSubmit();
+      if (days.length) narrow(days[0], days.at(-1));
+      else if (chosen?.range?.x) narrow(...chosen.range.x.map((end) => day(clock(end) + HALF)).sort());
     });
-    await Plotly.relayout(node, { dragmode: "select", selectdirection: "h" });
+    node.on("plotly_click", (clicked) => {
+      const place = String(clicked.points[0]?.x ?? "").slice(0, 10);
+      if (place) narrow(place, place);
+    });
+    const shapes = from.value && to.value ? [{
+      type: "rect", xref: "x", yref: "paper", y0: 0, y1: 1, layer: "below", line: { width: 0 }, fillcolor: "rgba(59, 130, 246, 0.18)",
+      x0: new Date(Date.parse(from.value) - HALF).toISOString().slice(0, 19), x1: new Date(Date.parse(to.value) + HALF).toISOString().slice(0, 19),
+    }] : [];
+    await Plotly.relayout(node, { dragmode: "select", selectdirection: "h", shapes });
     node.dataset.brushed = "1";
   });
 

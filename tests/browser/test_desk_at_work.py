@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from django.conf import LazySettings
@@ -290,6 +291,58 @@ def test_days_dragged_over_in_a_chart_narrow_the_list_below(page: Any, say: Say)
     assert page.locator("tr[data-row]").count() == 0, "every last reply is of the last hour"
     page.click(f"[data-table] a:has-text('{say('Show all')}')")
     page.wait_for_url(lambda address: "from=" not in address)
+
+
+def drag(page: Any, first: float, last: float) -> None:
+    """Over the chart that narrows a list, from one share of its width to another."""
+    page.wait_for_selector("[data-brushed]")
+    box = page.locator("[data-brushed] .nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + first * box["width"], box["y"] + box["height"] / 3)
+    page.mouse.down()
+    page.mouse.move(box["x"] + last * box["width"], box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+
+
+def asked(page: Any) -> dict[str, str]:
+    """What the address of a list says."""
+    return dict(parse_qsl(urlsplit(page.url).query))
+
+
+def listed(page: Any) -> set[str]:
+    """The names in a list of runs."""
+    return {one.strip() for one in page.locator("tr[data-row] td.title a").all_inner_texts()}
+
+
+def test_days_dragged_over_narrow_the_runs_and_all_come_back(page: Any, say: Say) -> None:
+    """Every day of the chart has a run; the list and the address have those of the days dragged over, whichever way."""
+    now = datetime.now(UTC)
+    ends = {f"Quarry {back:02}": now - timedelta(days=back) for back in range(29)}
+    Run.objects.bulk_create(
+        Run(kind="topic", label=label, state="failed" if label.endswith("3") else "finished", created=end, started=end, finished=end)
+        for label, end in ends.items()
+    )
+    page.goto("/admin/runs/")
+    assert listed(page) == set(ends)
+    drag(page, 0.75, 0.45)
+    page.wait_for_url("**from=*")
+    days = asked(page)
+    within = {label for label, end in ends.items() if days["from"] <= f"{end:%Y-%m-%d}" <= days["to"]}
+    assert listed(page) == within and 6 <= len(within) <= 12, days
+    page.wait_for_selector("[data-brushed]")
+    shaded = "document.querySelector('[data-brushed]').layout.shapes.map(one => [one.x0.slice(0, 10), one.x1.slice(0, 10)])"
+    assert page.evaluate(shaded)[0][1] == days["to"], "the chart shows the days that are chosen"
+
+    page.select_option("select[name=show]", "failed")
+    page.wait_for_url("**show=failed*")
+    assert asked(page) | days == asked(page) and listed(page) == {label for label in within if label.endswith("3")}
+    page.click(f"[data-table] a:has-text('{say('Show all')}')")
+    page.wait_for_url(lambda address: "from=" not in address)
+    assert listed(page) == set(ends) and page.evaluate(shaded) == []
+
+    day = 1 / 30
+    drag(page, 20.1 * day, 20.3 * day)
+    page.wait_for_url("**from=*")
+    assert asked(page)["from"] == asked(page)["to"] and len(listed(page)) == 1, "less than half of a day's bar is that day"
 
 
 def test_on_a_phone(page: Any, say: Say) -> None:
