@@ -154,7 +154,13 @@
     }
     return full;
   }
-  const drawn = new Set();
+  /* Of a heat map little is near the paper's colour, in the dark too. */
+  const DEEP = [[0, "#16233a"], [0.5, "#2563eb"], [1, "#bfdbfe"]];
+  function shaded(data) {
+    if (!document.documentElement.classList.contains("dark")) return data;
+    return data.map((one) => one.type === "heatmap" ? { ...one, colorscale: DEEP } : one);
+  }
+  const drawn = new Set(), plain = new WeakMap();
   async function charts(root) {
     const nodes = Array.from(root.querySelectorAll("[data-chart]")).filter((node) => !node.dataset.drawn);
     if (!nodes.length || typeof Plotly === "undefined") return;
@@ -164,7 +170,8 @@
     for (const node of nodes) {
       const source = document.getElementById(node.dataset.chart);
       const figure = JSON.parse(source.textContent);
-      await Plotly.newPlot(node, figure.data, expand(colours(), figure.layout), { displayModeBar: false, responsive: false });
+      plain.set(node, figure.data);
+      await Plotly.newPlot(node, shaded(figure.data), expand(colours(), figure.layout), { displayModeBar: false, responsive: false });
       drawn.add(node);
       new ResizeObserver(() => { if (node.offsetWidth && node.isConnected) Plotly.Plots.resize(node); }).observe(node.parentElement);
       node.dataset.ready = "1";
@@ -178,6 +185,8 @@
         const flat = colours();
         if (!node.layout.yaxis2) for (const key of Object.keys(flat)) if (key.startsWith("yaxis2")) delete flat[key];
         Plotly.relayout(node, flat);
+        const maps = plain.get(node) || [];
+        maps.forEach((one, place) => { if (one.type === "heatmap") Plotly.restyle(node, { colorscale: [shaded([one])[0].colorscale] }, [place]); });
       }
     }).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
   }
@@ -231,7 +240,8 @@
   function redraw(id, drawing) {
     const node = document.querySelector(`[data-chart="${id}"]`);
     if (!node || !node.dataset.ready || !drawing.figure.data) return;
-    Plotly.react(node, drawing.figure.data, expand(colours(), drawing.figure.layout), { displayModeBar: false, responsive: false });
+    plain.set(node, drawing.figure.data);
+    Plotly.react(node, shaded(drawing.figure.data), expand(colours(), drawing.figure.layout), { displayModeBar: false, responsive: false });
     const box = node.closest(".box");
     const note = box.querySelector("header .soft"), legend = box.querySelector(".legend");
     if (note) note.textContent = drawing.note;
@@ -343,7 +353,18 @@
     });
   }
 
-  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); previews(root); marks(root); shares(root); slides(root); }
+  /* --- a table that a phone would cut becomes cards there: each value with the name of its column --- */
+  function labels(root) {
+    if (window.innerWidth > 640) return;
+    root.querySelectorAll(".scroll > table.list:not(.cards):not(.labelled)").forEach((table) => {
+      if (!table.tHead || table.scrollWidth <= table.parentElement.clientWidth) return;
+      const names = Array.from(table.tHead.rows[0].cells, (one) => one.textContent.trim());
+      for (const row of table.tBodies[0]?.rows || []) Array.from(row.cells).forEach((cell, place) => { cell.dataset.title ??= names[place] || ""; });
+      table.classList.add("labelled");
+    });
+  }
+
+  function start(root) { labels(root); times(root); live(root); tree(root); charts(root); forms(root); previews(root); marks(root); shares(root); slides(root); }
   document.addEventListener("DOMContentLoaded", () => {
     const source = document.getElementById("desk-words");
     if (source) words = JSON.parse(source.textContent);

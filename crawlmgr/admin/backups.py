@@ -74,13 +74,13 @@ def _detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
 
 
 def _timed(pk: int) -> tuple[str, str, str] | None:
-    return (_("Everything in one file"), reverse("admin:backups"), "backups") if pk == backups.ONLY else None
+    return (_("Backup of everything"), reverse("admin:backups"), "backups") if pk == backups.ONLY else None
 
 
 def _everything(words: Any, most: int) -> list[Item]:
     """The palette's item: the installation itself."""
     known = ("backup", "backups", "备份", "everything", "全部")
-    return [Item(backups.ONLY, _("Everything in one file"))] if all(word in known for word in words) else []
+    return [Item(backups.ONLY, _("Backup of everything"))] if all(word in known for word in words) else []
 
 
 hours.TIMED[backups.KIND] = hours.Timed(

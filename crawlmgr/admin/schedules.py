@@ -86,7 +86,7 @@ def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry
     timed = hours.TIMED[one.kind]
     if not request.user.has_perm(timed.see):
         return None
-    name = _("Everything in one file") if timed.single else one.name
+    name = _("Backup of everything") if timed.single else one.name
     often = _("by plan") if one.seconds is None else _("every %(time)s") % {"time": duration(one.seconds)}
     room_name, permission = timed.start
     start = timed.address(room_name, one.target) if room_name and request.user.has_perm(permission) else ""

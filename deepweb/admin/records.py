@@ -10,7 +10,7 @@ from crawlmgr.admin import exports
 from crawlmgr.admin.rooms import number, page, room
 from crawlmgr.admin.table_page import table_page
 from deepweb import reads
-from deepweb.admin.record_table import table
+from deepweb.admin.record_table import name_of, table
 from deepweb.models import Record
 
 MOST_ASKED = 40  # fields that a query string may name
@@ -42,4 +42,4 @@ def record_page(request: HttpRequest, pk: int) -> HttpResponse:
         (row.source.name, reverse("admin:source", args=[row.source_id])),
         (_("Records"), f"{reverse('admin:records')}?site={row.source_id}"),
     ]
-    return page(request, "deepweb/record.html", {"record": row}, title=str(row)[:80], item="deep-records", trail=trail)
+    return page(request, "deepweb/record.html", {"record": row}, title=name_of(row)[:80], item="deep-records", trail=trail)

@@ -8,7 +8,7 @@ from django.db.models import Max, Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -52,6 +52,15 @@ def _state(row: SiteRow) -> str:
     return render_to_string("forums/site_state.html", {"row": row})
 
 
+def engine(site: Site) -> str:
+    """A forum's software as people call it."""
+    return _("unknown") if site.engine == "unknown" else site.engine
+
+
+def _engine(row: SiteRow) -> str:
+    return conditional_escape(engine(row.site))
+
+
 TABLE = Table(
     "forums",
     (
@@ -64,7 +73,7 @@ TABLE = Table(
                {"last": Max("boards__last_visit")}, look="nowrap"),
         Column("next_visit", gettext_lazy("Next visit"), lambda row: row.due.at, _next, by("coming", nullable=True),
                {"coming": Min("boards__next_visit", filter=Q(boards__enabled=True, paused=False))}, look="nowrap"),
-        Column("engine", gettext_lazy("Software"), lambda row: row.site.engine, look="nowrap", usual=False),
+        Column("engine", gettext_lazy("Software"), lambda row: row.site.engine, _engine, look="nowrap", usual=False),
         Column("added", gettext_lazy("Added"), lambda row: row.site.added, lambda row: tags.ago(row.site.added), falling("added"),
                look="nowrap", usual=False),
         Column("state", gettext_lazy("State"), lambda row: row.state, _state),

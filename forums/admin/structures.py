@@ -19,6 +19,7 @@ from forums import reads
 from forums.admin import structure_words as words
 from forums.admin.add import EVIDENCE
 from forums.admin.doubt_words import lessons
+from forums.admin.site_table import engine
 from forums.models import Board, Site
 from forums.reads.structures import versions
 from forums.services import structures
@@ -86,7 +87,7 @@ def _facts(site: Site, structure: Mapping[str, Any]) -> list[tuple[str, str, str
     evidence = structure.get("timezone_evidence", "none") if site.timezone == structure.get("timezone") else "given"
     counts = structure.get("counts_posts")
     return [
-        (_("Software"), site.engine, ""),
+        (_("Software"), engine(site), ""),
         (_("Time zone"), site.timezone, _(EVIDENCE.get(evidence, EVIDENCE["none"]))),
         (_("Order of day and month"), _(words.ORDERS[structure.get("day_first")]), ""),
         (_("Meaning of the counts in lists"), _(words.COUNTS[counts if counts in words.COUNTS else None]), ""),
