@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crawlmgr.text.similarity import WordSimilarity, same_word, semantic
 from focused.graph import Node, State
@@ -20,14 +19,11 @@ from focused.strategies.base import GIVEN_UP, Strategy
 from focused.strategies.concepts import OnePerConcept
 from focused.strategies.link_table import LinkTable, Rows
 from focused.strategies.pareto import best_spread
+from focused.strategies.pheromone import TAU_MAX, TAU_MIN, Pheromone, Vector, transition
 
-Vector = NDArray[np.float64]
-TAU_MIN = 0.01
-TAU_MAX = 5.0
 ENOUGH_SCORES = 20
 """Link scores needed before the threshold is computed from them."""
 STILL_CYCLES = 3
-STILL = 1e-3
 
 
 @dataclass(slots=True)
@@ -37,19 +33,6 @@ class Ant:
     page: str
     tabu: set[int]
     path: list[int]
-
-
-def transition(pheromone: Vector, promise: Vector, q0: float, alpha: float, beta: float, draw: float, pick: float) -> int:
-    """Pseudo-random proportional rule, eq. (3) of the ant colony paper: the index of the chosen link.
-
-    With draw <= q0 the greatest tau^alpha * eta^beta, else link j with probability proportional to it; `pick` in [0, 1) is the
-    second random number.
-    """
-    weights = pheromone**alpha * promise**beta
-    if draw <= q0:
-        return int(weights.argmax())
-    steps = weights.cumsum()
-    return int(min(np.searchsorted(steps, pick * steps[-1], side="right"), len(steps) - 1))
 
 
 class AntColony(Strategy):
@@ -201,14 +184,12 @@ class AntColony(Strategy):
                 self._alike, self._among = measure, measure.words
         self._draw = np.random.default_rng(self.rng.getrandbits(64))
         self._links = LinkTable(self.settings.prior, siblings=self.settings.siblings)
-        self._pheromone = np.zeros(256)
+        self._pheromone = Pheromone(self._links, self.settings.initial, self.settings.rho)
         self._light = np.zeros(256, dtype=bool)
         """Links whose score was too low in this cycle."""
         self._too_light: Counter[int] = Counter()
         """The number of such links of each page, by page number."""
-        self._stamps: dict[str, int] = {}
         self._eta = self.settings.threshold
-        self._cycle = 0
         self._fetched = 0
         self._waiting: dict[str, None] = {}
         self._walk: Iterator[Node] = iter(())
@@ -242,11 +223,9 @@ class AntColony(Strategy):
         first = len(self._links)
         urls = [link.url for link in links]
         self._links.add(node.url, relevance, urls, anchors, priors, page.content.url)
-        while len(self._pheromone) < len(self._links):
-            self._pheromone = np.concatenate([self._pheromone, np.zeros_like(self._pheromone)])
+        self._pheromone.lay(node.url, first)
+        while len(self._light) < len(self._links):
             self._light = np.concatenate([self._light, np.zeros_like(self._light)])
-        self._pheromone[first : len(self._links)] = self.settings.initial
-        self._stamps[node.url] = self._cycle
 
     def _kept(self, node: Node, page: Page) -> Sequence[Link]:
         """The page's links without those that the one-per-concept rule drops."""
@@ -263,7 +242,7 @@ class AntColony(Strategy):
     def fail(self, node: Node) -> None:
         self._links.close(node.url)
 
-    def worth(self, rows: Rows) -> Vector:
+    def score(self, rows: Rows) -> Vector:
         """R(l) of links, eq. (9) of the ant colony paper, with weights normalised to sum 1."""
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
         return self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
@@ -275,8 +254,8 @@ class AntColony(Strategy):
             return {}
         rows = np.array([row])
         anchor, page, target = self._links.objectives(rows)[0].tolist()
-        worth = float(self.worth(rows)[0])
-        return {"worth": worth, "anchor": anchor, "page": page, "target": target, "pheromone": float(self._pheromone[row])}
+        score = float(self.score(rows)[0])
+        return {"worth": score, "anchor": anchor, "page": page, "target": target, "pheromone": float(self._pheromone.tau[row])}
 
     def _relevance(self, words: Mapping[str, float], cosine: float | None = None) -> float:
         if self.settings.similarity == "words":
@@ -289,7 +268,7 @@ class AntColony(Strategy):
         """Yields nodes to fetch; when resumed, the page has arrived (`expand`) or could not be fetched (`fail`)."""
         still = 0
         while starts := self._starts():
-            self._cycle += 1
+            self._pheromone.cycle += 1
             self._light[:] = False
             self._too_light.clear()
             self._weigh()
@@ -299,7 +278,7 @@ class AntColony(Strategy):
             for _ in range(self.settings.depth):
                 for ant in ants:
                     yield from self._step(ant)
-            self._deposit(ants)
+            self._pheromone.deposit([ant.path for ant in ants])
             idle = self._fetched == before
             still = still + 1 if idle and self._directionless(ants) else 0
             if self.settings.stop and still >= STILL_CYCLES:
@@ -312,19 +291,18 @@ class AntColony(Strategy):
         """Sets eta, the lowest score at which a link is fetched: a quantile of the scores of all open links."""
         rows = self._links.open_rows()
         if len(self._links) >= ENOUGH_SCORES and len(rows):
-            self._eta = float(np.quantile(self.worth(rows), self.settings.quantile))
+            self._eta = float(np.quantile(self.score(rows), self.settings.quantile))
 
     def _directionless(self, ants: Sequence[Ant]) -> bool:
         """Tells whether the pheromone of the available links gives no direction because all values are nearly equal."""
         pages = {self._links.page_of(row) for ant in ants for row in ant.path} | {ant.page for ant in ants}
-        rows = np.concatenate([self._links.rows(page) for page in sorted(pages)])
-        return bool(self._pheromone[rows].std() < STILL) if len(rows) else True
+        return self._pheromone.flat(np.concatenate([self._links.rows(page) for page in sorted(pages)]))
 
     def _best_open(self) -> Iterator[Node]:
         """The most promising of all open links, after a cycle in which no link was fetched."""
         rows = self._links.open_rows()
         if len(rows):
-            row = int(rows[self.worth(rows).argmax()])
+            row = int(rows[self.score(rows).argmax()])
             node = self._unfetched(row)
             if node is not None:
                 page = node.parent = self._links.page_of(row)
@@ -354,15 +332,15 @@ class AntColony(Strategy):
         rows = self._candidates(ant)
         if not len(rows):
             return
-        self._evaporate(ant.page)
-        worth = self.worth(rows)
+        self._pheromone.evaporate(ant.page)
+        scores = self.score(rows)
         draw, pick = self._draw.random(2).tolist()
-        chosen = transition(self._pheromone[rows], worth + 1e-3, settings.q0, settings.alpha, settings.beta, draw, pick)
+        chosen = transition(self._pheromone.tau[rows], scores + 1e-3, settings.q0, settings.alpha, settings.beta, draw, pick)
         row = int(rows[chosen])
-        self._pheromone[row] += settings.local * (settings.initial - self._pheromone[row])
+        self._pheromone.draw_back(row, settings.local)
         new = bool(links.is_open(rows[chosen : chosen + 1])[0])
         if new:
-            if worth[chosen] < self._eta:
+            if scores[chosen] < self._eta:
                 self._light[row] = True
                 self._too_light[links.number(ant.page)] += 1
                 return
@@ -394,30 +372,6 @@ class AntColony(Strategy):
         on = [row for row, page, left in reached if page not in ant.tabu and left > self._too_light[page]]
         return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
-    def _evaporate(self, page: str) -> None:
-        """Applies the evaporation of a page's links since they were last used."""
-        cycles = self._cycle - self._stamps[page]
-        if cycles > 0:
-            rows = self._links.rows(page)
-            self._pheromone[rows] = np.clip(self._pheromone[rows] * (1 - self.settings.rho) ** cycles, TAU_MIN, TAU_MAX)
-            self._stamps[page] = self._cycle
-
-    def _deposit(self, ants: Sequence[Ant]) -> None:
-        """Pheromone update, eq. (4) of the ant colony paper: used links evaporate and gain the mean relevance of each ant's path;
-        other links evaporate when next used."""
-        gains: dict[int, float] = {}
-        for ant in ants:
-            if ant.path:
-                mean = float(self._links.objectives(np.array(ant.path))[:, 2].mean())
-                for row in ant.path:
-                    gains[row] = gains.get(row, 0.0) + mean
-        for page in {self._links.page_of(row) for row in gains}:
-            self._stamps[page] -= 1
-            self._evaporate(page)
-            self._stamps[page] = self._cycle + 1
-        for row, gain in gains.items():
-            self._pheromone[row] = min(TAU_MAX, self._pheromone[row] + gain)
-
     def _starts(self) -> list[str]:
         """The next cycle's start pages, spread over the objectives of the best open link of each waiting page."""
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
@@ -434,6 +388,6 @@ class AntColony(Strategy):
     def _best_of_pages(self, rows: Rows) -> Rows:
         """For each page the row with the highest score; pages in order of arrival."""
         pages = self._links.page_numbers(rows)
-        order = np.lexsort((self.worth(rows), pages))
+        order = np.lexsort((self.score(rows), pages))
         last = np.append(pages[order][1:] != pages[order][:-1], True)
         return rows[order[last]] if len(rows) else rows

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from focused.graph import MemoryGraph
 from focused.relevance import Relevance
 from focused.strategies import strategy_class
-from focused.strategies.ant_colony import TAU_MAX, TAU_MIN, Ant, transition
+from focused.strategies.ant_colony import Ant
 from focused.strategies.link_table import LinkTable, template
 from focused.strategies.pareto import best_spread, fronts, nearest_farthest, normalised
+from focused.strategies.pheromone import TAU_MAX, TAU_MIN, transition
 from focused.strategies.space_evolution import enter
 from tests.focused.webs import OFF, ON, Web, order, random_web, run, topic, url
 
@@ -99,35 +100,35 @@ def test_pheromone_update_by_hand():
     ants._links.add(s, 0.5, [a, b], [0.1, 0.2], [0.1, 0.2], s)
     ants._links.add(a, 0.8, [c], [0.3], [0.3], a)
     ants._links.add(c, 0.4, [], [], [], c)
-    ants._pheromone[:3] = 1.0
-    ants._stamps = {s: 0, a: 0, c: 0}
-    ants._deposit([Ant(c, set(), [0, 2]), Ant(a, set(), [0]), Ant(s, set(), [])])
+    ants._pheromone.tau[:3] = 1.0
+    ants._pheromone.stamps = {s: 0, a: 0, c: 0}
+    ants._pheromone.deposit([[0, 2], [0], []])
     # rows: s->a, s->b, a->c; path means: (0.8 + 0.4) / 2 and 0.8
-    assert ants._pheromone[:3] == pytest.approx([0.9 + 0.6 + 0.8, 0.9, 0.9 + 0.6])
+    assert ants._pheromone.tau[:3] == pytest.approx([0.9 + 0.6 + 0.8, 0.9, 0.9 + 0.6])
 
 
 def test_pheromone_evaporates_when_it_is_met_and_keeps_its_bounds():
     ants = colony(rho=0.5)
     s, a = url("s"), url("a")
     ants._links.add(s, 0.5, [a], [0.1], [0.1], s)
-    ants._pheromone[0] = 4.0
-    ants._stamps = {s: 0}
-    ants._cycle = 2
-    ants._evaporate(s)
-    assert ants._pheromone[0] == pytest.approx(1.0)
-    ants._cycle = 40
-    ants._evaporate(s)
-    assert ants._pheromone[0] == TAU_MIN
+    ants._pheromone.tau[0] = 4.0
+    ants._pheromone.stamps = {s: 0}
+    ants._pheromone.cycle = 2
+    ants._pheromone.evaporate(s)
+    assert ants._pheromone.tau[0] == pytest.approx(1.0)
+    ants._pheromone.cycle = 40
+    ants._pheromone.evaporate(s)
+    assert ants._pheromone.tau[0] == TAU_MIN
     ants._links.add(a, 1.0, [], [], [], a)
-    ants._deposit([Ant(a, set(), [0])] * 9)
-    assert ants._pheromone[0] == TAU_MAX
+    ants._pheromone.deposit([[0]] * 9)
+    assert ants._pheromone.tau[0] == TAU_MAX
 
 
-def test_worth_mixes_anchor_page_and_target():
+def test_score_mixes_anchor_page_and_target():
     ants = colony(h1=0.5, h2=0.2, h3=0.3)
     ants._links.add(url("s"), 0.5, ["http://h.example/x/1.html"], [0.2], [0.4], url("s"))
     # nothing known of the target's kin: expected is the prior
-    assert ants.worth(np.array([0]))[0] == pytest.approx(0.5 * 0.2 + 0.2 * 0.5 + 0.3 * 0.4)
+    assert ants.score(np.array([0]))[0] == pytest.approx(0.5 * 0.2 + 0.2 * 0.5 + 0.3 * 0.4)
 
 
 def test_ants_walk_over_fetched_pages_where_nothing_else_is_left():

@@ -1,0 +1,83 @@
+"""The pheromone on links, which ants leave on good paths and which evaporates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.strategies.link_table import LinkTable, Rows
+
+Vector = NDArray[np.float64]
+TAU_MIN = 0.01
+TAU_MAX = 5.0
+STILL = 1e-3
+"""Standard deviation of the pheromone below which it gives no direction."""
+
+
+class Pheromone:
+    """tau of each link of a table, (rows or more,), within [TAU_MIN, TAU_MAX]; eq. (4) of the ant colony paper.
+
+    `initial`: tau of a new link. `rho`: share that evaporates in a cycle. Links that nobody meets evaporate when they are next
+    used. `cycle`: number of the present cycle, counted by the owner.
+    """
+
+    def __init__(self, links: LinkTable, initial: float, rho: float) -> None:
+        self._links, self._initial, self._rho = links, initial, rho
+        self.tau = np.zeros(256)
+        self.cycle = 0
+        self.stamps: dict[str, int] = {}
+        """The cycle up to which the links of a page have evaporated."""
+
+    def lay(self, page: str, first: int) -> None:
+        """Gives the links of a page, which are the table's rows from `first` on, their initial pheromone."""
+        while len(self.tau) < len(self._links):
+            self.tau = np.concatenate([self.tau, np.zeros_like(self.tau)])
+        self.tau[first : len(self._links)] = self._initial
+        self.stamps[page] = self.cycle
+
+    def draw_back(self, row: int, share: float) -> None:
+        """Moves a link's pheromone by a share of the way back to its initial value."""
+        self.tau[row] += share * (self._initial - self.tau[row])
+
+    def evaporate(self, page: str) -> None:
+        """Applies the evaporation of a page's links since they were last used."""
+        cycles = self.cycle - self.stamps[page]
+        if cycles > 0:
+            rows = self._links.rows(page)
+            self.tau[rows] = np.clip(self.tau[rows] * (1 - self._rho) ** cycles, TAU_MIN, TAU_MAX)
+            self.stamps[page] = self.cycle
+
+    def deposit(self, paths: Sequence[Sequence[int]]) -> None:
+        """The update at the end of a cycle, eq. (4): used links evaporate and gain the mean relevance of each path (its rows);
+        other links evaporate when next used."""
+        gains: dict[int, float] = {}
+        for path in paths:
+            if path:
+                mean = float(self._links.objectives(np.array(path))[:, 2].mean())
+                for row in path:
+                    gains[row] = gains.get(row, 0.0) + mean
+        for page in {self._links.page_of(row) for row in gains}:
+            self.stamps[page] -= 1
+            self.evaporate(page)
+            self.stamps[page] = self.cycle + 1
+        for row, gain in gains.items():
+            self.tau[row] = min(TAU_MAX, self.tau[row] + gain)
+
+    def flat(self, rows: Rows) -> bool:
+        """Tells whether the pheromone of these links gives no direction because all values are nearly equal."""
+        return bool(self.tau[rows].std() < STILL) if len(rows) else True
+
+
+def transition(pheromone: Vector, promise: Vector, q0: float, alpha: float, beta: float, draw: float, pick: float) -> int:
+    """Pseudo-random proportional rule, eq. (3) of the ant colony paper: the index of the chosen link.
+
+    With draw <= q0 the greatest tau^alpha * eta^beta, else link j with probability proportional to it; `pick` in [0, 1) is the
+    second random number.
+    """
+    weights = pheromone**alpha * promise**beta
+    if draw <= q0:
+        return int(weights.argmax())
+    steps = weights.cumsum()
+    return int(min(np.searchsorted(steps, pick * steps[-1], side="right"), len(steps) - 1))
