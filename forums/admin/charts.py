@@ -6,12 +6,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from crawlmgr.admin.charts import COLOURS, NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
 from forums import reads
-from forums.admin.delays import WEEKDAYS
 from forums.models import Board, Site
 from forums.reads.patterns import pattern
+
+WEEKDAYS = (
+    gettext_noop("Mon"), gettext_noop("Tue"), gettext_noop("Wed"), gettext_noop("Thu"),
+    gettext_noop("Fri"), gettext_noop("Sat"), gettext_noop("Sun"),
+)
 
 
 def posts_by_day(site: Site, now: datetime) -> Chart:

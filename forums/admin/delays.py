@@ -13,13 +13,14 @@ from django import forms
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin.charts import NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
 from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tags import duration
 from crawlmgr.services.export_formats import safe_cell
 from forums import delay_report, law
+from forums.admin.charts import WEEKDAYS
 from forums.admin.tuning import find_scope, tabs, trail
 from forums.delay import DelaySummary
 from forums.events import Floats
@@ -30,10 +31,6 @@ from forums.reads.waiting import Waiting
 from forums.services import plans
 
 DAYS = ((7, gettext_lazy("7 days")), (14, gettext_lazy("14 days")), (30, gettext_lazy("30 days")), (90, gettext_lazy("90 days")))
-WEEKDAYS = (
-    gettext_noop("Mon"), gettext_noop("Tue"), gettext_noop("Wed"), gettext_noop("Thu"),
-    gettext_noop("Fri"), gettext_noop("Sat"), gettext_noop("Sun"),
-)
 BOARDS_SHOWN = 300
 
 
