@@ -1,23 +1,13 @@
-"""First step of parsing a time: splits its text into parts. Words become codes, so that few expressions cover all languages."""
+"""First step of parsing a time: splits its text, with words replaced by codes (`dates_codes`), into parts."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from crawlmgr.text.dates_words import (
-    DAY,
-    EAST_ASIAN,
-    LONGEST_EAST_ASIAN,
-    MONTH,
-    PHRASES,
-    SHORT_UNITS,
-    VOCABULARY,
-    YEAR,
-    chinese_value,
-)
+from crawlmgr.text.dates_codes import WORD, canonical
+from crawlmgr.text.dates_words import DAY, MONTH, PHRASES, SHORT_UNITS, VOCABULARY, YEAR
 
 MINUTE, HOUR = 60, 3600
 
@@ -46,93 +36,9 @@ class Shape:
 LONGEST_WHOLE = 90
 _LONGEST_WORDS = 40  # characters of a time without any digit, such as "less than a minute ago"
 _MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # measures such as 100 m or 3D, which are no times
-_AM_PM = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)
-_NUMERALS = "〇零一二两兩三四五六七八九十"
-_CHINESE_NUMBER = re.compile(rf"(?<![周週期拜{_NUMERALS}])[{_NUMERALS}]{{1,4}}(?=[年月日号號天时時点點分秒个個小周週])")
-_PAREN_WEEKDAY = re.compile(r"[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
-_SPACED = re.compile(r"(?<=\d) (?=[年月日時时分])|(?<=\d[年月時时]) (?=\d)")  # a date written with spaces: 2026 年 10 月 22 日
-_SHORT_YEAR_NAMED = re.compile(r"(?<!\d)([0-3]\d)(?=[年년]\d{1,2}[月월]\d)")
-_PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PHRASES))
-_WORD = re.compile(r"[^\W\d_]+")
-_DASHES = str.maketrans("–—‐‑−〜～、\u00a0\u202f\u2009\u3000", "------ ," + "    ", "\u200b\u200e\u200f\ufeff\u00ad")
-_KNOWN = frozenset(VOCABULARY) | frozenset(_WORD.findall(" ".join(PHRASES))) | {"t", "p"}
-_GLUED = re.compile(r"(?<=\d)[Tt](?=\d\d:?\d\d)")
+_KNOWN = frozenset(VOCABULARY) | frozenset(WORD.findall(" ".join(PHRASES))) | {"t", "p"}
 _DIGIT = re.compile(r"\d")
 _EPOCH = re.compile(r"\d{10}(?:\.\d{1,6})?|\d{13}")
-
-
-def _code(match: re.Match[str]) -> str:
-    word = match.group()
-    text = match.string
-    before = text[match.start() - 1] if match.start() else ""
-    if before.isdigit() and word in ("mo", "y"):
-        return f"U{SHORT_UNITS[word]};"
-    code = VOCABULARY.get(word)
-    if code is None:
-        return _east_asian(word) if max(word) >= "ぁ" else "?"
-    if code == "A" and word == "am" and not text[: match.start()].rstrip()[-1:].isdigit():
-        return " "  # German and other dates: "am 3. Mai"
-    return code or " "
-
-
-def _east_asian(run: str) -> str:
-    """The codes of a run of East Asian characters without spaces, longest known word first."""
-    codes: list[str] = []
-    at = 0
-    while at < len(run):
-        for length in range(min(LONGEST_EAST_ASIAN, len(run) - at), 0, -1):
-            if run[at : at + length] in EAST_ASIAN:
-                codes.append(VOCABULARY[run[at : at + length]] or " ")
-                at += length
-                break
-        else:
-            if codes[-1:] != ["?"]:
-                codes.append("?")
-            at += 1
-    return "".join(codes)
-
-
-def canonical(text: str) -> str:
-    """The text with every word replaced by its code.
-
-    >>> canonical("Tue Mar 04, 2014 10:22 pm"), canonical("3分钟前"), canonical("vor 2 Stunden")
-    ('W2 M03 04, 2014 10:22 P', '3U60;G', 'G 2 U3600;')
-    """
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_DASHES)
-        text = _SPACED.sub("", _PAREN_WEEKDAY.sub(" ", text))
-        text = _CHINESE_NUMBER.sub(lambda m: str(chinese_value(m.group())), _SHORT_YEAR_NAMED.sub(r"20\1", text))
-    text = " ".join(_GLUED.sub(" ", text).lower().split()).replace("(mo)", " ")  # "(mo)" is Monday here, not a month
-    text = _AM_PM.sub(r"\1m", _DOTTED.sub(r"\1 \2:\3", text))
-    if any(phrase in text for phrase in PHRASES):
-        text = _PHRASES.sub(lambda m: PHRASES[m.group()], text)
-    coded = _GAP.sub("", _WORD.sub(_code, text))
-    return _settle(coded)
-
-
-# dates with a dotted clock time: 11 October 2026, 18.56
-_DOTTED = re.compile(r"\b((?:19|20)\d\d,?) ([01]?\d|2[0-3])\.([0-5]\d)(?![\d.]|\s*[€$£%])")
-_GAP = re.compile(r"(?<=\d) +(?=,)")  # the gap left when "th" is removed from "18 th, 2024"
-_CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O(?! ?G)")
-_NAMED_YEAR = re.compile(rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?")  # years followed by their word: "2024 года", "2024 г."
-_YEAR_WORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
-
-
-def _settle(coded: str) -> str:
-    """Decides words with two meanings by their neighbours."""
-    coded = _NAMED_YEAR.sub("", coded)
-    if "Q" in coded:
-        coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")
-    if "N" in coded:
-        if "M" not in coded:
-            before, after = coded.rsplit("N", 1)
-            coded = f"{before}M03{after}"
-        coded = coded.replace("N", "W2")
-    if "a" in coded:
-        coded = _YEAR_WORD.sub(f"U{YEAR};", coded).replace("a", "E")
-    if "O" in coded:
-        coded = _CHINESE_MONTH.sub(lambda m: f"M{int(m.group(1)):02d} ", coded)
-    return coded
 
 
 _YEAR4 = r"(?P<year>(?:19|20)\d\d)"
@@ -199,7 +105,7 @@ def whole_shape(text: str) -> Shape | None:
     text = text.strip()
     if len(text) > (LONGEST_WHOLE if _DIGIT.search(text) else _LONGEST_WORDS) or _MEASURE.fullmatch(text):
         return None
-    if text.isascii() and any(word not in _KNOWN for word in _WORD.findall(text.lower())):
+    if text.isascii() and any(word not in _KNOWN for word in WORD.findall(text.lower())):
         return None
     if _EPOCH.fullmatch(text):
         return Shape(epoch=float(text) if len(text) != 13 else int(text) / 1000)

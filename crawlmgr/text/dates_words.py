@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 
 # Codes of the canonical form (read by dates_shapes.py): M05 month, W2 weekday (Monday is 1), A and P before and after noon, K12
 # noon, U60; a unit with its seconds, G "ago", R-1; a day counted from today, J just now, V "last", E an article that can mean
@@ -142,35 +143,27 @@ def plain(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
 
 
+def _codes() -> Iterator[tuple[str, str]]:
+    """The codes with their words, those that take precedence first."""
+    yield "N", _OTHERS["N"]  # must come before `mär`, which becomes `mar` without its accent
+    yield from ((f"M{number:02d}", text) for number, text in enumerate(_MONTHS, 1))
+    yield from ((f"W{number}", text) for number, text in enumerate(_WEEKDAYS, 1))
+    yield from ((f"R{number};", text) for number, text in _DAYS.items())
+    yield from ((code, _OTHERS[code]) for code in ("A", "P", "K12", "K00", "G", "Q", "J", "V", "B", "F"))
+    yield from ((f"U{seconds};", text) for seconds, text in _UNITS.items())
+    yield from ((f"1U{seconds};G", text) for seconds, text in _LAST_UNITS.items())
+    yield from ((f"Z{hours * 60};", word) for word, hours in _OFFSET_HOURS.items())
+    yield from ((code, _OTHERS[code]) for code in ("E", "Y", "O", "D", "H", "I", "S", "X", "", "L"))
+    yield from ((f"W{number}", text) for number, text in enumerate(_SHORT_WEEKDAYS, 1))
+    yield from ((f"M{number:02d}", f"{chinese(number)}月") for number in range(1, 13))
+
+
 def _vocabulary() -> dict[str, str]:
     words: dict[str, str] = {}
-
-    def learn(code: str, text: str) -> None:
+    for code, text in _codes():
         for word in text.split():
             words.setdefault(word, code)
             words.setdefault(plain(word), code)
-
-    learn("N", _OTHERS["N"])  # must come before `mär`, which becomes `mar` without its accent
-    for number, text in enumerate(_MONTHS, 1):
-        learn(f"M{number:02d}", text)
-    for number, text in enumerate(_WEEKDAYS, 1):
-        learn(f"W{number}", text)
-    for number, text in _DAYS.items():
-        learn(f"R{number};", text)
-    for code in ("A", "P", "K12", "K00", "G", "Q", "J", "V", "B", "F"):
-        learn(code, _OTHERS[code])
-    for seconds, text in _UNITS.items():
-        learn(f"U{seconds};", text)
-    for seconds, text in _LAST_UNITS.items():
-        learn(f"1U{seconds};G", text)
-    for word, hours in _OFFSET_HOURS.items():
-        learn(f"Z{hours * 60};", word)
-    for code in ("E", "Y", "O", "D", "H", "I", "S", "X", "", "L"):
-        learn(code, _OTHERS[code])
-    for number, text in enumerate(_SHORT_WEEKDAYS, 1):
-        learn(f"W{number}", text)
-    for number in range(1, 13):
-        learn(f"M{number:02d}", f"{chinese(number)}月")
     return words
 
 
