@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from crawlmgr.web.budget import cpu_budget
-from crawlmgr.web.records import outline
+from crawlmgr.web.outline import outline
 from deepweb.field_roles import FieldRole
 from deepweb.page_data import DataList, PageData, address_of, page_data
 from deepweb.paging import NextPage, next_page

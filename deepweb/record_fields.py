@@ -9,7 +9,8 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.records import Outline, Record
+from crawlmgr.web.outline import Outline
+from crawlmgr.web.records import Record
 
 MAX_VALUE = 20_000
 _INLINE = frozenset(

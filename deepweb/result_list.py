@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
+from crawlmgr.web.outline import Outline
 from crawlmgr.web.pagination_words import flip_word, page_number
-from crawlmgr.web.records import Outline, Record, records_around
+from crawlmgr.web.records import Record, records_around
 from crawlmgr.web.url import UrlError, canonical
 from deepweb.record_fields import fields_of_rows
 

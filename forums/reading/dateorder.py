@@ -7,7 +7,7 @@ import re
 from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import decide_day_first
-from crawlmgr.web.records import Outline
+from crawlmgr.web.outline import Outline
 
 _NUMERIC_DATE = re.compile(r"\b\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})\b")
 _DAY_FIRST = frozenset("ar bg ca cs da de el es et fi fr gl he hr id it lv nb nl no pl pt ro ru sk sl sr sv tr uk vi".split())

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlmgr.text.dates import DateContext, Moment, parse_time
-from crawlmgr.web.records import Outline
+from crawlmgr.web.outline import Outline
 
 if TYPE_CHECKING:
     from forums.reading.pagetimes import Time

@@ -15,7 +15,7 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from crawlmgr.text.dates import DateContext
 from crawlmgr.web.bounds import READ_TAGS, bounded_markup
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.records import outline
+from crawlmgr.web.outline import outline
 from forums.reading.addresses import board_key, thread_key
 from forums.reading.dateorder import is_day_first
 from forums.reading.linkusers import board_spaces, called_users, leads_to_user

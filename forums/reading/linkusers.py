@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from crawlmgr.web.records import Outline
+from crawlmgr.web.outline import Outline
 from forums.reading.addresses import names_user
 from forums.reading.patterns import leads_to
 from forums.reading.values import ends_by, is_name

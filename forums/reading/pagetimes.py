@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
-from crawlmgr.web.records import Outline
+from crawlmgr.web.outline import Outline
 from forums.reading.daytimes import Days, below_days, days_of
 from forums.reading.splittimes import CLOCK, split_times
 from forums.reading.texttimes import inner_times

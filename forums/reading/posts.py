@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crawlmgr.web.records import Outline, siblings_of_tops
+from crawlmgr.web.outline import Outline
+from crawlmgr.web.records import siblings_of_tops
 from forums.reading.document import Page
 from forums.reading.pagetimes import Time
 from forums.reading.posts_lone import lone

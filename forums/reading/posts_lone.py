@@ -3,7 +3,7 @@ text."""
 
 from __future__ import annotations
 
-from crawlmgr.web.records import Outline
+from crawlmgr.web.outline import Outline
 from forums.reading.document import Page
 from forums.reading.pagetimes import Time
 from forums.reading.posts_bodies import is_called_text

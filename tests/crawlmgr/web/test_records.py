@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lxml.html import document_fromstring
 
-from crawlmgr.web.records import MAX_NODES, Outline, lasting_classes, outline, records_around
+from crawlmgr.web.outline import MAX_NODES, Outline, lasting_classes, outline
+from crawlmgr.web.records import records_around
 
 
 def page(html: str) -> Outline:

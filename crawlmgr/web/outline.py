@@ -1,0 +1,242 @@
+"""The outline of a page's tree: its elements and texts in document order, as parallel lists of integers and short strings."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from lxml import etree
+from lxml.html import HtmlElement
+
+MAX_NODES = 120_000
+MAX_TEXT = 4_000_000  # characters; the rest of a longer page is not read
+
+MAX_SPAN = 1_000  # rows that one cell may span
+
+SKIPPED = frozenset({"script", "style", "template", "textarea", "select", "iframe", "object", "head", "datalist"})
+BLOCKS = frozenset(
+    """address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure footer
+    form h1 h2 h3 h4 h5 h6 header hr html legend li main nav ol p pre section summary table tbody td tfoot th thead
+    tr ul""".split()
+)
+_STATE = re.compile(
+    r"^(?:odd|even|alt|new|old|unread|read|hot|first|last|active|current|clearfix|cf|js|is|has|no|bg|row|trow|alternate|"
+    r"visited|selected|highlight|first-?post|first-?item|normal|online|offline|hidden|visible|"
+    r"(?:[a-z]+[-_]{1,2})?(?:sticky|stickied|pinned|featured|locked|closed|announce(?:ment)?|unread|solved|answered|moved|important))$",
+    re.I,
+)
+_INLINE = re.compile(r"time|date|ago|icon|badge|mark|emoji|link|name|count|number|label")
+_DIGITS = re.compile(r"\d+")
+# matches rowOdd and msgevenTable, but not "event"
+_ALTERNATING = re.compile(r"(?<=[a-zA-Z])[-_]?(?:[oO]dd|[eE]ven|ODD|EVEN)(?=[A-Z]|$)")
+
+
+class Piece(NamedTuple):
+    """A run of text: `node` is its element, `line` the number of its line as displayed."""
+
+    text: str
+    node: int
+    line: int
+
+
+class Outline:
+    """The elements of a page in document order, as parallel lists indexed by node number.
+
+    `ends[i]` is the first node after the sub-tree of i, `paths[i]` numbers the tag path from the root, `shapes[i]` the tag with
+    its stable classes, `ordinals[i]` the index among siblings of the same shape; `pieces` are the texts in order, those of
+    sub-tree i being `pieces[piece_from[i]:piece_to[i]]`. `leads` maps table rows to the number of their first columns that belong
+    to cells of rows above (rowspan); these count in the ordinals of the row's own cells. `is_cut` when the page was larger than
+    the limits.
+    """
+
+    def __init__(self) -> None:
+        self.elements: list[HtmlElement] = []
+        self.tags: list[str] = []
+        self.parents: list[int] = []
+        self.depths: list[int] = []
+        self.ends: list[int] = []
+        self.paths: list[int] = []
+        self.shapes: list[str] = []
+        self.ordinals: list[int] = []
+        self.classes: list[str] = []
+        self.pieces: list[Piece] = []
+        self.piece_from: list[int] = []
+        self.piece_to: list[int] = []
+        self.leads: dict[int, int] = {}
+        self.is_cut = False
+        self._relative: dict[tuple[int, int], str] = {}
+
+    def __len__(self) -> int:
+        return len(self.tags)
+
+    def text(self, node: int) -> str:
+        """The text of a sub-tree, pieces joined by spaces."""
+        return " ".join(piece.text for piece in self.pieces[self.piece_from[node] : self.piece_to[node]])
+
+    def text_length(self, node: int) -> int:
+        """Characters of text in a sub-tree."""
+        return self._lengths[self.piece_to[node]] - self._lengths[self.piece_from[node]]
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        """Cumulative lengths of the texts; computed when the outline is complete."""
+        return list(accumulate((len(piece.text) for piece in self.pieces), initial=0))
+
+    def children(self, node: int, most: int = MAX_NODES) -> list[int]:
+        """The child elements of a node, the first `most` of them."""
+        found: list[int] = []
+        child, end = node + 1, self.ends[node]
+        while child < end and len(found) < most:
+            found.append(child)
+            child = self.ends[child]
+        return found
+
+    def contains(self, node: int, other: int) -> bool:
+        """Tells whether `other` is `node` or inside it."""
+        return node <= other < self.ends[node]
+
+    def relative(self, node: int, top: int) -> str:
+        """The path from `top` down to `node`: the key of a column of aligned records."""
+        known, climbed = self._relative, []
+        while node > top and (top, node) not in known:
+            climbed.append(node)
+            node = self.parents[node]
+        path = known[top, node] if node > top else ""
+        for inner in reversed(climbed):
+            ordinal = self.ordinals[inner]
+            own = f"{self.shapes[inner]}#{ordinal}" if ordinal else self.shapes[inner]
+            path = known[top, inner] = f"{path}/{own}" if path else own
+        return path
+
+
+def lasting_classes(value: str) -> str:
+    """The classes that an element shares with similar ones: without digits and words of state (odd, unread, sticky …)."""
+    kept = []
+    for token in value.split()[:6]:
+        bare = _ALTERNATING.sub("", _DIGITS.sub("", token).strip("-_"))
+        if len(bare) > 1 and not _STATE.match(bare):
+            kept.append(bare)
+    return ".".join(kept[:2])
+
+
+@lru_cache(maxsize=1_024)
+def _is_own_block(tag: str) -> bool:
+    """Tells whether a custom element (with a hyphen in its name) starts a new line: all but those for times and marks."""
+    return "-" in tag and _INLINE.search(tag) is None
+
+
+def _is_hidden_noscript(element: HtmlElement) -> bool:
+    """Tells whether to ignore a `<noscript>`: it counts only if it contains the page's content, as some script-based sites
+    provide for robots."""
+    return element.tag == "noscript" and sum(1 for _ in element.iter("a", "p", "article", "li")) < 5
+
+
+class _Builder:
+    def __init__(self, root: HtmlElement) -> None:
+        self.made = Outline()
+        self.walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+        self.line = 0
+        self.text_left = MAX_TEXT
+        self.path_numbers: dict[tuple[int, str], int] = {}
+        self.shape_of: dict[tuple[str, str], str] = {}
+        self.seen: list[dict[str, int]] = [{}]
+        self.open: list[int] = [-1]
+        self.spanning: dict[int, list[tuple[str, int]]] = {}  # first cells of earlier rows, and how many more rows they span
+
+    def build(self) -> Outline:
+        made = self.made
+        for event, element in self.walker:
+            if event == "start":
+                if element.tag in SKIPPED or _is_hidden_noscript(element):
+                    self.walker.skip_subtree()
+                    continue
+                if len(made.tags) >= MAX_NODES or self.text_left <= 0:
+                    made.is_cut = True
+                    break
+                self._start(element)
+            elif event == "end":
+                if element.tag not in SKIPPED and made.elements and self._is_open(element):
+                    self._end(element)
+                elif element.tail:
+                    self._text(element.tail)
+            elif element.tail:
+                self._text(element.tail)
+        while len(self.open) > 1:
+            self._close(self.open[-1])
+        return made
+
+    def _is_open(self, element: HtmlElement) -> bool:
+        return self.open[-1] >= 0 and self.made.elements[self.open[-1]] is element
+
+    def _start(self, element: HtmlElement) -> None:
+        made, tag, parent = self.made, element.tag, self.open[-1]
+        raw = element.get("class") or ""
+        shape = self.shape_of.get((tag, raw))
+        if shape is None:
+            stable = lasting_classes(raw)
+            shape = self.shape_of[tag, raw] = f"{tag}.{stable}" if stable else tag
+        node = len(made.tags)
+        above = made.paths[parent] if parent >= 0 else -1
+        made.paths.append(self.path_numbers.setdefault((above, tag), len(self.path_numbers)))
+        made.elements.append(element)
+        made.tags.append(tag)
+        made.parents.append(parent)
+        made.depths.append(len(self.open) - 1)
+        made.shapes.append(shape)
+        seen = self.seen[-1]
+        ordinal = seen.get(shape, 0)
+        made.ordinals.append(ordinal)
+        seen[shape] = ordinal + 1
+        made.classes.append(raw)
+        made.ends.append(node + 1)
+        made.piece_from.append(len(made.pieces))
+        made.piece_to.append(len(made.pieces))
+        self.open.append(node)
+        self.seen.append(self._spanned(node, parent) if tag == "tr" else {})
+        if tag in ("td", "th"):
+            self._span(element, node, parent)
+        if tag in BLOCKS or _is_own_block(tag):
+            self.line += 1
+        if element.text:
+            self._text(element.text)
+
+    def _spanned(self, row: int, table: int) -> dict[str, int]:
+        """Number of cells of rows above that extend into this row by rowspan, before its own cells, by their shape."""
+        going = self.spanning.get(table, [])
+        if going:
+            self.made.leads[row] = len(going)
+            self.spanning[table] = [(shape, left - 1) for shape, left in going if left > 1]
+        return Counter(shape for shape, _ in going) if going else {}
+
+    def _span(self, element: HtmlElement, node: int, row: int) -> None:
+        """Records the rowspan of a cell that is the first of its row."""
+        rows = element.get("rowspan") or ""
+        if row >= 0 and self.made.tags[row] == "tr" and node == row + 1 and rows.isdigit() and 1 < int(rows) <= MAX_SPAN:
+            self.spanning.setdefault(self.made.parents[row], []).append((self.made.shapes[node], int(rows) - 1))
+
+    def _end(self, element: HtmlElement) -> None:
+        self._close(self.open[-1])
+        if element.tag in BLOCKS or _is_own_block(element.tag):
+            self.line += 1
+        if element.tail and self.open[-1] >= 0:
+            self._text(element.tail)
+
+    def _close(self, node: int) -> None:
+        self.made.ends[node] = len(self.made.tags)
+        self.made.piece_to[node] = len(self.made.pieces)
+        self.open.pop()
+        self.seen.pop()
+
+    def _text(self, text: str) -> None:
+        text = " ".join(text.split())
+        if text and self.open[-1] >= 0:
+            self.text_left -= len(text)
+            self.made.pieces.append(Piece(text, self.open[-1], self.line))
+
+
+def outline(root: HtmlElement) -> Outline:
+    """The outline of a parsed page: one pass, bounded by MAX_NODES elements and MAX_TEXT characters."""
+    return _Builder(root).build()
