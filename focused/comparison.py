@@ -257,6 +257,16 @@ def _differ(archive: Archive, one: str, other: str) -> bool:
     return first is not None and second is not None and distance(first.fingerprint, second.fingerprint) > NEAR
 
 
+def _contents(archive: Archive, trails: Iterable[Trail], pulse: Callable[[], None] | None) -> dict[str, Content]:
+    """The pages of all trails that the archive has, by address, in the order of the first visit."""
+    seen: dict[str, Content] = {}
+    for trail in trails:
+        for step in pulsed(trail.steps, pulse):
+            if step.url not in seen and (content := archive.get(step.url)) is not None:
+                seen[step.url] = content
+    return seen
+
+
 def judge(
     topic: Topic,
     archive: Archive,
@@ -270,11 +280,7 @@ def judge(
     """Measures the trails of all entries (with the seconds each took) by one judge (see `compare`). `pulse` is called several
     times for every page."""
     relevance = Relevance(topic)
-    seen: dict[str, Content] = {}
-    for _, trail, _ in trails:
-        for step in pulsed(trail.steps, pulse):
-            if step.url not in seen and (content := archive.get(step.url)) is not None:
-                seen[step.url] = content
+    seen = _contents(archive, [trail for _, trail, _ in trails], pulse)
     words = {url: content.words for url, content in seen.items()}
     similarity = SimilarityJudge(relevance.counts, words, pulse)
     if labels is None:

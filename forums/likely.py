@@ -7,7 +7,7 @@ import numpy as np
 from forums.adaptive import AdaptiveLoop
 from forums.events import HOUR_SECONDS, Floats, Ints
 from forums.loop_values import Outlook
-from forums.overview import FLAG_WEIGHT
+from forums.overview_values import FLAG_WEIGHT
 
 LIKELY = (1 / 6, 5 / 6)  # quantiles of the time of a visit: a likely span covers two thirds
 PATHS, POSTS = 32, 10  # simulated futures per board, and posts in each

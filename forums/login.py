@@ -80,21 +80,26 @@ def _form(element: HtmlElement, base: str) -> LoginForm | None:
         elif kind in ("text", "email", "tel") and not password and (not user or _USER.search(name)):
             user = name
         elif kind in ("submit", "image", "button") or field.tag == "button":
-            if not sent and kind == "submit" or field.tag == "button" and not sent:
+            if not sent and (kind == "submit" or field.tag == "button"):
                 hidden.append((name, field.get("value") or ""))
                 sent = True
-        elif kind in ("checkbox", "radio"):
-            if field.get("checked") is not None or re.search(r"remember|autologin|cookietime|keep", name, re.I):
-                hidden.append((name, field.get("value") or "on"))
-        elif field.tag == "select":
-            chosen = field.xpath(".//option[@selected]") or field.xpath(".//option")
-            hidden += [(name, chosen[0].get("value") or "")] if chosen else []
-        else:
-            hidden.append((name, field.get("value") or ""))
+        elif (value := _value(field, name, kind)) is not None:
+            hidden.append((name, value))
     if not user or not password:
         return None
     action = absolute(element.get("action") or "", base)
     return LoginForm(action, user, password, tuple(hidden)) if action is not None else None
+
+
+def _value(field: HtmlElement, name: str, kind: str) -> str | None:
+    """What a form submits for a field that nobody fills in; None for nothing. Boxes that keep the user logged in are checked."""
+    if kind in ("checkbox", "radio"):
+        checked = field.get("checked") is not None or re.search(r"remember|autologin|cookietime|keep", name, re.I)
+        return (field.get("value") or "on") if checked else None
+    if field.tag == "select":
+        chosen = field.xpath(".//option[@selected]") or field.xpath(".//option")
+        return (chosen[0].get("value") or "") if chosen else None
+    return field.get("value") or ""
 
 
 def leaves(url: str) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from forums.covers import Covers
 from forums.events import DAY_SECONDS, HOUR_SECONDS, Bools, Floats, Ints
-from forums.overview_values import LEAST_DOUBT, Sight, Source, Told
+from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, LEAST_DOUBT, MOST_TOLD, Sight, Source, Told
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
@@ -17,9 +17,6 @@ DOUBTED_AT = 2  # contradictions (halved by each agreement) from which a board's
 SOURCE_DOUBTED_AT = 3  # contradictions in a row, over all its boards, from which a whole source is ignored
 MOST_WRONG = 8
 LONGEST_LAG_HOURS = 1.0  # a page that is older than that is of too little use
-FLAG_WEIGHT = 0.65  # mean weight of an event where a page only shows that there is something new
-FINENESS_SECONDS = 60.0  # to which pages show times
-MOST_TOLD = 500  # events of one board that one look is spread over
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
 

@@ -52,6 +52,10 @@ class WatchedConnection(sqlite3.Connection):
             raise OpenCursor(f"{open_ones} is open over a write: {statement[:200]}") from None
 
 
+def _ended(cursor: Any) -> None:
+    cursor.connection.unfinished.discard(cursor)
+
+
 @lru_cache
 def _watched(kind: type[sqlite3.Cursor]) -> Any:
     """A kind of cursor that tells its connection whether it may have rows left."""
@@ -60,7 +64,7 @@ def _watched(kind: type[sqlite3.Cursor]) -> Any:
         statement = ""
 
         def execute(self, statement: str, *values: Any) -> Any:
-            self._ended()
+            _ended(self)
             self.connection.check(statement)
             self.statement = statement
             found = super().execute(statement, *values)
@@ -69,39 +73,36 @@ def _watched(kind: type[sqlite3.Cursor]) -> Any:
             return found
 
         def executemany(self, statement: str, rows: Any) -> Any:
-            self._ended()
+            _ended(self)
             self.connection.check(statement)
             return super().executemany(statement, rows)
 
-        def _ended(self) -> None:
-            self.connection.unfinished.discard(self)
-
         def fetchall(self) -> list[Any]:
             rows = super().fetchall()
-            self._ended()
+            _ended(self)
             return rows
 
         def fetchmany(self, size: int = 1) -> list[Any]:
             rows = super().fetchmany(size)
             if len(rows) < size:
-                self._ended()
+                _ended(self)
             return rows
 
         def fetchone(self) -> Any:
             row = super().fetchone()
             if row is None:
-                self._ended()
+                _ended(self)
             return row
 
         def __next__(self) -> Any:
             try:
                 return super().__next__()
             except StopIteration:
-                self._ended()
+                _ended(self)
                 raise
 
         def close(self) -> None:
             super().close()
-            self._ended()
+            _ended(self)
 
     return Watched

@@ -300,14 +300,7 @@ class _Stream:
         elif tag == "noscript":
             self.aside += 1
         elif tag == "a" or tag == "area":
-            if tag == "a":
-                self._close_link()
-            if "href" in attributes and len(page.found) + len(self.late) < MAX_LINKS:
-                at = self.length if page.want_context and not self.aside else None
-                if tag == "a":
-                    self.open = (attributes["href"], attributes.get("rel", ""), at)
-                else:
-                    (self.late if self.aside else page.found).append(_shape(tag, attributes, at))
+            self._open_link(tag, attributes)
         elif tag == "img":
             if self.open is not None:
                 self.buffer.append(attributes.get("alt", ""))
@@ -317,12 +310,16 @@ class _Stream:
         elif tag == "frame":
             if attributes.get("src") and len(page.found) < MAX_LINKS:
                 page.found.append(_shape(tag, attributes, None))
-        elif tag == "svg":
+        else:
+            self._start_other(tag, attributes)
+
+    def _start_other(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "svg":
             self.drawn += 1
         elif tag == "title":
-            self.heading = page.title is None and not self.drawn
+            self.heading = self.page.title is None and not self.drawn
         elif tag in ("base", "meta", "link", "html") and (tag != "base" or "href" in attributes):
-            page.head(tag, attributes)
+            self.page.head(tag, attributes)
 
     def end(self, tag: str) -> None:
         self.depth -= 1
@@ -363,6 +360,17 @@ class _Stream:
         if not self.aside:
             self.parts.append(text)
             self.length += len(text) + 1
+
+    def _open_link(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "a":
+            self._close_link()
+        if "href" not in attributes or len(self.page.found) + len(self.late) >= MAX_LINKS:
+            return
+        at = self.length if self.page.want_context and not self.aside else None
+        if tag == "a":
+            self.open = (attributes["href"], attributes.get("rel", ""), at)
+        else:
+            (self.late if self.aside else self.page.found).append(_shape(tag, attributes, at))
 
     def _close_link(self) -> None:
         if self.open is None:

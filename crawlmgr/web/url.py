@@ -203,13 +203,7 @@ class Resolver:
         if first not in "/?\\.":
             found = _SCHEME.match(href)
             if found is not None:
-                scheme = found.group(1).lower()
-                if scheme not in _DEFAULT_PORTS:
-                    return None
-                rest = href[found.end() :]
-                if rest[:1] in ("/", "\\") or scheme + ":" != self._prefix:
-                    return self._parsed(href)
-                return self._resolve("./" + rest) if rest[:1] not in ("?", "#", "") else self._resolve(rest)
+                return self._with_scheme(href, found.group(1).lower(), href[found.end() :])
         path, hash_mark, fragment = href.partition("#")
         path, query_mark, query = path.partition("?")
         if "\\" in path:
@@ -222,20 +216,27 @@ class Resolver:
             path = self._directory + path
         if "." in path or "%2" in path:
             path = _resolve_dots(path)
-        if query_mark and not query.isascii():
+        return self._origin + path.replace(" ", "%20") + query_mark + self._quoted(query) + hash_mark + fragment
+
+    def _with_scheme(self, href: str, scheme: str, rest: str) -> str | None:
+        """Resolves an address that names its scheme; `rest` follows the colon. One of the page's own scheme may be relative."""
+        if scheme not in _DEFAULT_PORTS:
+            return None
+        if rest[:1] in ("/", "\\") or scheme + ":" != self._prefix:
+            return self._parsed(href)
+        return self._resolve("./" + rest) if rest[:1] not in ("?", "#", "") else self._resolve(rest)
+
+    def _quoted(self, query: str) -> str:
+        if not query.isascii():
             query = quote(query, safe=_QUERY_SAFE, encoding=self._encoding, errors="xmlcharrefreplace")
-        return self._origin + path.replace(" ", "%20") + query_mark + query.replace(" ", "%20") + hash_mark + fragment
+        return query.replace(" ", "%20")
 
     def _parsed(self, url: str) -> str | None:
         try:
             parts = parse(url)
         except UrlError:
             return None
-        query = parts.query
-        if query and not query.isascii():
-            query = quote(query, safe=_QUERY_SAFE, encoding=self._encoding, errors="xmlcharrefreplace")
-        path = _resolve_dots(parts.path).replace(" ", "%20")
-        query = query and query.replace(" ", "%20")
+        path, query = _resolve_dots(parts.path).replace(" ", "%20"), parts.query and self._quoted(parts.query)
         return UrlParts(parts.scheme, parts.host, parts.port, path, query, parts.fragment).unsplit()
 
 

@@ -269,7 +269,8 @@ class _Source:
         return not self.packed or (bool(self.members) and self.members[0][0] == position)
 
 
-def _read(source: _Source, base: int) -> WarcRecord | None:
+def _version(source: _Source, base: int) -> bytes | None:
+    """The first line of the next record; None at the end of the file."""
     line = source.line()
     while line is not None and not line.strip():
         line = source.line()
@@ -281,21 +282,31 @@ def _read(source: _Source, base: int) -> WarcRecord | None:
         return None
     if not line.startswith(b"WARC/"):
         raise WarcError(f"no WARC record at byte {base + source.line_start}: {line[:40]!r}")
-    begin = source.line_start
-    offset, own = source.place(begin), source.at_boundary(begin)
+    return line
+
+
+def _header_lines(source: _Source, offset: int) -> list[str] | None:
+    """The lines of a record's header; None where the file ends inside it."""
     lines: list[str] = []
     size = 0
-    while True:
-        header = source.line()
-        if header is None:
-            source.torn = True
-            return None
-        if not header:
-            break
+    while header := source.line():
         lines.append(header.decode("utf-8", "replace"))
         size += len(header) + 2
         if size > MAX_HEADER_BYTES:
             raise WarcError(f"a record header of more than {MAX_HEADER_BYTES} bytes at byte {offset}")
+    return None if header is None else lines
+
+
+def _read(source: _Source, base: int) -> WarcRecord | None:
+    line = _version(source, base)
+    if line is None:
+        return None
+    begin = source.line_start
+    offset, own = source.place(begin), source.at_boundary(begin)
+    lines = _header_lines(source, offset)
+    if lines is None:
+        source.torn = True
+        return None
     fields = _headers(lines)
     length = next((value for key, value in fields if key.lower() == "content-length"), "")
     if not length.isdigit():

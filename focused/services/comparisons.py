@@ -65,12 +65,7 @@ def start(
     `samples` draws of the topic's samples are used, the topic's own first, each with all `draws`. `growing` computes the word
     weights of the similarity curve from what each run had fetched so far.
     """
-    if sweep:
-        if sweep not in SWEEPS:
-            raise ValueError(f"no sweep {sweep}; there are: {', '.join(SWEEPS)}")
-        strategies = {**strategies, **SWEEPS[sweep].entries()}
-    if not strategies:
-        raise ValueError("no strategy is chosen")
+    strategies = _with_sweep(strategies, sweep)
     if not 1 <= pages <= MOST_PAGES:
         raise ValueError(f"pages lies between 1 and {MOST_PAGES}")
     if not (draws >= 1 and samples >= 1 and draws * samples <= MOST_DRAWS):
@@ -81,9 +76,6 @@ def start(
         raise ValueError("the labels call no page relevant")
     if not files:
         raise ValueError("no pages to compare over: choose a file of the archive, or crawl the topic first")
-    for name, values in strategies.items():
-        own = {key: value for key, value in values.items() if key != TAU}
-        read_settings(strategy_class(name.partition(" ")[0], settings.TOPIC_STRATEGIES).Settings, own)
     setup = {
         "strategies": {name: dict(values) for name, values in strategies.items()},
         "order": list(strategies),
@@ -104,6 +96,20 @@ def start(
         for helper in range(1, min(MOST_HELPERS, settings.Q_CLUSTER["workers"] - 1, len(strategies) * draws - 1) + 1):
             runs.create(KIND, topic.name, target=topic.pk, parameters={**parameters, "helper": helper}, now=now, user=user)
     return made
+
+
+def _with_sweep(strategies: Mapping[str, Mapping[str, Any]], sweep: str) -> Mapping[str, Mapping[str, Any]]:
+    """The entries with those of the sweep. Raises ValueError where there are none, or parameters are invalid."""
+    if sweep:
+        if sweep not in SWEEPS:
+            raise ValueError(f"no sweep {sweep}; there are: {', '.join(SWEEPS)}")
+        strategies = {**strategies, **SWEEPS[sweep].entries()}
+    if not strategies:
+        raise ValueError("no strategy is chosen")
+    for name, values in strategies.items():
+        own = {key: value for key, value in values.items() if key != TAU}
+        read_settings(strategy_class(name.partition(" ")[0], settings.TOPIC_STRATEGIES).Settings, own)
+    return strategies
 
 
 class ComparisonJob:

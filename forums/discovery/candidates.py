@@ -101,17 +101,21 @@ class Candidates:
                 if thread.board_url:
                     self._add(thread.board_url, ROW, thread.board_name or "", None)
         if not indexes:
-            for page in self.pages:
-                if page.kind is PageKind.thread and page.crumbs:
-                    above = [crumb for crumb in page.crumbs if page_key(crumb.url) != page.key]
-                    if above and not uninviting(above[-1].url):
-                        self._add(above[-1].url, CRUMB, above[-1].text, None)
+            self._above_threads()
         for page in self.pages:
             if page.asked_key == self._start_key and own_list(page):
                 self._add(page.url, START, _own_name(page), None)
         self._attach_pages()
         self._links_alike()
         self._attach_pages()
+
+    def _above_threads(self) -> None:
+        """Adds the last page in each thread's breadcrumbs that is not the thread itself."""
+        for page in self.pages:
+            if page.kind is PageKind.thread and page.crumbs:
+                above = [crumb for crumb in page.crumbs if page_key(crumb.url) != page.key]
+                if above and not uninviting(above[-1].url):
+                    self._add(above[-1].url, CRUMB, above[-1].text, None)
 
     def _row(self, row: BoardRecord, source: str, page: PageFacts) -> None:
         parent = row.parent

@@ -185,29 +185,44 @@ def leads_to(pattern: str) -> str:
     mode = re.search(r"(?:^|&)mod=([a-z]+)", query)
     if mode:
         return {"viewthread": "thread", "forumdisplay": "board", "redirect": "post"}.get(mode.group(1), "")
-    words = re.findall(r"[a-z]+", query)
+    segments = path.split("/")
+    by_query = _query_leads_to(path, query)
+    if by_query or segments[0] == "p" and segments[1:2] == ["#"]:
+        return by_query or "thread"
+    by_script = _script_leads_to(segments[-1], query)
+    return by_script if by_script is not None else _path_leads_to(segments)
+
+
+def _query_leads_to(path: str, query: str) -> str:
+    """What the query says: "thread", "board" or "" for nothing."""
     if path.endswith("thread.php") and set(re.findall(r"(?:^|&)([a-z]+)=", query)) <= {"fid", "page", "type", "digest"}:
         return "board"  # a list of threads under the name "thread"
     numbers, modes = (set(re.findall(form, query)) for form in (r"(?:^|&)([a-z_]+)=#", r"=([a-z]+)"))
     if numbers and numbers <= _BOARD_NUMBERS and modes & _TELLING and not set(re.findall(r"(?:^|&)([a-z]+)=[#*]", query)) & _TELLING:
         return "board"  # ?t=thread&frm_id=3: the threads of board 3
-    if any(word in _TELLING for word in words):
-        return "thread"
-    segments = path.split("/")
-    if segments[0] == "p" and segments[1:2] == ["#"]:
-        return "thread"
-    script = [word for word in re.findall(r"[a-z]+", segments[-1]) if word not in ("php", "html", "htm", "asp", "aspx")]
+    return "thread" if any(word in _TELLING for word in re.findall(r"[a-z]+", query)) else ""
+
+
+def _script_leads_to(name: str, query: str) -> str | None:
+    """What the last part of the path says with the query: "thread", "board", "" where they contradict each other; None for
+    nothing."""
+    script = [word for word in re.findall(r"[a-z]+", name) if word not in ("php", "html", "htm", "asp", "aspx")]
     if any(word in _TELLING and word not in ("d",) for word in script):
         return "thread"
-    if script[:1] in (["read"], ["readmsg"], ["viewmsg"]) and _SCRIPT.search(segments[-1]) and "=#" in query:
+    if script[:1] in (["read"], ["readmsg"], ["viewmsg"]) and _SCRIPT.search(name) and "=#" in query:
         return "thread"
-    if any(word in BOARD_WORDS for word in words):
+    if any(word in BOARD_WORDS for word in re.findall(r"[a-z]+", query)):
         return "" if re.search(r"(?:^|&)(?:msg|message|read|post|article|entry)=#", query) else "board"
-    if _SCRIPT.search(segments[-1]) and any(word in BOARD_WORDS for word in script):
+    if _SCRIPT.search(name) and any(word in BOARD_WORDS for word in script):
         numbered = re.findall(r"(?:^|&)([a-z]+)=#", query)
         if numbered and (re.search(r"=[a-z]+(?:&|$)", query) or not set(numbered).isdisjoint(_READ)):
             return ""  # board.php?name=free&entry=#, board.pl?read=#
         return "board"
+    return None
+
+
+def _path_leads_to(segments: list[str]) -> str:
+    """What the words of the path say, the last first."""
     after, was_slug, literal = 0, False, False
     for segment in reversed(segments):
         words = [word for word in re.findall(r"[a-z]+", segment) if len(word) > 1 or word == segment]

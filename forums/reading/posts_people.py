@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from forums.reading.document import Page
+from forums.reading.document import Link, Page
 from forums.reading.posts_spans import PostSpans, Span, title_parts
 from forums.reading.values import count, ends_by, is_name
 from forums.reading.words import NOT_NAMES, PROFILE, RANK, class_roles, is_profile_line, text_roles
@@ -141,7 +141,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
         if page.moment(text) is not None or name in page.own_titles or name in titled:
             continue
         seen += 1
-        worth = _worth(page, span, at, pictures) - 0.02 * min(seen, 20)
+        worth = _score(page, span, at, pictures) - 0.02 * min(seen, 20)
         if heads_profile(posts, at, span):
             worth += 0.7
         if _follows_by(page, at):
@@ -190,52 +190,60 @@ _ANSWERED = re.compile(r"repl(?:y|ied|ying)[-_]?to|in[-_]?reply|parent[-_]?(?:po
 _NOBODYS = frozenset({"blockquote", "cite", "button", "form", "label"})
 
 
-def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
+def _score(page: Page, span: Span, at: int, pictures: list[str]) -> float:
     """Score of a short text as the name of a post's author."""
-    outline, worth = page.outline, 0.0
-    text, node, line = outline.pieces[at]
+    text, node, line = page.outline.pieces[at]
     link = page.piece_link.get(at)
-    if link is not None:
-        if link.is_user:
-            worth += 1.6
-        elif not link.is_local or link.fragment or _OFFER.search(urlsplit(link.url).path):
-            worth -= 0.5
-        else:
-            tail = unquote(link.url.rstrip("/").rsplit("/", 1)[-1]).lower()
-            worth += 1.0 if tail == link.text.strip().lower().replace(" ", "-") and len(tail) > 2 else -0.3
+    score = 0.0 if link is None else _score_of_link(link)
+    score = _with_elements(page, span, node, score)
+    if line == span.anchor.line:
+        score += 0.3
+    start, end = page.line_range.get(line, (at, at + 1))
+    if start == at and 0 < span.anchor.piece - at <= 3 and (line == span.anchor.line or end == at + 1):
+        score += 0.45  # it begins the line of the time, or the line before
+    elif link is None and start == at and end == at + 1 and 0 < at - span.anchor.piece <= 2:
+        score += 0.35  # it is the only text on the line after the time
+    if 0 < span.anchor.piece - at <= 3:
+        score += 0.4
+    if len(text) > 2 and any(text.casefold() in said for said in pictures):
+        score += 0.5
+    if len(text) > 32 or end == at + 1 and text.endswith((",", "，")):
+        score -= 0.5
+    return score
+
+
+def _score_of_link(link: Link) -> float:
+    if link.is_user:
+        return 1.6
+    if not link.is_local or link.fragment or _OFFER.search(urlsplit(link.url).path):
+        return -0.5
+    tail = unquote(link.url.rstrip("/").rsplit("/", 1)[-1]).lower()
+    return 1.0 if tail == link.text.strip().lower().replace(" ", "-") and len(tail) > 2 else -0.3
+
+
+def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
+    """The score changed by what the text's element and those around it say, the nearest first."""
+    outline = page.outline
     up, steps = node, 0
     while up >= span.start and steps < 4:
         element = outline.elements[up]
         roles = class_roles(outline.classes[up])
         item = f"{element.get('itemprop', '')} {element.get('rel', '')}"
         if "author" in roles and "avatar" not in roles:
-            worth += 1.0 / (1 + 0.3 * steps)
+            score += 1.0 / (1 + 0.3 * steps)
         if "author" in item or ("name" in item.split() and steps <= 1):
-            worth += 0.8
+            score += 0.8
         foreign = roles & {"body", "signature", "quote", "edit", "tag", "likes"} and not roles & {"author"}
         if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
-            worth -= 1.2
+            score -= 1.2
         if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
-            worth -= 1.5  # but a form or label that also contains the time is the header of the post
+            score -= 1.5  # but a form or label that also contains the time is the header of the post
         if outline.classes[up] and _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
-            worth -= 1.5
+            score -= 1.5
         if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:
-            worth += 0.2
+            score += 0.2
         up, steps = outline.parents[up], steps + 1
-    if line == span.anchor.line:
-        worth += 0.3
-    start, end = page.line_range.get(line, (at, at + 1))
-    if start == at and 0 < span.anchor.piece - at <= 3 and (line == span.anchor.line or end == at + 1):
-        worth += 0.45  # it begins the line of the time, or the line before
-    elif link is None and start == at and end == at + 1 and 0 < at - span.anchor.piece <= 2:
-        worth += 0.35  # it is the only text on the line after the time
-    if 0 < span.anchor.piece - at <= 3:
-        worth += 0.4
-    if len(text) > 2 and any(text.casefold() in said for said in pictures):
-        worth += 0.5
-    if len(text) > 32 or end == at + 1 and text.endswith((",", "，")):
-        worth -= 0.5
-    return worth
+    return score
 
 
 def _pictures(page: Page, span: Span) -> list[str]:

@@ -136,6 +136,19 @@ def save(
     site, _made = Site.objects.update_or_create(
         url_hash=url_hash(canonical(root)), defaults=values, create_defaults={**values, "added": now}
     )
+    _save_boards(site, boards, interval_seconds, now)
+    structures.begun(site, now, user, run.pk)
+    overviews.note(site, now)
+    site.refresh_from_db()
+    Site.objects.filter(pk=site.pk).update(evidence={})
+    doubts.of_model(site, now)
+    plans.begin(site.pk, now=now, user=user)
+    site.refresh_from_db()
+    return site
+
+
+def _save_boards(site: Site, boards: list[dict[str, Any]], interval_seconds: int, now: datetime) -> None:
+    """Creates or updates the boards in the order of the discovery, each below its parent where that is among them."""
     kept: dict[str, Board] = {}
     for index, found_board in enumerate(boards):
         data = {
@@ -155,14 +168,6 @@ def save(
         board = kept[found_board["url"]]
         if parent is not None and parent.pk != board.pk:
             Board.objects.filter(pk=board.pk).update(parent=parent)
-    structures.begun(site, now, user, run.pk)
-    overviews.note(site, now)
-    site.refresh_from_db()
-    Site.objects.filter(pk=site.pk).update(evidence={})
-    doubts.of_model(site, now)
-    plans.begin(site.pk, now=now, user=user)
-    site.refresh_from_db()
-    return site
 
 
 def parse_headers(text: str) -> dict[str, str]:

@@ -285,20 +285,17 @@ class ForumServer(LoopbackServer):
                     if self.headers.get("if-none-match") == headers["etag"]:
                         status, body = 304, b""
                         forum.unchanged.append(self.path)
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                if "content-length" not in {name.lower() for name in headers}:
-                    self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                self.send(status, headers, body)
 
             def do_POST(self) -> None:
                 forum.log.append(f"POST {self.path}")
                 sent = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
-                status, headers, body = self.answer(sent)
+                self.send(*self.answer(sent))
+
+            def send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+                named = {name.lower() for name in headers}
                 self.send_response(status)
-                for name, value in (headers | {"content-length": str(len(body))}).items():
+                for name, value in (headers if "content-length" in named else headers | {"content-length": str(len(body))}).items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
