@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.signing import BadSignature
 from django.db import Error as DatabaseProblem
 from django.db import connection, connections
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, Q, QuerySet, Value, When
 from django.utils import timezone
 from django_q.brokers import Broker as Brokers
 from django_q.brokers.orm import ORM
@@ -78,17 +78,17 @@ class Broker(Sharing, ORM):
     def dequeue(self) -> list[tuple[int, str]] | None:
         node = os.environ.get("CRAWLMGR_NODE", "")
         own, files, now = node_key(self.list_key, node), files_key(self.list_key, node), timezone.now()
-        if not self._anything_free(now):
+        if not self._anything_free(own, files, now):
             self._empty += 1
             time.sleep(self._pause(node, now))
             return None
-        rows = self.get_connection().filter(Q(key__in=(own, files)) | _shared(self.list_key), lock__lt=now)
+        rows = self._rows().filter(Q(key__in=(own, files)) | _shared(self.list_key), lock__lt=now)
         due = list(rows.order_by(Case(When(key=own, then=Value(0)), default=Value(1)), "id")[: Conf.BULK])
         taken = [
             (row.pk, row.payload)
             for row in due
             if (row.key in (own, files) or self._may_take(node, row, now))
-            and self.get_connection().filter(pk=row.pk, lock=row.lock).update(lock=self.timeout(row))
+            and self._rows().filter(pk=row.pk, lock=row.lock).update(lock=self.timeout(row))
         ]
         if not self._turn.alone:
             self._in_hand |= {row.pk for row in due if row.key not in (own, files) and (row.pk, row.payload) in taken}
@@ -97,16 +97,26 @@ class Broker(Sharing, ORM):
             time.sleep(self._pause(node, now))
         return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
 
-    def _anything_free(self, now: datetime) -> bool:
-        """Tells whether any row of any queue may be taken, in one plain statement: a cluster asks five times a second, mostly in
-        vain, and building the ORM query that chooses a row takes thirty times as long. The connection is not tested before each
+    @staticmethod
+    def _rows() -> QuerySet[OrmQ]:
+        """The queue's rows on a connection that answered a moment ago: django-q2's `get_connection` would test it once more."""
+        return OrmQ.objects.using(Conf.ORM)
+
+    def _anything_free(self, own: str, files: str, now: datetime) -> bool:
+        """Tells whether there is a row that this node may take, in one plain statement: a cluster asks five times a second, mostly
+        in vain, and building the ORM query that chooses a row takes thirty times as long. The connection is not tested before each
         use, which would be a statement more: a broken one fails here and is opened anew."""
         database = connections[Conf.ORM]
-        asked = f'SELECT EXISTS (SELECT 1 FROM "{OrmQ._meta.db_table}" WHERE "lock" < %s)'  # noqa: S608 - Django's own name
+        table, shared = OrmQ._meta.db_table, f"{self.list_key}/run/%"
+        asked = (
+            f'SELECT EXISTS (SELECT 1 FROM "{table}" WHERE "lock" < %s'  # noqa: S608 - Django's own name
+            ' AND ("key" IN (%s, %s, %s) OR "key" LIKE %s))'
+        )
+        values = [database.ops.adapt_datetimefield_value(now), own, files, self.list_key, shared]
         for attempt in (1, 2):
             try:
                 with database.cursor() as cursor:
-                    cursor.execute(asked, [database.ops.adapt_datetimefield_value(now)])
+                    cursor.execute(asked, values)
                     return bool(cursor.fetchone()[0])
             except DatabaseProblem:
                 if attempt == 2 or database.in_atomic_block:
@@ -122,7 +132,7 @@ class Broker(Sharing, ORM):
             return False
         if alone:
             return True
-        held = self.get_connection().filter(pk__in=self._in_hand, lock__gt=now).values_list("pk", flat=True)
+        held = self._rows().filter(pk__in=self._in_hand, lock__gt=now).values_list("pk", flat=True)
         self._in_hand = frozenset(held)
         return len(self._in_hand) < settings.WORKERS
 

@@ -134,6 +134,22 @@ def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_a
     assert broker.dequeue() and closed == [True]
 
 
+def test_an_idle_cluster_is_not_kept_busy_by_what_only_others_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    for node in ("south", "east"):
+        queue.tick(node, "crawl", timezone.now())
+    north = _broker("north", monkeypatch)
+    with CaptureQueriesContext(connection) as asked:
+        assert north.dequeue() is None
+    assert sum('"django_q_ormq"' in one["sql"] for one in asked) == 1, asked.captured_queries
+
+
+def test_a_task_is_taken_without_testing_the_connection_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue.tick("north", "crawl", timezone.now())
+    north = _broker("north", monkeypatch)
+    monkeypatch.setattr(queue_rows.ORM, "get_connection", lambda *_: pytest.fail("tested once more"))
+    assert _taken(north) == [(queue.TICK, ("north",))]
+
+
 def test_other_queues_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     queue.requeue([1], timezone.now())
     monkeypatch.setenv("CRAWLMGR_NODE", "north")
