@@ -13,6 +13,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from crawlmgr import private_files
 
+POOL_IDLE_SECONDS = 30.0
+"""Seconds after which a process closes a pooled connection that nobody used."""
+
 
 def refuse(name: str, why: str) -> NoReturn:
     """Exits the process with one line that names the variable and what to do."""
@@ -174,7 +177,8 @@ def contact(name: str = "CRAWLMGR_CONTACT") -> str:
 
 
 def database(folder: Path) -> dict[str, Any]:
-    """Django's DATABASES entry for DATABASE_URL; by default SQLite in the data folder.
+    """Django's DATABASES entry for DATABASE_URL; by default SQLite in the data folder. With CRAWLMGR_DATABASE_POOL the threads of
+    a process share at most so many connections to PostgreSQL, which are closed when nobody has used them for a while.
 
     SQLite uses WAL and IMMEDIATE transactions: a DEFERRED transaction that first reads and then writes ignores the busy timeout.
     """
@@ -198,7 +202,10 @@ def database(folder: Path) -> dict[str, Any]:
         )
     if not parts.path.strip("/"):
         refuse("DATABASE_URL", "the name of the database is missing: postgresql://user@host/name.")
-    options = dict(parse_qsl(parts.query))
+    options: dict[str, Any] = dict(parse_qsl(parts.query))
+    most = whole("CRAWLMGR_DATABASE_POOL", 0, 0, 64)
+    if most:
+        options["pool"] = {"min_size": 0, "max_size": most, "max_idle": POOL_IDLE_SECONDS, "num_workers": 1}
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -206,7 +213,7 @@ def database(folder: Path) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", None) or unquote(parts.hostname or ""),
         "PORT": str(port or ""),
-        "CONN_MAX_AGE": None,
+        "CONN_MAX_AGE": 0 if most else None,  # a connection goes back to the pool after each task or request
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": options,
     }

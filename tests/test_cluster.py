@@ -1,4 +1,4 @@
-"""Two nodes over PostgreSQL work on all three kinds of crawl; a backup of the cluster, made while its crawls are under way, fills
+"""Two nodes over PostgreSQL, and over Redis or pooled connections besides, work on all three kinds of crawl; a backup of the cluster, made while its crawls are under way, fills
 an empty machine row by row, and there they go on to their ends."""
 
 from __future__ import annotations
@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+import redis
 
 from crawlmgr.benches.soak_web import Sites, number
 from crawlmgr.demo.topic_web import TopicWeb
@@ -19,6 +21,7 @@ from crawlmgr.services import backup
 from tests.nodes import Cluster, cluster, database_server
 from tests.object_store import BUCKET, KEYS, store
 from tests.postgresql import Server
+from tests.redis_server import MISSING, SERVER, Redis
 from tests.serving import PATIENCE_SECONDS, manage, wait_for
 
 __all__ = ["database_server"]
@@ -62,11 +65,32 @@ def once(found: Any, rows: int, wanted: set[Any]) -> None:
     assert set(found) == wanted and rows == len(found) > 0
 
 
+@pytest.fixture(params=["rows", "redis", "pool"])
+def way(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """Settings of a cluster whose queue is in the database, or in Redis, or whose connections to the database are pooled."""
+    if request.param != "redis":
+        yield {"CRAWLMGR_DATABASE_POOL": "2"} if request.param == "pool" else {}
+        return
+    if SERVER is None:
+        pytest.skip(MISSING)
+    server = Redis()
+    server.start()
+    yield {"CRAWLMGR_BROKER_URL": server.url}
+    server.end()
+
+
+def queue_is_elsewhere(one: Cluster, broker: str) -> None:
+    """The database has no task, and the broker knows of those that nodes took."""
+    assert one.rows("SELECT COUNT(*) FROM django_q_ormq") == [(0,)]
+    taken = [str(key) for key in redis.Redis.from_url(broker, decode_responses=True).scan_iter("crawlmgr:crawl:taken:*")]
+    assert any("crawl/run/" in key for key in taken) and all(any(key.endswith(f"/node/{name}") for key in taken) for name in NODES)
+
+
 @pytest.mark.slow
 @pytest.mark.once
-def test_all_three_crawlers_on_two_nodes(database_server: Server, tmp_path: Path) -> None:
+def test_all_three_crawlers_on_two_nodes(database_server: Server, tmp_path: Path, way: dict[str, str]) -> None:
     sites = Sites(datetime.now(UTC), 1, 4, 0.02)
-    with cluster(database_server, "three", tmp_path) as one, sites.served():
+    with cluster(database_server, "three_" + "_".join(way).lower(), tmp_path, **way) as one, sites.served():
         assert one.json("node", "list")["nodes"] == []  # makes the tables
         alone = manage(one.environment, "forum", "add", sites.urls["forum"], *OWN)
         assert alone.returncode == 1 and "No worker node is at work" in alone.stderr
@@ -82,6 +106,8 @@ def test_all_three_crawlers_on_two_nodes(database_server: Server, tmp_path: Path
         pages = {name: row["pages"] for name, row in one.listed().items()}
         assert all(pages[name] > 0 for name in NODES), f"one node did everything: {pages}"
         assert sum(pages.values()) >= 0.9 * float(fetched), "nodes did what the commands asked for"
+        if broker := way.get("CRAWLMGR_BROKER_URL"):
+            queue_is_elsewhere(one, broker)
 
 
 @pytest.mark.slow

@@ -103,9 +103,9 @@ class Broker(Sharing, ORM):
         return OrmQ.objects.using(Conf.ORM)
 
     def _anything_free(self, own: str, files: str, now: datetime) -> bool:
-        """Tells whether there is a row that this node may take, in one plain statement: a cluster asks five times a second, mostly
-        in vain, and building the ORM query that chooses a row takes thirty times as long. The connection is not tested before each
-        use, which would be a statement more: a broken one fails here and is opened anew."""
+        """Tells whether there is a row that this node may take, in one plain statement: a cluster asks five times a second,
+        mostly in vain, and building the ORM query that chooses a row takes thirty times as long. The connection is not tested
+        before each use, which would be a statement more: a broken one fails here and is opened anew."""
         database = connections[Conf.ORM]
         table, shared = OrmQ._meta.db_table, f"{self.list_key}/run/%"
         asked = (

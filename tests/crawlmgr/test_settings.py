@@ -104,7 +104,11 @@ def test_database_addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     expected = {"NAME": "crawl", "USER": "me", "PASSWORD": "p@ss", "HOST": "db.example", "PORT": "5433"}
     assert {key: given[key] for key in expected} == expected and given["OPTIONS"] == {"sslmode": "require"}
     monkeypatch.setenv("DATABASE_URL", "postgres:///crawl?host=%2Frun%2Fpg")
-    assert environment.database(tmp_path)["HOST"] == "/run/pg"
+    unpooled = environment.database(tmp_path)
+    assert unpooled["HOST"] == "/run/pg" and unpooled["CONN_MAX_AGE"] is None and "pool" not in unpooled["OPTIONS"]
+    monkeypatch.setenv("CRAWLMGR_DATABASE_POOL", "3")
+    pooled = environment.database(tmp_path)
+    assert pooled["CONN_MAX_AGE"] == 0 and (pooled["OPTIONS"]["pool"]["min_size"], pooled["OPTIONS"]["pool"]["max_size"]) == (0, 3)
 
 
 def _codes(**values: Any) -> set[str]:
