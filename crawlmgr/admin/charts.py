@@ -61,16 +61,20 @@ def chart(
     dates: bool = True,
     numbers: bool = False,
     each: bool = False,
+    ticks: str = "",
     empty: str = "",
 ) -> Chart:
     """Makes a chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units.
 
     The values of x are times, with `dates` off categories, with `numbers` numbers. With `each` every category gets a label.
+    `ticks` is a format of times, for charts of less than a day.
     """
     if not any(value for one in series for value in one.y):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     axis = "numbers" if numbers else "dates" if dates else "names"
     layout = _layout(x, y, y2, axis, length=max(len(one.x) for one in series))
+    if ticks:
+        layout["xaxis"].update(tickformatstops=[], tickformat=ticks)
     if each:
         layout["xaxis"].update(tickmode="linear", dtick=1, tickangle=-45)
     if _few_whole([value for one in series if not one.second for value in one.y if value is not None]):

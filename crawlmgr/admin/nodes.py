@@ -24,14 +24,28 @@ LOOKS = {
     "active": ("ok", gettext_lazy("takes work")), "draining": ("warn", gettext_lazy("draining")),
     "paused": ("warn", gettext_lazy("paused")), "drained": ("", gettext_lazy("drained")), "lost": ("bad", gettext_lazy("lost")),
 }
+MEANT = {
+    "active": "",
+    "draining": gettext_lazy("It takes no further run and ends when it has none in hand."),
+    "paused": gettext_lazy("It takes no run until it is resumed; others go on with its runs."),
+    "drained": gettext_lazy("It has ended. Started again, it takes work."),
+    "lost": gettext_lazy("It gives no sign of life: others go on with its runs. When it returns, it takes work by itself."),
+}
+"""What a state means, for the page of a node."""
+ENDED = ("drained", "lost")
 
 
 def rows(found: Sequence[Node], now: datetime) -> list[standing.Row]:
-    """Rows for the list of nodes, with the style and the wording of each node's state."""
+    """Rows of nodes with the style and the wording of each one's state."""
     told = standing.rows(found, now)
     for row in told:
         row.node.look, row.node.words = LOOKS[row.state]
     return told
+
+
+def listed(found: Sequence[Node], now: datetime) -> list[standing.Row]:
+    """Rows for the list of nodes: by name, so that none changes its place with a heartbeat; those that have ended come last."""
+    return sorted(rows(found, now), key=lambda row: (row.state in ENDED, str(row.node).casefold()))
 
 
 class Measure(NamedTuple):
@@ -101,7 +115,7 @@ def chart_of(asked: str, found: Sequence[Node], among: Sequence[Node], now: date
         series.append(charts.Series(str(node), times, [value for _minute, value in points], colour, line=True))
     chart = charts.chart(
         "chart-nodes", str(measure.title), series, x=_("minute (UTC)"), y=str(measure.axis), note=_("the last hour"),
-        empty=str(measure.empty),
+        ticks="%H:%M", empty=str(measure.empty),
     )
     tabs = [(one.title, f"?chart={name}", name == key) for name, one in MEASURES.items()]
     return {"charts": [chart], "chart_tabs": tabs}
@@ -124,7 +138,7 @@ def node_page(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404(_("There is no such node."))
     node = row.node
     context = {
-        "row": row, "node": node, "now": now, "longest": nodes.LONGEST_LABEL,
+        "row": row, "node": node, "meant": MEANT[row.state], "now": now, "longest": nodes.LONGEST_LABEL,
         **chart_of(request.GET.get("chart", ""), [node], everybody, now),
     }
     trail = [(_("Workers"), reverse("admin:workers"))]

@@ -109,6 +109,7 @@ SAID: dict[str, str] = {
     "database_trouble": gettext_noop("A temporary database error; the work was repeated"),
     "worker_ended": gettext_noop("A worker was killed or died; another one continues its work"),
     "worker_silent": gettext_noop("A worker stopped responding; another one continues its work"),
+    "node_state": gettext_noop("A worker node was told to take work, to pause or to drain"),
     "all_paused": gettext_noop("All crawling was paused"),
     "all_resumed": gettext_noop("All crawling goes on"),
     "visit_incomplete": gettext_noop("A visit could not read everything"),

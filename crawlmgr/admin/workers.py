@@ -29,7 +29,8 @@ def workers_page(request: HttpRequest) -> HttpResponse:
     found = reads.nodes(NODES_SHOWN)
     context = {
         "now": now,
-        "nodes": node_rooms.rows(found, now),
+        "part": request.GET.get("of", ""),
+        "nodes": node_rooms.listed(found, now),
         "clusters": queue.clusters(),
         "tasks": queue.length(),
         "status": status_reads.status(now),

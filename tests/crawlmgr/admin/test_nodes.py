@@ -57,6 +57,23 @@ def test_the_pages_show_figures_chart_and_no_button_to_who_may_not(node: Node) -
     assert "chart-nodes" not in live and f"/admin/workers/{node.pk}/" in live
 
 
+def test_the_list_keeps_its_order_and_a_node_says_what_its_state_means(node: Node) -> None:
+    now = timezone.now()
+    for name, silent in (("west", 0), ("east", 3), ("attic", 900)):
+        nodes.register(name, pid=1, workers=4, queues="crawl", now=now - timedelta(hours=1))
+        nodes.beat(name, now - timedelta(seconds=silent))
+    client = _client("operator")
+    live = client.get("/admin/workers/?part=live&of=nodes").content.decode()
+    places = [live.index(f">{name}</a>") for name in ("east", "north", "west", "attic")]
+    assert places == sorted(places), "by name, the lost one last"
+    rest = client.get("/admin/workers/?part=live&of=rest").content.decode()
+    assert "Clusters" in rest and "Clusters" not in live and ">north</a>" not in rest
+    lost = client.get(f"/admin/workers/{Node.objects.get(name='attic').pk}/").content.decode()
+    assert "others go on with its runs" in lost
+    client.post(f"/admin/workers/{node.pk}/drain/")
+    assert "A worker node was told" in client.get("/admin/workers/").content.decode()
+
+
 def test_a_share_is_the_same_on_both_pages(node: Node) -> None:
     now = timezone.now()
     nodes.register("south", pid=1, workers=4, queues="crawl", now=now - timedelta(minutes=10))
