@@ -26,8 +26,11 @@ FLOOR_MS = 10.0  # smaller times count as this in a ratio
 LIMITS = {"palette": 100.0, "lists": 300.0, "searches": 500.0}
 """Limits in CPU milliseconds: for a palette search, a sorted, filtered or paged list, and a search in the text of pages."""
 SEARCHES = ("topic-search", "topic-pages")  # views whose `q` asks the full-text index
-LISTS = ("runs", "hosts", "events", "forums", "boards", "threads", "posts", "board", "topic-pages", "records", "harvests")
-ASKED = ("sort=", "show=", "q=", "site=", "kind=", "last")
+LISTS = (
+    "runs", "hosts", "events", "forums", "boards", "threads", "posts", "board", "topic-pages", "records",
+    "harvests", "topics", "sources", "archive",
+)
+ASKED = ("sort=", "show=", "q=", "site=", "kind=", "from=", "last")
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -67,8 +67,8 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
 
 
 QUERIES = {
-    "index": ("part=live",), "runs": ("show=active", "show=failed", "kind=topic", "last", "sort=fetched", "sort=-finished&kind=forum", "q=run+77"), "hosts": ("q=0001", "show=waiting", "show=failing", "sort=requests"),
-    "schedules": ("view=week",), "archive": ("url=http://host00000.example/thread/0",), "events": ("show=errors", "last"), "host": ("url=/x",), "run": ("part=live",),
+    "index": ("part=live",), "runs": ("show=active", "show=failed", "kind=topic", "last", "sort=fetched", "sort=-finished&kind=forum", "q=run+77", "from=2000-01-01&to=2100-01-01"), "hosts": ("q=0001", "show=waiting", "show=failing", "sort=requests"),
+    "schedules": ("view=week",), "archive": ("url=http://host00000.example/thread/0", "sort=size", "sort=records", "q=0077", "from=2000-01-01", "last"), "events": ("show=errors", "last"), "host": ("url=/x",), "run": ("part=live",),
     "palette": ("q=forum", "q=crawl+now+forum+12", "q=board+3"),
 }  # fmt: skip
 """Further query strings to measure, by the view's name."""

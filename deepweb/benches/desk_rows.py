@@ -43,5 +43,5 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
     return {name: {"pk": 1} for name in ("source", "source-delete", "search-form", "harvest", "record")}
 
 
-QUERIES = {"records": ("q=Book", "q=Author+976", "q=nothing", "last", "site=1", "sort=-first_seen"), "harvests": ("sort=records", "show=active"), "harvest": ("part=live", "last"), "source": ("part=live",)}
+QUERIES = {"records": ("q=Book", "q=Author+976", "q=nothing", "last", "site=1", "sort=-first_seen"), "harvests": ("sort=records", "show=active"), "harvest": ("part=live", "last"), "source": ("part=live",), "sources": ("sort=records", "sort=search", "sort=-inspected", "q=catalogue+9", "last")}
 """Further query strings to measure, by the view's name."""

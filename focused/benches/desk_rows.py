@@ -51,6 +51,7 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
 
 
 QUERIES = {
+    "topics": ("sort=last", "sort=rate", "sort=next", "q=topic+3", "show=on"),
     "topic-search": (
         "q=crawler", "q=onlyon1", "q=beehive7", "q=nowhereatall", "q=crawler+frontier", "q=%22crawler+frontier%22", "q=crawler+-onlyon1", "q=crawler+beehive7",
         "q=crawler&page=80", "q=抓取", "q=番茄", "q=抓取网页", "q=crawler+frontier+w1+w2+w3",

@@ -1,4 +1,4 @@
-"""A Chinese topic from the desk alone: texts pasted, a crawl started and watched, a page found again and explained, an export."""
+"""A Chinese topic from the desk alone, in both languages of the desk: texts pasted, a crawl started and watched, a page found again and explained, an export."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import opencc
 import pytest
 
+from tests.browser.said import Said, speak
 from tests.browser.test_journey import CHROMIUM, charts_fit, desk, login, page, sync_api
 from tests.site.server import LocalSite, Reply
 
@@ -49,24 +50,27 @@ def _page(title: str, text: str, links: list[str]) -> Reply:
     return Reply(f"<html><head><title>{title}</title></head><body><p>{text}</p>{anchors}</body></html>".encode())
 
 
-def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, site: LocalSite) -> None:  # noqa: F811 - fixtures
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, site: LocalSite, language: str) -> None:  # noqa: F811
     login(page, desk)
+    said = Said(language)
+    speak(page, desk, said)
     page.goto(f"{desk}/admin/topics/")
-    page.click("a.btn.main:has-text('Add topic')")
+    page.click(f"a.btn.main:has-text('{said('Add topic')}')")
     page.fill("#id_name", "网络爬虫")
     page.fill("#id_seeds", site.url("/"))
     page.fill("#id_texts", SAMPLES)
     page.fill("#id_delay", "0")
     page.check("#id_private")
-    page.click("button:has-text('Save topic')")
+    page.click(f"button:has-text('{said('Save topic')}')")
     page.wait_for_selector("h1:has-text('网络爬虫')")
-    assert page.locator("dl.facts div", has_text="Samples").locator("dd").inner_text() == "2"
+    assert page.locator("dl.facts div", has_text=said("Samples")).locator("dd").inner_text() == "2"
 
-    assert score(page, ON[0]) == score(page, opencc.OpenCC("s2t").convert(ON[0])) > 0.1
-    assert score(page, OFF[0]) < 0.05
+    assert score(page, ON[0], said) == score(page, opencc.OpenCC("s2t").convert(ON[0]), said) > 0.1
+    assert score(page, OFF[0], said) < 0.05
     page.click("a:has-text('网络爬虫') >> nth=0")
 
-    page.click("a.btn:has-text('Crawl')")
+    page.click(f".desk-tools a.btn.main:has-text('{said('Crawl')}')")
     page.fill("#o_pages", "40")
     page.select_option("#id_strategy", "dolphin")
     page.wait_for_selector("[data-share=p_alpha]")
@@ -78,17 +82,17 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
     page.select_option("#id_strategy", "shark")
     page.wait_for_selector("#p_gamma")
     assert page.input_value("#o_pages") == "40", "what was typed stays when another strategy is picked"
-    page.click("button:has-text('Start')")
-    page.wait_for_selector(".note:has-text('Ended')")
+    page.click(f"button:text-matches('{said('Start')}$')")
+    page.wait_for_selector(f".note:has-text('{said.part('Ended: %(reason)s.')}')")
     assert "shark" in page.inner_text("#content")
     facts = dict(re.findall(r"(.+)\n(.+)", page.inner_text("dl.facts")))
     total = 1 + 2 * len(ON) + len(OFF)
-    assert (facts["Pages"], facts["On topic"]) == (str(total), str(2 * len(ON))), facts
+    assert (facts[said("Pages")], facts[said("On topic")]) == (str(total), str(2 * len(ON))), facts
     charts_fit(page)
 
-    page.click("summary:has-text('Export')")
+    page.click(f"summary:has-text('{said('Export')}')")
     with page.expect_download() as found:
-        page.locator(".exports", has_text="pages").locator("a:has-text('JSONL')").click()
+        page.locator(".exports [href*='pages']:has-text('JSONL')").first.click()
     lines = [json.loads(line) for line in Path(found.value.path()).read_text(encoding="utf-8").splitlines()]
     scores = {line["url"].removeprefix(site.url("")): line["relevance"] for line in lines}
     assert len(scores) == total
@@ -96,7 +100,7 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
         assert scores[f"/jian/{n}.html"] == pytest.approx(scores[f"/fan/{n}.html"])
     assert max(scores[f"/cai/{n}.html"] for n in range(len(OFF))) < min(scores[f"/fan/{n}.html"] for n in range(len(ON)))
 
-    page.click("a.btn:has-text('Marks')")
+    page.click(f"a.btn:has-text('{said('Marks')}')")
     page.wait_for_selector("[data-marks]")
     with page.expect_response("**/mark/"):
         page.keyboard.press("j")
@@ -104,24 +108,26 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
     with page.expect_response("**/mark/"):
         page.keyboard.press("n")
     page.wait_for_selector("[data-marks] tr[data-marked=off]")
-    page.click("a.btn:has-text('Judge again')")
-    assert page.locator("dl.facts div", has_text="Marks").locator("dd").first.inner_text() == "2"
+    page.click(f"a.btn:has-text('{said('Judge again')}')")
+    assert page.locator("dl.facts div", has_text=said("Marks")).locator("dd").first.inner_text() == "2"
     assert page.locator("[data-marks] tbody tr").count() == total - 2
-    page.click("a.btn:has-text('Pages')")
+    page.click(f"a.btn:has-text('{said('Pages')}')")
     page.fill("input[type=search], input[name=q]", "档案库")
     page.keyboard.press("Enter")
     page.wait_for_url("**q=*")
     assert page.locator("#content table.list tbody tr").count() == 2, "the simplified page and the traditional one"
     page.locator("#content table.list tbody a").first.click()
-    page.wait_for_selector("text=Why")
+    page.wait_for_selector(f"text={said('Why it was fetched at this point')}")
+    assert page.locator("html").get_attribute("lang") == language
     assert page.wrong == []
 
 
-def score(page: Any, text: str) -> float:  # noqa: F811 - the fixture's name
+def score(page: Any, text: str, said: Said) -> float:  # noqa: F811 - the fixture's name
     """What the desk makes of a pasted text."""
     if not page.locator("#id_text").count():
-        page.click("a.btn:has-text('Try it')")
+        page.click(f"a.btn:has-text('{said('Try it')}')")
     page.fill("#id_text", text)
-    page.click("button:has-text('Try it')")
-    page.wait_for_selector(".note:has-text('threshold')")
-    return float(re.search(r"topic: ([\d.]+)", page.inner_text(".note:has-text('threshold')")).group(1))  # type: ignore[union-attr]
+    page.click(f"button:has-text('{said('Try it')}')")
+    note = page.locator(f".note:has-text('{said.part('against the threshold %(tau)s')}')")
+    note.wait_for()
+    return float(re.search(r": ([\d.]+)", note.inner_text()).group(1))  # type: ignore[union-attr]

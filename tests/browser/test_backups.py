@@ -1,0 +1,136 @@
+"""Backups in a real browser, made by workers: one comes due by its schedule, one is asked for, and an empty home is filled from each."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.said import Said, speak
+from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
+from tests.serving import ROOT, Serve, manage, wait_for
+from tests.site.forum import ForumServer, LocalForum
+
+__all__ = ["page", "sync_api"]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+
+OWN = ("--allow-private", "--delay", "0", "--json")
+TOLD = """
+import json
+import django
+django.setup()
+from crawlmgr.services import backup
+print(json.dumps({
+    one._meta.label: [list(map(repr, row)) for row in one._base_manager.order_by("pk").values_list(*(f.attname for f in one._meta.concrete_fields))]
+    for one in backup.tables()
+}))
+"""
+MOVING = {
+    "auth.User", "crawlmgr.BackupPlan", "crawlmgr.Event", "crawlmgr.Node", "crawlmgr.Run",
+}  # fmt: skip
+"""What a desk at work writes while it is backed up and after: logins, the next backup, signs of life, the backup's own run."""
+
+
+def rows(environment: Mapping[str, str]) -> dict[str, list[list[str]]]:
+    """Every row of every table that a backup holds."""
+    settings = {**environment, "DJANGO_SETTINGS_MODULE": "crawlmgr.settings"}
+    done = subprocess.run([sys.executable, "-c", TOLD], cwd=ROOT, env=settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def serve(installed: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
+    """A desk with workers and a forum that has been read."""
+    environment = {**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}
+    with ForumServer(LocalForum(boards=2, threads=6)) as forum:
+        assert manage(environment, "forum", "add", forum.url, *OWN).returncode == 0
+        assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *OWN).returncode == 0
+    made = Serve(environment, tmp_path / "log")
+    made.start()
+    try:
+        assert made.healthy(), made.told()
+        yield made
+    finally:
+        made.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def desk(serve: Serve) -> str:
+    """Its address."""
+    return serve.address().rstrip("/")
+
+
+def is_due(data: Path) -> None:
+    """The next backup's time has come."""
+    with closing(sqlite3.connect(data / "crawlmgr.sqlite3", timeout=60)) as database:
+        changed = database.execute("UPDATE crawlmgr_backupplan SET next_at = datetime('now', '-1 minute') WHERE next_at IS NOT NULL")
+        database.commit()
+    assert changed.rowcount == 1
+
+
+def restored(serve: Serve, file: Path, home: Path) -> dict[str, str]:
+    """An empty home filled from a backup; its environment."""
+    environment = {**serve.environment, "CRAWLMGR_DATA": str(home)}
+    done = manage(environment, "restore", str(file))
+    assert done.returncode == 0, done.stderr
+    return environment
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_a_backup_that_came_due_and_one_asked_for_fill_an_empty_home(  # noqa: F811
+    page: Any, desk: str, serve: Serve, tmp_path: Path, language: str
+) -> None:
+    data, said = Path(serve.environment["CRAWLMGR_DATA"]), Said(language)
+    page.on("dialog", lambda dialog: dialog.accept())
+    login(page, desk)
+    speak(page, desk, said)
+    page.goto(f"{desk}/admin/schedules/")
+    page.click(f"button:has-text('{said('Pause all crawling')}')")  # what is read stays as it is; backups are made all the same
+    page.wait_for_selector(f"button:has-text('{said('Let all crawling go on')}')")
+
+    page.goto(f"{desk}/admin/backups/")
+    page.select_option("select[name=every_hours]", "24")
+    page.fill("[name=keep]", "2")
+    page.click(f"form[action$='/backups/plan/'] button:has-text('{said('Save')}')")
+    page.wait_for_selector(f"text={said('Saved.')}")
+    assert page.locator("#content table.list tbody tr").count() == 0, "a schedule begins a day from now"
+    is_due(data)
+    page.wait_for_selector("#content table.list tbody tr")  # it comes without a reload by hand
+    first = page.inner_text("#content td.title").strip()
+    page.goto(f"{desk}/admin/runs/?kind=backup")
+    assert page.locator("tr[data-row]").count() == 1
+
+    page.goto(f"{desk}/admin/backups/")
+    page.click(f"button:has-text('{said('Back up now')}')")
+    page.wait_for_selector("#content table.list tbody tr:nth-child(2)")
+    names = [one.strip() for one in page.locator("#content td.title").all_inner_texts()]
+    assert names[1] == first
+    wait_for(lambda: not list((data / "backups").glob("*.part")))
+    assert page.wrong == []
+    serve.end(signal.SIGTERM)
+
+    before = rows(serve.environment)
+    assert len(before["forums.Post"]) > 20 and len(before["crawlmgr.Page"]) > 8
+    for place, name in enumerate(names):
+        home = tmp_path / f"home {place}"
+        after = rows(restored(serve, data / "backups" / name, home))
+        assert after.keys() == before.keys()
+        assert {label: after[label] for label in after.keys() - MOVING} == {label: before[label] for label in before.keys() - MOVING}
+        for label in MOVING - {"crawlmgr.Event", "crawlmgr.Run"}:
+            assert [row[0] for row in after[label]] == [row[0] for row in before[label]]
+        for label in ("crawlmgr.Event", "crawlmgr.Run"):  # some came after the snapshot; those before are the same
+            known = {row[0]: row for row in before[label]}
+            assert after[label] and all(row[0] in known for row in after[label])
+        assert [row for row in after["crawlmgr.Run"] if "'backup'" not in row] == [row for row in before["crawlmgr.Run"] if "'backup'" not in row]
+        files = {one.name: one.read_bytes() for one in (data / "archive").rglob("*.warc.gz")}
+        assert files and {one.name: one.read_bytes() for one in (home / "archive").rglob("*.warc.gz")} == files
+        assert (home / "secret.key").read_text() == (data / "secret.key").read_text()
