@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpRe
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import exports, words
+from crawlmgr.admin import charts, exports, words
 from crawlmgr.admin.archive_table import TABLE
 from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.table_page import table_page
@@ -33,14 +34,27 @@ def archive_page(request: HttpRequest) -> HttpResponseBase:
             captures = reads.captures(url)
         except ValueError:
             problem = words.say("bad_url")
-    context = {
-        "totals": reads.totals() if request.GET.get("part") != "rows" else {},
-        "url": url,
-        "captures": captures,
-        "problem": problem,
-        "downloads": exports.choices(["pages", "links"]),
-    }
+
+    def context() -> dict[str, Any]:
+        return {
+            "totals": reads.totals(),
+            "url": url,
+            "captures": captures,
+            "problem": problem,
+            "downloads": exports.choices(["pages", "links"]),
+            "charts": [by_day(datetime.now(UTC))],
+        }
+
     return table_page(request, "desk/archive.html", TABLE, reads.files(), context, title=_("Archive"), item="archive")
+
+
+def by_day(now: datetime) -> charts.Chart:
+    """Chart of the bytes in files begun on each of the last days; days dragged over narrow the list below."""
+    days, sums = reads.bytes_by_day(now)
+    series = [charts.Series(_("MB stored"), days, [round(sums.get(day, 0) / 1e6, 3) for day in days], charts.NEW)]
+    note = _("the last 30 days; drag over days to see their files")
+    drawn = charts.chart("chart-archive", _("Stored by day"), series, x=_("day (UTC)"), y=_("MB a day"), note=note)
+    return replace(drawn, brush=TABLE.name)
 
 
 @room("archive/files/<int:pk>/", "warc")

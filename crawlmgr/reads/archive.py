@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import TruncDate
 
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.reads.paging import Slice, cut
 from crawlmgr.web.url import UrlError, canonical, url_hash
+
+DAYS_SHOWN = 30
 
 
 def files() -> QuerySet[WarcFile]:
@@ -20,6 +24,14 @@ def files() -> QuerySet[WarcFile]:
 def totals() -> dict[str, Any]:
     """Total files, bytes and records of the archive."""
     return WarcFile.objects.aggregate(files=Count("id"), bytes=Sum("bytes"), records=Sum("records"))
+
+
+def bytes_by_day(now: datetime, days: int = DAYS_SHOWN) -> tuple[list[date], dict[date, int]]:
+    """The last days (UTC), and the bytes of the files that were begun on each of them."""
+    today = now.astimezone(UTC).date()
+    shown = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
+    rows = WarcFile.objects.filter(created__gte=datetime.combine(shown[0], time(), UTC)).order_by()
+    return shown, dict(rows.values_list(TruncDate("created", tzinfo=UTC)).annotate(Sum("bytes")))
 
 
 def captures(address: str, limit: int = 50) -> list[Page]:

@@ -9,7 +9,8 @@ import pytest
 from django.test import Client
 
 from crawlmgr.admin.runs import story
-from crawlmgr.models import Event, Host, Node, Page, Run
+from crawlmgr.models import Event, Host, Node, Page, Run, WarcFile
+from crawlmgr.reads import archive as archive_reads
 from crawlmgr.reads import runs as run_reads
 from tests.crawlmgr.admin.rows import NOW, user
 
@@ -114,3 +115,18 @@ def test_days_of_the_chart_narrow_runs_and_posts(client: Client) -> None:
     rows = client.get(f"/admin/runs/?from={day}&to={day}&part=rows").content.decode()
     assert "2 failed" in rows and "2 finished" in rows and "0 finished" not in rows and "9 finished" not in rows
     assert client.get(f"/admin/forums/posts/?from={day}&to={day}").status_code == 200
+
+
+def test_days_of_the_chart_narrow_the_files_of_the_archive(client: Client) -> None:
+    now = datetime.now(UTC)
+    for back in (0, 2, 2, 40):
+        WarcFile.objects.create(name=f"{back}-{WarcFile.objects.count()}.warc.gz", created=now - timedelta(days=back), bytes=1_500_000)
+    days, sums = archive_reads.bytes_by_day(now)
+    assert len(days) == 30 and sums == {now.date(): 1_500_000, (now - timedelta(days=2)).date(): 3_000_000}
+    page = client.get("/admin/archive/")
+    (drawn,) = page.context["charts"]
+    assert drawn.brush == "archive" and 'data-brush="archive"' in page.content.decode() and 'data-table="archive"' in page.content.decode()
+    assert drawn.figure["data"][0]["y"][-3:] == [3.0, 0.0, 1.5]
+    day = (now - timedelta(days=2)).date().isoformat()
+    rows = client.get(f"/admin/archive/?from={day}&to={day}&part=rows").content.decode()
+    assert rows.count("<tr data-row") == 2 and "2-1.warc.gz" in rows and "0-0.warc.gz" not in rows
