@@ -14,12 +14,12 @@ from focused.evaluate import Label
 from focused.graph import MemoryGraph
 from focused.judge import Feedback, two_levels
 from focused.loop import crawl
-from focused.pages import hashed
+from focused.pages import Page, hashed
 from focused.relevance import Relevance
 from focused.strategies.adaptive import ENOUGH, Adaptive, shipped_prior
 from focused.strategies.credit import Credit
 from focused.strategies.link_features import FEATURES, Found, LinkFeatures
-from tests.focused.webs import OFF, ON, Web, order, random_web, run, topic, url
+from tests.focused.webs import OFF, ON, Web, order, random_web, run, start, topic, url
 
 PLACE = {name: i for i, name in enumerate(FEATURES)}
 
@@ -207,6 +207,14 @@ def test_links_of_a_resting_host_wait_and_those_of_others_come():
     assert sorted(node.url for node in iter(strategy.select, None)) == [f"http://other.example/{i}" for i in range(3)]
     graph.resting = ()
     assert sorted(node.url for node in iter(strategy.select, None)) == [url(f"p{i}") for i in range(6)]
+
+
+def test_links_to_the_address_that_a_page_was_redirected_to_are_closed_with_it():
+    strategy = start("adaptive", ["a", "b", "c"])
+    landed = Web({"b": (ON, [])}).pages[url("b")]
+    strategy.expand(strategy.graph.node(url("a")), Page(url("a"), 1, landed, 0.5, True))
+    links = strategy.links
+    assert [links.urls[target] for target in links.open_targets()] == [url("c")]
 
 
 @pytest.mark.parametrize(("on_topic", "judged"), [(ENOUGH - 1, False), (ENOUGH, True)])

@@ -171,6 +171,14 @@ def test_timely_rank_by_hand():
     assert node(dolphin, "a").data["tr"] == 6.0  # fetched pages go on counting
 
 
+def test_what_waits_is_ranked_anew_each_time_the_number_of_pages_has_doubled(monkeypatch):
+    dolphin, ranked = start("dolphin", ["a", "b"], gamma=1, normalise="saturating"), []
+    monkeypatch.setattr(dolphin.graph, "reprioritise", lambda score: ranked.append(dolphin._fetched))
+    for number in range(2, 21):
+        fetch(dolphin, f"p{number}", ["a"])
+    assert ranked == [2, 4, 8, 16]
+
+
 def test_opic_hands_its_cash_on():
     dolphin = start("dolphin", ["a", "b"], importance="opic", gamma=1, alpha=0, beta=0, normalise="none")
     assert node(dolphin, "a").priority == pytest.approx(0.5)
