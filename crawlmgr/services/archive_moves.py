@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.core.cache import cache
 
+from crawlmgr.locks import is_held
 from crawlmgr.models import WarcFile
 from crawlmgr.services import archive, archive_files, events, object_store
 
@@ -82,14 +82,7 @@ def _names() -> list[str]:
 
 
 def _left(path: Path) -> bool:
-    if time.time() - path.stat().st_mtime < LEFT_AFTER_SECONDS:
-        return False
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return False
-    return True
+    return time.time() - path.stat().st_mtime >= LEFT_AFTER_SECONDS and not is_held(path)
 
 
 def _whole(file: WarcFile, now: datetime) -> bool:

@@ -26,6 +26,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Sum
 
+from crawlmgr.locks import is_held
 from crawlmgr.models import Run, RunState, WarcFile
 from crawlmgr.services import backups
 
@@ -56,7 +57,7 @@ class BackupJob:
             return "backed_up"
         self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
         _children[:] = [child for child in _children if child.poll() is None]
-        if held(self.lock):
+        if is_held(self.lock):
             self._wait(pulse)
             return partial(self._tell, {**self.run.result, "bytes": self._written()})
         if self.path.exists():
@@ -92,7 +93,7 @@ class BackupJob:
 
     def _wait(self, pulse: Pulse) -> None:
         end = time.monotonic() + STEP_SECONDS
-        while held(self.lock) and time.monotonic() < end:
+        while is_held(self.lock) and time.monotonic() < end:
             pulse()
             time.sleep(LOOK_SECONDS)
 
@@ -116,21 +117,9 @@ class BackupJob:
         Run.objects.filter(pk=self.run.pk).update(result=result)
 
 
-def held(lock: Path) -> bool:
-    """Whether the process that was given the lock is at work."""
-    if not lock.exists():
-        return False
-    with lock.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
 def clear(lock: Path) -> None:
     """Ends the process that holds a lock, if it is one of this machine, and removes what it leaves."""
-    if held(lock):
+    if is_held(lock):
         number, _space, host = lock.read_text().partition(" ")
         if host != socket.gethostname() or not number.isdigit():
             return

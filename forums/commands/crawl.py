@@ -13,6 +13,7 @@ from crawlmgr.management import database, foreground
 from crawlmgr.management.base import Result, say, table
 from crawlmgr.models import Run
 from crawlmgr.services import runs
+from forums.commands.site_numbers import no_site
 from forums.models import Site, Visit
 from forums.services import sites
 
@@ -33,7 +34,7 @@ def run(options: dict[str, Any]) -> Result:
     try:
         run = _begin(options, _settings(options))
     except Site.DoesNotExist:
-        raise CommandError(f"There is no site {options['site']}; `forum add ADDRESS` makes one.") from None
+        raise no_site(options["site"]) from None
     except ValueError as error:
         raise CommandError(str(error)) from None
     run = foreground.work(run, run.label, by_nodes=options["by_nodes"])

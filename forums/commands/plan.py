@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import Result, say, table
+from forums.commands.site_numbers import no_site
 from forums.models import Basis, BoardDay, Plan, PlanDay, Policy, Site
 from forums.reads import plans as reads
 from forums.reads.standing import SourceStanding, standing
@@ -45,7 +46,7 @@ def run(options: dict[str, Any]) -> Result:
             raise CommandError("There is no board to plan for; `forum add ADDRESS` finds some.")
         plan = plans.save(options["site"], {**values, "active": True}, now=now)
     except Site.DoesNotExist:
-        raise CommandError(f"There is no site {options['site']}; `forum add ADDRESS` makes one.") from None
+        raise no_site(options["site"]) from None
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
     made = plan_days.replan(plan, now, "asked")

@@ -11,6 +11,7 @@ from crawlmgr.management import database, foreground
 from crawlmgr.management.base import Result, say
 from crawlmgr.models import Run
 from crawlmgr.services import runs
+from forums.commands.site_numbers import no_site
 from forums.models import Site
 from forums.services import rereads
 
@@ -25,7 +26,7 @@ def run(options: dict[str, Any]) -> Result:
     database.ready()
     site = Site.objects.filter(pk=options["site"]).first()
     if site is None:
-        raise CommandError(f"There is no site {options['site']}; `forum add ADDRESS` makes one.")
+        raise no_site(options["site"])
     run = foreground.work(_begin(site), site.name)
     told = {name: int(run.result.get(name, 0)) for name in ("pages", "posts", "threads", "added")}
     document = {"run": run.pk, "state": run.state, "stopped_by": run.stopped_by, **told}

@@ -86,6 +86,7 @@ def test_transition_exploits_or_draws_in_proportion():
     assert picks == [0, 0, 1, 1, 2]
     assert transition(pheromone, promise, 1, 5, 1, 0.0, 0.0) == 1  # 3, 32, 1
     assert transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1  # neither counts: equal chances
+    assert transition(pheromone, 0 * promise, 0, 1, 1, 0.1, 0.5) in range(3)  # nothing promises anything
 
 
 def colony(**values):
