@@ -30,6 +30,7 @@ LOOPS = ("adaptive", "glances", "newest")
 READINGS = ("cyclic", "midnight")
 KNOWN_DAYS = 160
 LONGEST_WAIT_DAYS = 5
+NEWEST_ROWS = 40  # threads that a newest list shows
 
 Shows = Callable[[BoardLog, Ints, float], Sight]
 
@@ -229,7 +230,7 @@ class Simulation:
         every = np.arange(self.boards)
         looks = self._looks(policy, every)
         loop = self._loop(np.full(self.boards, self.start), self.start, sites, Budget(visits_per_day), options, looks)
-        if loop.overview is not None:
+        if loop.overview is not None and policy != "newest":
             loop.overview.calibrate(0, shows(log, every, self.start), self.start)
         trace = _Trace()
         end = self.stop + LONGEST_WAIT_DAYS * DAY_SECONDS
@@ -255,6 +256,18 @@ class Simulation:
         source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)
         return Looks([source], self.importance, weighted(0.0, self.importance, self.setup.theta))
 
+    def named(self, now: float) -> Ints:
+        """The boards that a newest list names at this time: those of the threads with the newest posts. It shows nothing of
+        others, so of a board that it has never named it is believed only from that board's next visit on."""
+        stop = int(np.searchsorted(self.events.times, now, side="right"))
+        size = NEWEST_ROWS
+        while True:
+            size = min(8 * size, stop)
+            rows = np.arange(stop - 1, stop - size - 1, -1)
+            first = np.sort(np.unique(self.events.thread[rows], return_index=True)[1])[:NEWEST_ROWS]
+            if len(first) == NEWEST_ROWS or size == stop:
+                return np.unique(self.events.board[rows[first]])
+
     def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
         """One ranking; after reading a source, a second one with its figures."""
         readable = np.ones(1, dtype=bool) if loop.overview is not None else None
@@ -266,6 +279,7 @@ class Simulation:
             return
         cost = int(loop.overview.cost[source])
         if loop.overview.newest[source]:
+            loop.overview.believe_shown(source, self.named(now), now)
             boards = loop.overview.believed_boards(source)
             loop.swept(source, *log.take(boards, now), now)
             trace.fetched(boards, now, cost)

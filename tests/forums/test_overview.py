@@ -255,6 +255,20 @@ def test_a_source_that_lies_or_freezes_costs_at_most_a_twentieth(shows):
     assert totals[0] <= 1.05 * totals[1]
 
 
+@pytest.mark.parametrize(("days_before", "named"), [(30.0, False), (0.1, True)])
+def test_a_newest_list_tells_nothing_of_a_board_that_it_does_not_name(days_before, named):
+    events = synthetic()
+    kept = zip(events.board, events.thread, events.opener, events.times, strict=True)
+    rows = [(events.boards[b], str(t), bool(o), float(m)) for b, t, o, m in kept]
+    rows.append(("quiet", "q", True, FIRST - days_before * DAY))
+    simulation = Simulation(from_rows(rows), Setup(date(2026, 1, 5), test_days=2))
+    quiet = simulation.events.boards.index("quiet")
+    assert (quiet in simulation.named(FIRST)) is named and quiet not in simulation.named(FIRST - 31 * DAY)
+    followed = simulation.follow("newest", 12)
+    first = followed.board[followed.moments == followed.moments.min()]  # the list is read before anything is visited
+    assert len(first) >= 3 and (quiet in first) is named
+
+
 @pytest.mark.parametrize("policy", ["glances", "newest"])
 def test_what_comes_later_changes_nothing_before(simulation, policy):
     events = synthetic()
