@@ -40,7 +40,9 @@ class ChannelForm(forms.Form):
         help_text=gettext_lazy("Kept encrypted and never shown again."),
     )
     sender = forms.CharField(max_length=255, label=gettext_lazy("From"))
-    to = forms.CharField(max_length=2000, label=gettext_lazy("To"), help_text=gettext_lazy("Addresses between commas."))
+    to = forms.CharField(
+        max_length=2000, label=gettext_lazy("To"), help_text=gettext_lazy("Mail addresses, separated by commas.")
+    )
     url = forms.CharField(max_length=2000, label=gettext_lazy("Address"))
     rules = forms.MultipleChoiceField(
         required=False, choices=[], widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Reports"),

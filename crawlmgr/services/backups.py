@@ -44,7 +44,7 @@ def folder() -> Path:
 
 
 def files() -> list[BackupFile]:
-    """The whole backups, newest first. Other files of the folder are nobody's business here."""
+    """The whole backups, newest first. Other files of the folder are ignored."""
     found = []
     for path in folder().glob("*.tar"):
         if NAME.fullmatch(path.name) and not path.is_symlink():

@@ -135,7 +135,7 @@ def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
 
 
 def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None) -> None:
-    """Restores the clock from before a turn that was not used; called in the transaction that took it."""
+    """Sets a host's clock back to what it was before a turn that was not used; called in the transaction that took it."""
     sql.execute(_GIVE_TURN_BACK, (next_at, last_request_at, pk))
 
 

@@ -73,7 +73,7 @@ def store_page(
         link = harvests.page_link(bench, row, answer.next.submission, number + 1)
         return Stored(links=[link], counts={"new": new, "items": len(answer.records)})
     further = kind is ResultKind.VALID and answer.next is not None and not bench.state.get("came_round", False)
-    row.partial = further or kind is ResultKind.ERROR  # pages that were not read, or one that was lost
+    row.partial = further or kind is ResultKind.ERROR  # pages are left that were not requested, or this one failed
     stored = _end(run, benches, bench, row, QueryState.VALID, "", now)
     stored.counts = {"new": new, "items": len(answer.records)}
     return stored

@@ -63,6 +63,14 @@ def test_what_was_answered_whole_is_never_asked_again() -> None:
     assert Range(100, 199) in spans and any(span.low == 300 for span in spans), "each stretch from its begin"
 
 
+@pytest.mark.parametrize(("matching", "parts"), [(60, 2), (110, 3)])
+def test_a_range_that_was_cut_is_divided_into_as_few_parts_as_fit_under_the_limit(matching: int, parts: int) -> None:
+    found = cells(Range(0, 99), [Asked(Range(0, 99), matching, True, False)], np.arange(0.0, 100.0, 5.0), 10.0, LIMIT)
+    spans = sorted((cell.range.low, cell.range.high) for cell in found)
+    assert len(spans) == parts and spans[0][0] == 0 and spans[-1][1] == 99
+    assert all(high + 1 == low for (_, high), (low, _) in zip(spans, spans[1:], strict=False))
+
+
 def test_beside_a_narrow_range_the_next_is_as_dense() -> None:
     asked = [Asked(Range(0, 99), 40, True, True), Asked(Range(500, 549), 80, True, False), Asked(Range(0, 999), 600, True, False)]
     found = cells(Range(0, 999), asked, np.arange(0.0, 1000.0, 20.0), 10.0, LIMIT)

@@ -19,7 +19,7 @@ from forums.reading.rules import NOTHING, KindRules, SiteRules
 FEWEST = 3  # fewest threads with evidence for replacing a reading
 HOLDS = 0.8  # share of the cases from which a claim counts as holding
 GAIN = 0.2  # by how much a rival must be better than the default reading
-LITTLE_GAIN = 0.02  # the same for a rival without any contradiction
+LITTLE_GAIN = 0.02  # as GAIN, for a rival that no record contradicts
 WRONG = 1 / 3  # share of the cases below which a field that no rival corrects is taken to be something else, and left empty
 COVERS = 0.9
 OF_PEOPLE = 0.97  # share of posts whose name belongs to one profile address only, below which rivals are tried

@@ -149,7 +149,7 @@ def test_missed_starts_are_told_once_and_made_up_for_by_one() -> None:
     assert saved_exports.start_due(NOW) == 1 and saved_exports.start_due(NOW) == 0
     assert Event.objects.get(code="schedule_missed").text.startswith("nightly: 4 since")
     page = _client().get("/admin/schedules/").content.decode()
-    assert "Missed in the last seven days" in page and "nightly: 4 starts since" in page
+    assert "Starts missed in the last seven days" in page and "nightly: 4 starts since" in page
     Event.objects.all().delete()
     Run.objects.update(state=RunState.FINISHED)
     Export.objects.filter(pk=export.pk).update(next_at=NOW - timedelta(minutes=2))
