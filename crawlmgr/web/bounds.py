@@ -4,6 +4,7 @@ end."""
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 MAX_CHARS = 4_000_000
 MAX_TAGS = 150_000
@@ -36,13 +37,13 @@ def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
         cut = cut or endless
     opened: dict[str, int] = {}
     depth = 0
-    for number, found in enumerate(_TAG.finditer(html)):
-        name = found[2].lower()
+    for number, (closing, name) in enumerate(_TAG.findall(html)):
         if number >= max_tags or depth > MAX_OPEN:
-            return html[: found.start()], True
+            return html[: next(islice(_TAG.finditer(html), number, None)).start()], True
+        name = name.lower()
         if name in _SHALLOW:
             continue
-        if not found[1]:
+        if not closing:
             opened[name] = opened.get(name, 0) + 1
             depth += 1
         elif opened.get(name, 0):

@@ -88,10 +88,11 @@ class Outline:
     def children(self, node: int, most: int = MAX_NODES) -> list[int]:
         """The child elements of a node, the first `most` of them."""
         found: list[int] = []
-        child, end = node + 1, self.ends[node]
+        ends = self.ends
+        child, end = node + 1, ends[node]
         while child < end and len(found) < most:
             found.append(child)
-            child = self.ends[child]
+            child = ends[child]
         return found
 
     def contains(self, node: int, other: int) -> bool:
@@ -112,6 +113,7 @@ class Outline:
         return path
 
 
+@lru_cache(maxsize=8_192)
 def lasting_classes(value: str) -> str:
     """The classes that an element shares with similar ones: without digits and words of state (odd, unread, sticky …)."""
     kept = []
@@ -122,7 +124,6 @@ def lasting_classes(value: str) -> str:
     return ".".join(kept[:2])
 
 
-@lru_cache(maxsize=1_024)
 def _is_own_block(tag: str) -> bool:
     """Tells whether a custom element (with a hyphen in its name) starts a new line: all but those for times and marks."""
     return "-" in tag and _INLINE.search(tag) is None
@@ -131,7 +132,7 @@ def _is_own_block(tag: str) -> bool:
 def _is_hidden_noscript(element: HtmlElement) -> bool:
     """Tells whether to ignore a `<noscript>`: it counts only if it contains the page's content, as some script-based sites
     provide for robots."""
-    return element.tag == "noscript" and sum(1 for _ in element.iter("a", "p", "article", "li")) < 5
+    return sum(1 for _ in element.iter("a", "p", "article", "li")) < 5
 
 
 class _Builder:
@@ -147,18 +148,19 @@ class _Builder:
         self.spanning: dict[int, list[tuple[str, int]]] = {}  # first cells of earlier rows, and how many more rows they span
 
     def build(self) -> Outline:
-        made = self.made
+        made, opened = self.made, self.open
         for event, element in self.walker:
             if event == "start":
-                if element.tag in SKIPPED or _is_hidden_noscript(element):
+                tag = element.tag
+                if tag in SKIPPED or tag == "noscript" and _is_hidden_noscript(element):
                     self.walker.skip_subtree()
                     continue
                 if len(made.tags) >= MAX_NODES or self.text_left <= 0:
                     made.is_cut = True
                     break
-                self._start(element)
+                self._start(element, tag)
             elif event == "end":
-                if element.tag not in SKIPPED and made.elements and self._is_open(element):
+                if opened[-1] >= 0 and made.elements[opened[-1]] is element:
                     self._end(element)
                 elif element.tail:
                     self._text(element.tail)
@@ -168,11 +170,8 @@ class _Builder:
             self._close(self.open[-1])
         return made
 
-    def _is_open(self, element: HtmlElement) -> bool:
-        return self.open[-1] >= 0 and self.made.elements[self.open[-1]] is element
-
-    def _start(self, element: HtmlElement) -> None:
-        made, tag, parent = self.made, element.tag, self.open[-1]
+    def _start(self, element: HtmlElement, tag: str) -> None:
+        made, parent = self.made, self.open[-1]
         raw = element.get("class") or ""
         shape = self.shape_of.get((tag, raw))
         if shape is None:
@@ -200,8 +199,9 @@ class _Builder:
             self._span(element, node, parent)
         if tag in BLOCKS or _is_own_block(tag):
             self.line += 1
-        if element.text:
-            self._text(element.text)
+        text = element.text
+        if text:
+            self._text(text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
         """Number of cells of rows above that extend into this row by rowspan, before its own cells, by their shape."""
@@ -218,11 +218,13 @@ class _Builder:
             self.spanning.setdefault(self.made.parents[row], []).append((self.made.shapes[node], int(rows) - 1))
 
     def _end(self, element: HtmlElement) -> None:
+        tag = self.made.tags[self.open[-1]]
         self._close(self.open[-1])
-        if element.tag in BLOCKS or _is_own_block(element.tag):
+        if tag in BLOCKS or _is_own_block(tag):
             self.line += 1
-        if element.tail and self.open[-1] >= 0:
-            self._text(element.tail)
+        tail = element.tail
+        if tail and self.open[-1] >= 0:
+            self._text(tail)
 
     def _close(self, node: int) -> None:
         self.made.ends[node] = len(self.made.tags)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
 def _words(text: str) -> frozenset[str]:
@@ -91,6 +92,7 @@ def page_number(text: str) -> int | None:
     return int(digits) or None
 
 
+@lru_cache(maxsize=8_192)
 def flip_word(text: str) -> str | None:
     """What a link's text says: "next", "previous", "last" or "first" page; None for anything else.
 

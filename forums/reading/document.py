@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -33,6 +33,7 @@ _SIDE = re.compile(
     r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
     re.I,
 )
+_AUTHORITY = re.compile(r"https?://[^/?#\s]*(?=[/?#]|$)")  # what comes before the path of an address
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _CARD = 12  # characters of a link from which it may be a card with more than a title
 _TITLE = re.compile(r"(?<![a-z])(?:title|subject)(?![a-z])", re.I)
@@ -74,6 +75,7 @@ class Page(TimedPage):
         asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"  # a script called with a number
         self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self._asides: dict[int, bool] = {}
+        self.row_cells: dict[int, list[int]] = {}  # cache of `Heads.cells` by row
         self.text_places: dict[int, int] = {}  # cache of `bodies_of` by element
 
     def _base(self) -> str:
@@ -195,10 +197,14 @@ class Page(TimedPage):
             node = page.parents[node]
         found = node >= 0 and self._asides[node]
         for inner in reversed(climbed):
-            named = page.tags[inner] == "aside" or _SIDE.search(f"{page.classes[inner]} {page.elements[inner].get('id') or ''}")
-            found = found or bool(named) and page.text_length(inner) < 0.8 * self.text_total
+            found = found or self._is_side(inner) and page.text_length(inner) < 0.8 * self.text_total
             self._asides[inner] = found
         return found
+
+    def _is_side(self, node: int) -> bool:
+        """Tells whether an element is a side column by its tag or by its classes and id."""
+        page = self.outline
+        return page.tags[node] == "aside" or _names_side(f"{page.classes[node]} {page.elements[node].get('id') or ''}")
 
     def roles_above(self, node: int, top: int) -> str:
         """The classes and data names from `node` up to `top`, nearest first, as one string for `class_roles`."""
@@ -227,9 +233,21 @@ class Page(TimedPage):
         return dense > 0.25 * min(self.text_total, 200 * len(self.outline.pieces))
 
 
+@lru_cache(maxsize=8_192)
+def _names_side(classes: str) -> bool:
+    return _SIDE.search(classes) is not None
+
+
 def _host(url: str) -> str:
+    """The host of an absolute address without "www."; "" for a malformed one."""
+    end = _AUTHORITY.match(url)
+    return _host_of(end.group() if end else url)
+
+
+@lru_cache(maxsize=1_024)
+def _host_of(start: str) -> str:
     try:
-        return (urlsplit(url).hostname or "").removeprefix("www.")
+        return (urlsplit(start).hostname or "").removeprefix("www.")
     except ValueError:
         return ""
 
@@ -241,10 +259,14 @@ def _join(base: str, href: str) -> str:
         return ""
 
 
+_ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)  # not one that asks Python for the class of each element
+
+
 def parse(text: str) -> HtmlElement:
     """The tree of a page; an empty one if there is nothing to parse. Never raises for a page's contents."""
     text = _XML_DECLARATION.sub("", text.replace("\x00", ""), count=1)
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    parser.set_element_class_lookup(_ONE_CLASS)
     try:
         return document_fromstring(text.encode("utf-8", "replace"), parser=parser, ensure_head_body=False)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError, AssertionError):

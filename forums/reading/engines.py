@@ -13,21 +13,24 @@ _GENERATOR = re.compile(
     re.I,
 )
 _NAMES = {"simple machines": "smf", "invision": "ips"}
-_MARKS = tuple((name, re.compile(form)) for name, form in (  # matched on lower-case pages, which is faster than ignoring case
-    ("discuz", r"powered by (?:<[^>]+>|\s)*discuz!|id=\"(?:ct|nv_forum)\"|forum\.php\?mod=forumdisplay"),
-    ("phpbb", r"powered by (?:<[^>]+>|\s)*phpbb|class=\"[^\"]*topiclist|viewforum\.php\?f=\d"),
-    ("xenforo", r"<html[^>]+id=\"xf\"|xenforo"),
-    ("vbulletin", r"vbulletin[-_](?:global|menu|css)|powered by (?:<[^>]+>|\s)*vbulletin"),
-    ("mybb", r"powered by (?:<[^>]+>|\s)*mybb|mybb\."),
-    ("smf", r"simple machines|smf_theme_url"),
-    ("nodebb", r"component=\"(?:category/topic|post/content)\"|nodebb"),
-    ("flarum", r"flarum-(?:content|loading|json)"),
-    ("phpwind", r"phpwind"),
-    ("tieba", r"j_thread_list|l_post_bright"),
-    ("vanilla", r"vanillicon|class=\"[^\"]*itemdiscussion"),
-    ("flaskbb", r"powered by (?:<[^>]+>|\s)*flaskbb"),
-    ("spirit", r"js-clickable-area|comments_list__comment"),
-    ("machina", r"topic-name-link|forum-name-link"),
+# Matched on lower-case pages, which is faster than ignoring case; each with words of which a match contains at least one.
+_MARKS = tuple((name, words.split(), re.compile(form)) for name, words, form in (
+    ("discuz", "discuz! id=\"ct\" id=\"nv_forum\" forum.php?mod=forumdisplay",
+     r"powered by (?:<[^>]+>|\s)*discuz!|id=\"(?:ct|nv_forum)\"|forum\.php\?mod=forumdisplay"),
+    ("phpbb", "phpbb topiclist viewforum.php?f=",
+     r"powered by (?:<[^>]+>|\s)*phpbb|class=\"[^\"]*topiclist|viewforum\.php\?f=\d"),
+    ("xenforo", "id=\"xf\" xenforo", r"<html[^>]+id=\"xf\"|xenforo"),
+    ("vbulletin", "vbulletin", r"vbulletin[-_](?:global|menu|css)|powered by (?:<[^>]+>|\s)*vbulletin"),
+    ("mybb", "mybb", r"powered by (?:<[^>]+>|\s)*mybb|mybb\."),
+    ("smf", "machines smf_theme_url", r"simple machines|smf_theme_url"),
+    ("nodebb", "component=\" nodebb", r"component=\"(?:category/topic|post/content)\"|nodebb"),
+    ("flarum", "flarum-", r"flarum-(?:content|loading|json)"),
+    ("phpwind", "phpwind", r"phpwind"),
+    ("tieba", "j_thread_list l_post_bright", r"j_thread_list|l_post_bright"),
+    ("vanilla", "vanillicon itemdiscussion", r"vanillicon|class=\"[^\"]*itemdiscussion"),
+    ("flaskbb", "flaskbb", r"powered by (?:<[^>]+>|\s)*flaskbb"),
+    ("spirit", "js-clickable-area comments_list__comment", r"js-clickable-area|comments_list__comment"),
+    ("machina", "topic-name-link forum-name-link", r"topic-name-link|forum-name-link"),
 ))  # fmt: skip
 _HEAD, _TAIL = 60_000, 30_000  # characters searched for marks: engines name themselves at the beginning or the end
 _THREAD_ADDRESS = (
@@ -51,7 +54,8 @@ def engine_of(page: Page, source: str) -> str:
         return _NAMES.get(name, name)
     ends = source if len(source) <= _HEAD + _TAIL else f"{source[:_HEAD]}\n{source[-_TAIL:]}"
     ends = ends.lower()
-    return next((name for name, mark in _MARKS if mark.search(ends)), "unknown")
+    told = (name for name, words, mark in _MARKS if any(word in ends for word in words) and mark.search(ends))
+    return next(told, "unknown")
 
 
 def expected_kind(engine: str, url: str) -> PageKind | None:

@@ -51,6 +51,12 @@ class Heads:
 
     def cells(self, top: int) -> list[int]:
         """The cells of a row: the children of the first element below `top` that has two or more."""
+        known = self.page.row_cells
+        if top not in known:
+            known[top] = self._cells_below(top)
+        return known[top]
+
+    def _cells_below(self, top: int) -> list[int]:
         page, node = self.page.outline, top
         for _ in range(5):
             children = page.children(node)
@@ -72,7 +78,10 @@ class Heads:
     def _spread(self, cells: list[int]) -> list[int]:
         page, wide = self.page.outline, []
         for cell in cells:
-            span = page.elements[cell].get("colspan") or "1" if page.tags[cell] in ("td", "th") else "1"
+            if page.tags[cell] not in ("td", "th"):
+                wide.append(cell)
+                continue
+            span = page.elements[cell].get("colspan") or "1"
             wide.extend([cell] * (min(int(span), 12) if span.isdigit() and int(span) else 1))
         return wide
 

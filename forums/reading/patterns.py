@@ -29,6 +29,7 @@ _HASH = re.compile(r"(?=(?:[^\d]*\d){2})(?=.*[A-Za-z])(?:[A-Z0-9]{16,}|[a-f0-9]{
 _PLAIN = re.compile(r"[A-Za-z]+(?:\.(?:php|p?html?|shtml|xhtml|aspx?|jspa?|do|cgi|pl|py|cfm|dll|action|xml|json))?", re.I)
 
 
+@lru_cache(maxsize=8_192)
 def _mask(segment: str) -> str:
     """A segment's mask: digits as #, words of a slug as *."""
     if segment.isdigit():

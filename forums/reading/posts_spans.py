@@ -38,7 +38,7 @@ class Span:
 
     def holds(self, node: int) -> bool:
         """Tells whether a node belongs to this post itself."""
-        return self.start <= node < self.end and not any(start <= node < end for start, end in self.nested)
+        return self.start <= node < self.end and not (self.nested and any(start <= node < end for start, end in self.nested))
 
 
 class PostSpans:
@@ -72,6 +72,9 @@ class PostSpans:
     def nodes(self, span: Span) -> Iterator[int]:
         """The nodes of a post itself: those that end inside it."""
         ends, node = self.page.outline.ends, span.start
+        if not span.nested:
+            yield from (node for node in range(span.start, span.end) if ends[node] <= span.end)
+            return
         while node < span.end:
             inner = next((end for start, end in span.nested if start == node), None)
             if inner is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from forums.reading.words import AUTHOR, BY, TOPICS, text_roles
 
@@ -33,6 +34,7 @@ def _value(number: str, scale: str | None) -> int:
     return int(re.sub(r"\D", "", number)) * factor
 
 
+@lru_cache(maxsize=8_192)
 def count(text: str) -> int | None:
     """Parses a text that is a count as a whole: "1,234", "(12)", "1.2k", "3.4万"; None for anything else.
 
@@ -85,6 +87,7 @@ def _after_by(text: str) -> str:
     return text[named.end() :] if named and text_roles(named.group(1)) & {"author", "created"} else text
 
 
+@lru_cache(maxsize=8_192)
 def clean_name(text: str) -> str:
     """A name without surrounding "by", colons and brackets."""
     text = _without_edges(" ".join(text.split()))
@@ -101,12 +104,14 @@ def _without_edges(text: str) -> str:
     return inner
 
 
+@lru_cache(maxsize=8_192)
 def starts_by(text: str) -> bool:
     """Tells whether a text begins with a word such as "by" that precedes a name."""
     text = text.strip(_EDGES)
     return _after_by(text) != text
 
 
+@lru_cache(maxsize=8_192)
 def ends_by(text: str) -> bool:
     """Tells whether a text is, or ends in, a word such as "by", so that the name is in the next element."""
     tail = text.strip().rstrip(":： ").split()
@@ -126,6 +131,7 @@ def _begins(text: str) -> bool:
     return found is not None and bool(text_roles(text) & {"created", "last"})
 
 
+@lru_cache(maxsize=8_192)
 def is_name(text: str) -> bool:
     """Tells whether a text can be the name of a forum user."""
     text = text.strip()

@@ -8,7 +8,6 @@ import numpy as np
 
 from forums.reading.document import Page
 from forums.reading.learned.groups import Groups, numbered
-from forums.reading.learned.links import page_features
 from forums.reading.learned.signals import Signals
 
 INLINE = frozenset(
@@ -140,5 +139,5 @@ def body_table(page: Page, signals: Signals) -> BodyTable:
     parts = [own]
     for numbers in widths:
         parts.append(_shared(signals, nodes, own, Groups(numbers))[numbers])
-    parts.append(np.tile(np.asarray(page_features(page, signals)), (len(nodes), 1)))
+    parts.append(np.tile(np.asarray(signals.of_page), (len(nodes), 1)))
     return BodyTable(nodes, np.hstack(parts).astype(np.float32), np.column_stack(widths))

@@ -60,31 +60,31 @@ class Forest:
         there; then only the others."""
         width, trees = features.shape[1], len(self.roots)
         flat = np.ascontiguousarray(features, dtype=np.float32).ravel()
-        asked, bounds, moves = self._walk
+        asked, bounds, below, is_inner = self._walk
         at = np.tile(self.roots.astype(np.int32), len(features))
         rows = np.repeat(np.arange(len(features), dtype=np.int32) * width, trees)
 
         def step(here: np.ndarray, rows: np.ndarray) -> np.ndarray:
             right = flat.take(rows + asked.take(here)) > bounds.take(here)
-            return here + moves.take(2 * here + right)
+            return below.take(2 * here + right)
 
         for _ in range(min(_TOGETHER, self.depth)):
             at = step(at, rows)
-        going = np.flatnonzero(moves.take(2 * at))
+        going = np.flatnonzero(is_inner.take(at))
         here, rows = at.take(going), rows.take(going)
         while len(going):
             here = step(step(here, rows), rows)
             at[going] = here
-            under_way = np.flatnonzero(moves.take(2 * here))
+            under_way = np.flatnonzero(is_inner.take(here))
             going, here, rows = going.take(under_way), here.take(under_way), rows.take(under_way)
         return at.reshape(len(features), trees)
 
     @cached_property
-    def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features and thresholds of the nodes, and each node's steps to its left and right child, 0 for a leaf."""
+    def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Features and thresholds of the nodes, each node's left and right child, for a leaf itself, and which are no leaves."""
         steps = self.skip.astype(np.int32)
-        moves = np.column_stack([(steps > 0).astype(np.int32), steps]).ravel()
-        return self.feature.astype(np.int32), self.threshold.astype(np.float32), moves
+        below = (np.arange(len(steps), dtype=np.int32)[:, None] + np.column_stack([(steps > 0).astype(np.int32), steps])).ravel()
+        return self.feature.astype(np.int32), self.threshold.astype(np.float32), below, steps > 0
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """The arrays with names prefixed by `name`, as `from_arrays` takes them."""

@@ -11,7 +11,6 @@ from math import log1p
 
 import numpy as np
 
-from forums.reading.addresses import names_board
 from forums.reading.document import Link, Page
 from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.signals import HEADINGS, Signals
@@ -234,20 +233,6 @@ def _falling(signals: Signals, rows: np.ndarray, groups: Groups) -> np.ndarray:
     return made
 
 
-def page_features(page: Page, signals: Signals) -> list[float]:
-    """Features of the whole page."""
-    path = page.url.partition("//")[2].partition("/")[2]
-    lead = leads_to(page.pattern)
-    return [
-        float(page.is_thread_address), float(lead == "thread"), float(lead == "board"), float(names_board(page.board_key)),
-        float(path.partition("?")[0] in ("", "index.php", "index.html")), log1p(signals.size), log1p(signals.total),
-        log1p(len(page.links)), log1p(len(page.times)), float(signals.linked[-1] / signals.total),
-        float(signals.users[-1] / max(1.0, signals.links[-1])), float(signals.numbers[-1] / max(1, signals.pieces)),
-        float(page.root.find(".//textarea") is not None), len(page.root.findall(".//input[@type='password']")),
-        *np.log1p(signals.labels[-1]),
-    ]  # fmt: skip
-
-
 def link_table(page: Page, signals: Signals) -> LinkTable:
     """The candidate links of a page with their features."""
     links = candidates(page)
@@ -268,5 +253,5 @@ def link_table(page: Page, signals: Signals) -> LinkTable:
         inside = _row_features(signals, seen.nodes, rows, beside)
         block = _cluster_features(signals, seen, groups, rows, inside)[numbers]
         parts.append(np.column_stack([inside, block]) if width in _ROW_WIDTHS else block)
-    parts.append(np.tile(np.asarray(page_features(page, signals)), (len(links), 1)))
+    parts.append(np.tile(np.asarray(signals.of_page), (len(links), 1)))
     return LinkTable(links, np.hstack(parts).astype(np.float32), np.column_stack(widths))

@@ -15,7 +15,7 @@ from forums.reading.learned.assemble import row_set
 from forums.reading.learned.assemble_posts import LearnedPosts
 from forums.reading.learned.bodies import BodyTable, body_table
 from forums.reading.learned.choose import chosen_bodies, chosen_links
-from forums.reading.learned.links import LinkTable, link_table, page_features
+from forums.reading.learned.links import LinkTable, link_table
 from forums.reading.learned.signals import Signals
 from forums.reading.learned.views import (
     agreement,
@@ -196,7 +196,7 @@ class Second:
         named = links_view(self.page, self.links, self.link_scores)
         written = bodies_view(self.page, self.bodies, self.body_scores, self.chosen)
         apart = [written[1] - named[1], written[1] - named[9]]
-        return np.asarray([[*page_features(self.page, self.signals), *named, *written, *apart]], dtype=np.float32)
+        return np.asarray([[*self.signals.of_page, *named, *written, *apart]], dtype=np.float32)
 
     def kind_shares(self, expect: PageKind | None) -> np.ndarray:
         """The probability of each kind in `KINDS`."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import log1p
 
 import numpy as np
 
+from forums.reading.addresses import names_board
 from forums.reading.document import Page
 from forums.reading.pagetimes import Time
+from forums.reading.patterns import leads_to
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles
 
@@ -69,6 +72,21 @@ class Signals:
         if nodes:
             np.add.at(made, np.asarray(nodes), 1.0)
         return sums(made)
+
+    @cached_property
+    def of_page(self) -> list[float]:
+        """Features of the whole page."""
+        page = self.page
+        path = page.url.partition("//")[2].partition("/")[2]
+        lead = leads_to(page.pattern)
+        return [
+            float(page.is_thread_address), float(lead == "thread"), float(lead == "board"), float(names_board(page.board_key)),
+            float(path.partition("?")[0] in ("", "index.php", "index.html")), log1p(self.size), log1p(self.total),
+            log1p(len(page.links)), log1p(len(page.times)), float(self.linked[-1] / self.total),
+            float(self.users[-1] / max(1.0, self.links[-1])), float(self.numbers[-1] / max(1, self.pieces)),
+            float(page.root.find(".//textarea") is not None), len(page.root.findall(".//input[@type='password']")),
+            *np.log1p(self.labels[-1]),
+        ]  # fmt: skip
 
     @cached_property
     def time_order(self) -> tuple[np.ndarray, np.ndarray]:
