@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from crawlmgr.text.dates import Moment
 from forums.reading.addresses import board_key, first_page
@@ -26,7 +26,7 @@ class ThreadRows(ThreadPeople):
 
     # marks
 
-    def _words(self, row: Row) -> str:
+    def _words(self, row: Row) -> list[str]:
         """The words in classes, icons and badges of a row, without its title, names and numbers."""
         outline, found = self.page.outline, []
         title = range(row.title.node, outline.ends[row.title.node])
@@ -48,7 +48,7 @@ class ThreadRows(ThreadPeople):
             text, node, _ = outline.pieces[at]
             if node not in title and len(text) <= 16 and node not in self.page.link_at:
                 found.append(text)
-        return re.sub(r"[-_./]", " ", re.sub(r"([a-z])([A-Z])", r"\1 \2", " | ".join(found)))
+        return found
 
     @cached_property
     def _marks(self) -> tuple[list[bool], list[bool]]:
@@ -251,10 +251,16 @@ def _span(moment: Moment) -> tuple[float, float]:
     return (at - moment.precision_seconds, at) if moment.relative else (at, at + moment.precision_seconds)
 
 
-def _marked(words: list[str], pattern: re.Pattern[str]) -> list[bool]:
+@lru_cache(maxsize=8_192)
+def _marks_in(text: str, pattern: re.Pattern[str]) -> frozenset[str]:
+    parted = re.sub(r"[-_./]", " ", re.sub(r"([a-z])([A-Z])", r"\1 \2", text))
+    return frozenset(word.lower() for word in pattern.findall(parted))
+
+
+def _marked(words: list[list[str]], pattern: re.Pattern[str]) -> list[bool]:
     """A flag for each row: whether it contains a word of the pattern that not all rows contain."""
-    found = [{word.lower() for word in pattern.findall(text)} for text in words]
-    everywhere = set.intersection(*found) if len(found) >= 2 else set()
+    found = [frozenset[str]().union(*(_marks_in(text, pattern) for text in texts)) for texts in words]
+    everywhere = frozenset.intersection(*found) if len(found) >= 2 else frozenset()
     return [bool(own - everywhere) for own in found]
 
 
