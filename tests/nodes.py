@@ -25,19 +25,20 @@ class Cluster:
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
         self.environment = {**QUICK, **environment}
         self.folder = folder
+        self.root = ROOT  # the program that is started; a copy in tests of upgrades
         self.nodes: dict[str, Serve] = {}
 
     def start(self, *names: str, **settings: str) -> None:
         """Starts nodes and waits until each takes work; `settings` are environment variables of theirs alone."""
         for name in names:
             environment = {**self.environment, **settings}
-            self.nodes[name] = Serve(environment, self.folder / f"{name}.log", "node", "--name", name)
+            self.nodes[name] = Serve(environment, self.folder / f"{name}.log", "node", "--name", name, root=self.root)
             self.nodes[name].start()
         assert wait_for(lambda: all(self.states().get(name) == "active" for name in names)), self.told()
 
     def listed(self) -> dict[str, dict[str, Any]]:
         """What `node list` says, by name."""
-        said = manage(self.environment, "node", "list", "--json")
+        said = manage(self.environment, "node", "list", "--json", root=self.root)
         assert said.returncode == 0, said.stderr
         return {row["name"]: row for row in json.loads(said.stdout)["nodes"]}
 
@@ -48,7 +49,7 @@ class Cluster:
     def drain(self, *names: str) -> None:
         """Drains nodes and waits until their processes have ended by themselves."""
         for name in names:
-            said = manage(self.environment, "node", "drain", name)
+            said = manage(self.environment, "node", "drain", name, root=self.root)
             assert said.returncode == 0, said.stderr
         for name in names:
             assert wait_for(lambda name=name: self.nodes[name].process.poll() is not None), self.told()  # type: ignore[misc]
@@ -67,13 +68,13 @@ class Cluster:
     def command(self, *words: str) -> subprocess.Popen[str]:
         """Starts a command beside the nodes."""
         return subprocess.Popen(
-            [sys.executable, "manage.py", *words], cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [sys.executable, "manage.py", *words], cwd=self.root, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True,
         )
 
     def json(self, *words: str) -> Any:
         """Runs a command to its end and returns its JSON document."""
-        done = manage(self.environment, *words, "--json")
+        done = manage(self.environment, *words, "--json", root=self.root)
         assert done.returncode == 0, done.stderr + self.told()
         return json.loads(done.stdout)
 

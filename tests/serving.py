@@ -30,17 +30,18 @@ def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, ev
     return answer
 
 
-def manage(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the project to its end."""
+def manage(environment: Mapping[str, str], *words: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the project, or of a copy of it, to its end."""
     return subprocess.run(
-        [sys.executable, "manage.py", *words], cwd=ROOT, env=dict(environment), capture_output=True, text=True, timeout=2 * PATIENCE_SECONDS
+        [sys.executable, "manage.py", *words], cwd=root, env=dict(environment), capture_output=True, text=True, timeout=2 * PATIENCE_SECONDS
     )
 
 
 class Serve:
     """Life: start → kill or stop → start … on one installation. What it said stands in `told()`."""
 
-    def __init__(self, environment: Mapping[str, str], log: Path, *words: str) -> None:
+    def __init__(self, environment: Mapping[str, str], log: Path, *words: str, root: Path = ROOT) -> None:
+        self.root = root
         self.environment, self.log, self.words = {**QUICK, **environment}, log, words or ("serve", "--bind", "127.0.0.1:0")
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -48,7 +49,7 @@ class Serve:
         """Starts it; what it says is added to the log."""
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", *self.words], cwd=ROOT, env=self.environment,
+                [sys.executable, "manage.py", *self.words], cwd=self.root, env=self.environment,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )
 

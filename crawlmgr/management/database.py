@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -14,6 +16,8 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.services import query_statistics
 
 OURS = ("crawlmgr", "forums", "focused", "deepweb")
+LOCK = 0x7AB1E5
+"""Number of the lock that is held while the tables are changed: desk and nodes may start at the same moment."""
 
 
 def ready() -> None:
@@ -21,10 +25,30 @@ def ready() -> None:
     try:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            call_command("migrate", verbosity=0, interactive=False)
-            query_statistics.refresh()
+            migrate()
     except DatabaseError as error:
         raise CommandError(f"The database cannot be used: {str(error).splitlines()[0]}") from error
+
+
+def migrate() -> None:
+    """Brings the tables up to date, one process after the other."""
+    with _one_at_a_time():
+        call_command("migrate", verbosity=0, interactive=False)
+    query_statistics.refresh()
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    if connection.vendor != "postgresql":  # SQLite has one writer at a time
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
 
 
 def ready_for_nodes() -> None:

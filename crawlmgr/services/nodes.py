@@ -53,6 +53,7 @@ def admit(names: Iterable[str], clock: Clock) -> None:
             f"This machine's clock is {abs(ahead):.1f} s {way} the database server's, on which hosts' pauses hang: set"
             " both by NTP."
         )
+    held = standing.runs_in_hand(clock.now())
     for node in living(clock.now()):
         elsewhere = bool(node.machine) and node.machine != machine
         if elsewhere and connection.vendor == "sqlite":
@@ -62,7 +63,8 @@ def admit(names: Iterable[str], clock: Clock) -> None:
             )
         if elsewhere and node.name in own:
             raise Refused(f"A node {node.name} works on {node.machine} already; name this one with --name.")
-        if node.version and node.version != __version__ and node.name not in own:
+        over = node.state == NodeState.DRAINING and not held[node.name]  # it drained, and takes nothing any more
+        if node.version and node.version != __version__ and node.name not in own and not over:
             raise Refused(
                 f"Node {node.name} is of version {node.version}, this program of {__version__}: let the nodes of one version"
                 " drain (`node drain NAME`) before those of another are started."

@@ -24,9 +24,10 @@ from django.db import connections
 
 from crawlmgr import environment
 from crawlmgr.child import die_with
+from crawlmgr.management import database
 from crawlmgr.management.base import say
 from crawlmgr.management.supervision import WEB, cluster, only_one, run_system_checks, supervise
-from crawlmgr.services import demonstration, nodes, query_statistics, queue
+from crawlmgr.services import demonstration, nodes, queue
 from crawlmgr.supervisor import Child, listen
 
 ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
@@ -97,8 +98,7 @@ class Command(BaseCommand):
     def _prepare(self) -> str:
         """Creates tables, files, schedules and the first administrator; returns the line that says how to log in."""
         try:
-            call_command("migrate", interactive=False, verbosity=0)
-            query_statistics.refresh()
+            database.migrate()
             call_command("collectstatic", interactive=False, verbosity=0)
             queue.make_schedules()
             return self._first_login()

@@ -183,6 +183,13 @@ def test_a_node_of_another_version_or_another_machine_of_the_same_name_is_refuse
     with pytest.raises(nodes.Refused, match=r"north is of version 9\.9\.9.*drain"):
         nodes.admit(["south"], clock)
     nodes.admit(["north"], clock)  # its own former life
+    Node.objects.update(state=NodeState.DRAINING)
+    nodes.admit(["south"], clock)  # it drained
+    run = _held("north:1", NOW + timedelta(seconds=80))
+    with pytest.raises(nodes.Refused, match=r"north is of version 9\.9\.9.*drain"):
+        nodes.admit(["south"], clock)  # it is about to
+    run.delete()
+    Node.objects.update(state=NodeState.ACTIVE)
     nodes.admit(["south"], ManualClock(NOW + timedelta(hours=1)))  # lost by then
     Node.objects.update(version="", machine="elsewhere")
     with pytest.raises(nodes.Refused, match="elsewhere"):

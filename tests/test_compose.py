@@ -1,0 +1,79 @@
+"""The commands of compose.yaml, run by hand in the order in which it starts them: an empty database, the desk and three nodes at once."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import yaml
+
+from tests.nodes import database_server
+from tests.postgresql import Server
+from tests.serving import ROOT, Serve, manage, wait_for
+
+__all__ = ["database_server"]
+INSTALL = "pip install -r requirements.txt && exec python manage.py "
+CONTAINERS = ("node-1", "node-2", "node-3")
+
+
+def services() -> dict[str, Any]:
+    return dict(yaml.safe_load((ROOT / "compose.yaml").read_text())["services"])
+
+
+def words(service: dict[str, Any]) -> list[str]:
+    """What a service gives to manage.py; the requirements are installed here."""
+    shell, option, script = shlex.split(service["command"])
+    assert (shell, option) == ("sh", "-c") and script.startswith(INSTALL)
+    return shlex.split(script.removeprefix(INSTALL))
+
+
+def environment(service: dict[str, Any], server: Server, folder: Path, container: str) -> dict[str, str]:
+    """The service's variables, with the database and the folder of this machine in place of those of the containers."""
+    given = {name: str(value) for name, value in service["environment"].items()}
+    assert given["DATABASE_URL"].endswith("@database/crawlmgr") and given["CRAWLMGR_DATA"] == "/data"
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_")}
+    here = {"DATABASE_URL": server.url("composed"), "CRAWLMGR_DATA": str(folder), "CRAWLMGR_NODE": container}
+    return {**kept, **given, **here}
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_desk_and_nodes_start_as_the_file_says(database_server: Server, tmp_path: Path) -> None:  # noqa: F811
+    described = services()
+    database, web, node = (described[name] for name in ("database", "web", "node"))
+    assert web["depends_on"] == {"database": {"condition": "service_healthy"}}
+    assert node["depends_on"] == {"web": {"condition": "service_started"}}, "started, not ready: both find an empty database"
+    assert set(web["volumes"]) == set(node["volumes"]) and any(volume.endswith(":/data") for volume in web["volumes"])
+
+    database_server.create("composed")
+    probe, *options = database["healthcheck"]["test"][1:]
+    at = ["-h", str(database_server.folder)]
+    assert subprocess.run([database_server.binaries / probe, *options, *at], check=False, capture_output=True).returncode == 0
+
+    asked = [word if word != "0.0.0.0:8000" else "127.0.0.1:0" for word in words(web)]  # noqa: S104 - the port may be in use here
+    assert asked[0] == "serve" and words(node) == ["node"]
+    desk = Serve(environment(web, database_server, tmp_path, "web"), tmp_path / "web.log", *asked)
+    nodes = [
+        Serve(environment(node, database_server, tmp_path, name), tmp_path / f"{name}.log", *words(node)) for name in CONTAINERS
+    ]
+    try:
+        for one in (desk, *nodes):
+            one.start()
+        assert desk.healthy(), desk.told()
+        alive = "SELECT name FROM crawlmgr_node WHERE heartbeat >= started ORDER BY name"
+        with psycopg.connect(database_server.url("composed"), autocommit=True) as connection:
+            wanted = [(name,) for name in (*CONTAINERS, "web")]
+            assert wait_for(lambda: connection.execute(alive).fetchall() == wanted, every=0.5), [one.told() for one in nodes]
+        said = manage(desk.environment, "node", "list")
+        assert said.returncode == 0 and all(name in said.stdout for name in CONTAINERS)
+        for one in nodes:
+            assert "Traceback" not in one.told() and one.process is not None and one.process.poll() is None, one.told()
+    finally:
+        ends = [one.end(signal.SIGTERM) for one in (*nodes, desk)]  # what `docker compose stop` sends
+    assert ends == [0, 0, 0, 0], [one.told() for one in (*nodes, desk)]

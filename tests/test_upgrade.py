@@ -1,0 +1,95 @@
+"""A cluster goes over to the next version as the guide says, while a crawl is under way, and the crawl ends complete."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from crawlmgr import __version__
+from crawlmgr.benches.soak_web import Sites, number
+from tests.nodes import Cluster, cluster, database_server
+from tests.postgresql import Server
+from tests.serving import ROOT, Serve, manage, wait_for
+
+__all__ = ["database_server"]
+PARTS = ("crawlmgr", "forums", "focused", "deepweb", "templates", "static", "docs")
+NEXT = "99.0.0"
+MIGRATION = """
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("crawlmgr", "{newest}")]
+    operations = [migrations.RunSQL("ALTER TABLE crawlmgr_run ADD COLUMN from_the_next_version integer")]
+"""
+OLD = ("hill", "vale")
+
+
+@pytest.fixture
+def following(tmp_path: Path) -> Path:
+    """A copy of the program as its next version may be: another number, and a migration more."""
+    root = tmp_path / "following"
+    root.mkdir()
+    shutil.copy2(ROOT / "manage.py", root)
+    for part in PARTS:
+        shutil.copytree(ROOT / part, root / part)
+    first = root / "crawlmgr" / "__init__.py"
+    text = first.read_text()
+    assert f'__version__ = "{__version__}"' in text
+    first.write_text(text.replace(f'__version__ = "{__version__}"', f'__version__ = "{NEXT}"'))
+    migrations = root / "crawlmgr" / "migrations"
+    newest = sorted(path.stem for path in migrations.glob("[0-9]*.py"))[-1]
+    (migrations / "9999_next.py").write_text(MIGRATION.format(newest=newest))
+    return root
+
+
+def refused(one: Cluster, root: Path, name: str) -> str:
+    """What a node says that is not admitted."""
+    said = manage(one.environment, "node", "--name", name, root=root)
+    assert said.returncode == 1 and "Traceback" not in said.stderr, said.stderr
+    return said.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_old_nodes_drain_the_desk_migrates_new_nodes_go_on(database_server: Server, following: Path, tmp_path: Path) -> None:  # noqa: F811
+    sites = Sites(datetime.now(UTC), 1, 4, 0.05)
+    with cluster(database_server, "upgraded", tmp_path / "cluster") as one, sites.served():
+        desk = Serve(one.environment, tmp_path / "desk.log")
+        desk.start()
+        try:
+            assert desk.healthy(), desk.told()
+            one.start(*OLD)
+            site = one.json("forum", "add", sites.urls["forum"], "--timezone", "UTC", "--allow-private", "--delay", "0")["site"]
+            waiting = one.command("forum", "crawl", str(site), "--history-days", "400", "--allow-private", "--by-nodes")
+            assert wait_for(lambda: one.rows("SELECT 1 FROM crawlmgr_run WHERE state = 'running' AND fetched >= 20")), one.told()
+
+            assert "older than this program and nodes work on it" in refused(one, following, "early")
+
+            one.json("backup", str(tmp_path / "before.tar"))
+            one.drain(*OLD)
+            waiting.kill()
+            waiting.communicate()
+            assert desk.end(signal.SIGTERM) == 0
+            assert one.rows("SELECT COUNT(*) FROM crawlmgr_run WHERE state IN ('queued', 'running')") == [(1,)], "ended too soon"
+
+            one.root = desk.root = following
+            desk.start()
+            assert wait_for(lambda: desk.told().count("Crawl manager: http") == 2) and desk.healthy(), desk.told()
+            one.start("new")
+            assert one.rows("SELECT COUNT(*) FROM crawlmgr_run WHERE from_the_next_version IS NOT NULL") == [(0,)]
+            versions = {name: row["version"] for name, row in one.listed().items()}
+            assert versions["new"] == NEXT and {versions[name] for name in OLD} == {__version__}
+
+            assert "newer than this program" in refused(one, ROOT, "late")
+
+            assert wait_for(lambda: one.rows("SELECT 1 FROM crawlmgr_run WHERE state = 'finished'")), one.told()
+            posts = one.rows("SELECT t.url, p.post_id FROM forums_post p JOIN forums_thread t ON t.id = p.thread_id")
+            found = {(number(url), int(post.removeprefix("p"))) for url, post in posts}
+            assert found == set(sites.posts()) and len(posts) == len(found), "lost or doubled over the upgrade"
+        finally:
+            desk.end(signal.SIGTERM)
