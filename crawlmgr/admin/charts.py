@@ -77,16 +77,20 @@ def chart(
         layout["xaxis"].update(tickformatstops=[], tickformat=ticks)
     if each:
         layout["xaxis"].update(tickmode="linear", dtick=1, tickangle=-45)
-    if _few_whole([value for one in series if not one.second for value in one.y if value is not None]):
+    if _few_whole([one for one in series if not one.second]):
         layout["yaxis"].update(tickmode="linear", dtick=1)
     figure = go.Figure([_trace(one) for one in series], layout=layout)
     legend = [(one.name, one.colour) for one in series] if len(series) > 1 else []
     return Chart(key, title, json.loads(figure.to_json()), note, legend=legend)
 
 
-def _few_whole(values: Sequence[float]) -> bool:
-    """Tells whether all values are whole numbers with a sum so small that the axis would show fractional ticks."""
-    return all(isinstance(value, int) for value in values) and sum(abs(value) for value in values) <= FEW_COUNTED
+def _few_whole(series: Sequence[Series]) -> bool:
+    """Tells whether all values are whole numbers and the chart is so low that the axis would show fractional ticks: the highest
+    point of a line, or all bars together."""
+    lines = [value for one in series if one.line for value in one.y if value is not None]
+    bars = [value for one in series if not one.line for value in one.y if value is not None]
+    height = max(max(map(abs, lines), default=0), sum(map(abs, bars)))
+    return all(isinstance(value, int) for value in (*lines, *bars)) and height <= FEW_COUNTED
 
 
 def _trace(one: Series) -> Any:

@@ -77,10 +77,11 @@ def _shares(found: Sequence[Node], minutes: Sequence[int]) -> list[dict[int, flo
     return values
 
 
-def _level(place: int, divisor: float) -> Callable[[Sequence[Node], Sequence[int]], list[dict[int, float]]]:
+def _level(place: int, divisor: int) -> Callable[[Sequence[Node], Sequence[int]], list[dict[int, float]]]:
     def values(found: Sequence[Node], minutes: Sequence[int]) -> list[dict[int, float]]:
         wanted = range(minutes[0], minutes[-1] + 1)
-        return [{row[0]: row[place] / divisor for row in node.levels if row[0] in wanted} for node in found]
+        told = [[(row[0], row[place]) for row in node.levels if row[0] in wanted and row[place] is not None] for node in found]
+        return [{minute: value / divisor if divisor > 1 else value for minute, value in own} for own in told]
 
     return values
 
@@ -95,7 +96,7 @@ MEASURES = {
     ),
     "memory": Measure(
         gettext_lazy("Memory"), gettext_lazy("megabytes"), gettext_lazy("Nothing was measured within the last hour."),
-        _level(2, 1e6),
+        _level(2, 1_000_000),
     ),
 }
 

@@ -34,7 +34,7 @@ def migrate() -> None:
     """Brings the tables up to date, one process after the other."""
     with _one_at_a_time():
         call_command("migrate", verbosity=0, interactive=False)
-    query_statistics.refresh()
+        query_statistics.refresh()
 
 
 @contextmanager
@@ -55,26 +55,33 @@ def ready_for_nodes() -> None:
     """Like `ready`, for a database that other nodes may use: refuses to migrate while another node is alive, and refuses a
     database newer than the program. Raises CommandError with one line."""
     try:
-        executor = MigrationExecutor(connection)
-        applied, known = executor.loader.applied_migrations, executor.loader.graph.nodes
-        unknown = sorted(key for key in applied if key[0] in OURS and key not in known)
-        if unknown:
-            word = ".".join(unknown[-1])
-            raise CommandError(f"The database is newer than this program, which knows no {word}: update this machine.")
-        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-        if plan and applied and _others_live():
-            raise CommandError(
-                "The database is older than this program and nodes work on it: let them drain (`node drain NAME`), then run"
-                " `migrate` and start the new nodes."
-            )
+        with _one_at_a_time():
+            _refuse_if_others_need_it_as_it_is()
+            ready()
     except DatabaseError as error:
         raise CommandError(f"The database cannot be used: {str(error).splitlines()[0]}") from error
-    ready()
+
+
+def _refuse_if_others_need_it_as_it_is() -> None:
+    executor = MigrationExecutor(connection)
+    applied, known = executor.loader.applied_migrations, executor.loader.graph.nodes
+    unknown = sorted(key for key in applied if key[0] in OURS and key not in known)
+    if unknown:
+        word = ".".join(unknown[-1])
+        raise CommandError(f"The database is newer than this program, which knows no {word}: update this machine.")
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan and applied and _others_live():
+        raise CommandError(
+            "The database is older than this program and nodes work on it: let them drain (`node drain NAME`), then run"
+            " `migrate` and start the new nodes."
+        )
 
 
 def _others_live() -> bool:
     """Tells whether a node sent a heartbeat recently, using only columns that exist in every version."""
     with connection.cursor() as cursor:
+        if "crawlmgr_node" not in connection.introspection.table_names(cursor):
+            return False  # the tables were never finished
         cursor.execute("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started", [_lost_before()])
         return bool(cursor.fetchone()[0])
 

@@ -91,13 +91,19 @@ def test_charts_of_share_runs_and_memory(node: Node) -> None:
     nodes.beat("north", now - 2 * minute, 42)
     client = _client("viewer")
 
-    def lines(address: str) -> dict[str, list[float]]:
+    def drawn(address: str) -> Any:
         text = client.get(address).content.decode()
-        figure = json.loads(text.split('<script id="chart-nodes" type="application/json">')[1].split("</script>")[0])
-        return {one["name"]: one["y"] for one in figure["data"]}
+        return json.loads(text.split('<script id="chart-nodes" type="application/json">')[1].split("</script>")[0])
+
+    def lines(address: str) -> dict[str, list[float]]:
+        return {one["name"]: one["y"] for one in drawn(address)["data"]}
 
     assert lines("/admin/workers/?chart=memory") == {"north": [120.0], "south": []}
     assert "No node had a run within the last hour" in client.get("/admin/workers/?chart=runs").content.decode()
+    last = int(now.timestamp()) // 60
+    Node.objects.filter(name="north").update(levels=[[last - place, 2, None] for place in range(9, 0, -1)])
+    assert lines("/admin/workers/?chart=runs")["north"] == [2] * 9
+    assert drawn("/admin/workers/?chart=runs")["layout"]["yaxis"]["dtick"] == 1, "no half runs"
     both = lines("/admin/workers/?chart=share")
     assert [round(a + b, 3) for a, b in zip(both["north"], both["south"], strict=True)] == [1.0] * len(both["north"])
     assert both["north"][0] == 0.75
