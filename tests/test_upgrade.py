@@ -87,7 +87,7 @@ def test_old_nodes_drain_the_desk_migrates_new_nodes_go_on(database_server: Serv
 
             assert "newer than this program" in refused(one, ROOT, "late")
 
-            assert wait_for(lambda: one.rows("SELECT 1 FROM crawlmgr_run WHERE state = 'finished'")), one.told()
+            assert wait_for(lambda: one.rows("SELECT id FROM crawlmgr_run WHERE state <> 'finished'") == [], every=0.5), one.told()
             posts = one.rows("SELECT t.url, p.post_id FROM forums_post p JOIN forums_thread t ON t.id = p.thread_id")
             found = {(number(url), int(post.removeprefix("p"))) for url, post in posts}
             assert found == set(sites.posts()) and len(posts) == len(found), "lost or doubled over the upgrade"
