@@ -171,6 +171,7 @@ class ForumCrawler:
             expect=expect,
             rules=self._rules,
             counts_posts=site.structure.get("counts_posts"),
+            known_titles=self._model.titles if self._model is not None else frozenset(),
         )
         if OVER_BUDGET in reading.evidence:
             return Read(None, refused=OVER_BUDGET)

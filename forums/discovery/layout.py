@@ -48,7 +48,8 @@ def roles(reading: PageReading) -> frozenset[str]:
 
 
 def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
-    """The layout of each kind of page in a sample: typical number of rows, fields on most pages, class names on all."""
+    """The layout of each kind of page in a sample: typical number of rows, fields on most pages, class names on all, shapes of
+    titles on any."""
     by_kind: dict[PageKind, list[PageFacts]] = defaultdict(list)
     for page in pages:
         if page.reading.records:
@@ -62,7 +63,8 @@ def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
         kept = [name for name in sorted(common) if sum(name in found for found in counted) >= _IN_MOST * len(counted)]
         shared = frozenset.intersection(*(page.marks for page in group))
         rows = round(median(len(page.reading.records) for page in group))
-        layouts.append(Layout(str(kind), rows, tuple(kept), tuple(sorted(shared))))
+        titles = frozenset[str]().union(*(page.reading.titles for page in group))
+        layouts.append(Layout(str(kind), rows, tuple(kept), tuple(sorted(shared)), tuple(sorted(titles))))
     return tuple(layouts)
 
 

@@ -44,12 +44,14 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Reading and looks of pages of one kind: rows per page, fields present in most rows, class names on all pages seen."""
+    """Reading and looks of pages of one kind: rows per page, fields present in most rows, class names on all pages seen, shapes
+    of a list's titles (see `title_shapes`)."""
 
     kind: str
     rows: int
     roles: tuple[str, ...]
     marks: tuple[str, ...]
+    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,8 @@ class SiteModel:
         value["patterns"] = {kind: list(shapes) for kind, shapes in self.patterns}
         value["boards"] = [{**asdict(board), "rows": [dict(row) for row in board.rows]} for board in self.boards]
         value["layouts"] = [
-            {**asdict(layout), "roles": list(layout.roles), "marks": list(layout.marks)} for layout in self.layouts
+            {name: list(told) if isinstance(told, tuple) else told for name, told in asdict(layout).items()}
+            for layout in self.layouts
         ]
         value["sources"] = [{**asdict(source), "boards": list(source.boards)} for source in self.sources]
         value["pagers"] = dict(self.pagers)
@@ -138,7 +141,8 @@ class SiteModel:
         fields["patterns"] = tuple((kind, tuple(shapes)) for kind, shapes in value["patterns"].items())
         fields["boards"] = tuple(BoardFound(**{**board, "rows": tuple(board["rows"])}) for board in value["boards"])
         fields["layouts"] = tuple(
-            Layout(layout["kind"], layout["rows"], tuple(layout["roles"]), tuple(layout["marks"])) for layout in value["layouts"]
+            Layout(one["kind"], one["rows"], tuple(one["roles"]), tuple(one["marks"]), tuple(one.get("titles", ())))
+            for one in value["layouts"]
         )
         given = value.get("sources", ())
         fields["sources"] = tuple(SourceFound(one["url"], one["kind"], tuple(one["boards"])) for one in given)
@@ -152,6 +156,11 @@ class SiteModel:
     def pager(self, kind: str) -> str:
         """The position of the next link on pages of a kind; "" if the page's own choice is used."""
         return dict(self.pagers).get(kind, "")
+
+    @property
+    def titles(self) -> frozenset[str]:
+        """The shapes of titles on the site's lists of threads."""
+        return frozenset(shape for layout in self.layouts for shape in layout.titles)
 
     def shapes(self, kind: str) -> tuple[str, ...]:
         """The address shapes of one kind."""

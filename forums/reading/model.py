@@ -79,7 +79,7 @@ class PageReading:
     are sub-boards on a list of threads. `confidence` in [0, 1] is the probability that exactly the right records were found.
     `sort` is "last_reply" or "created" if the list's order shows it. `evidence` holds short codes of what decided. `utc_offsets`
     are the times written with their own UTC offset, and that offset in seconds: the site's own time, for display and for guessing
-    its zone.
+    its zone. `titles` are the shapes of a list's titles (see `title_shapes`).
     """
 
     kind: PageKind
@@ -100,3 +100,4 @@ class PageReading:
     boards: tuple[BoardRecord, ...] = ()
     evidence: tuple[str, ...] = ()
     utc_offsets: tuple[tuple[datetime, int], ...] = ()
+    titles: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from forums.reading.document import Page
+from forums.reading.document import Link, Page
 from forums.reading.kinds import Choice, weigh, weigh_lists
 from forums.reading.learned.assemble import row_set
 from forums.reading.learned.assemble_posts import LearnedPosts
@@ -31,6 +31,8 @@ from forums.reading.learned.views import (
 from forums.reading.learned.weights import Weights
 from forums.reading.lists import RowSet
 from forums.reading.model import PageKind
+from forums.reading.rowgroups import family
+from forums.reading.titleshapes import title_shape
 from forums.reading.verdict import Verdict, ruled, verdict_of
 
 KINDS = (PageKind.threadlist, PageKind.index, PageKind.thread, PageKind.other)
@@ -65,6 +67,7 @@ class Second:
     weights: Weights | None
     given: dict[str, np.ndarray] = field(default_factory=dict)
     worth: dict[int, list[float]] = field(default_factory=dict)
+    known_titles: frozenset[str] = frozenset()
     _chosen_rows: dict[int, RowSet | None] = field(default_factory=dict)
 
     @cached_property
@@ -113,8 +116,27 @@ class Second:
 
     @cached_property
     def threads(self) -> RowSet | None:
-        """The list of threads."""
-        return self._better(0)
+        """The list of threads: the links whose shape is that of titles on the site's other lists, unless the chosen rows have one
+        of them and addresses mostly like theirs."""
+        chosen = self._better(0)
+        if not self.known_titles or (chosen and self._fits([row.title for row in chosen.rows])):
+            return chosen
+        known = [link for link in self.links.links if self._is_known(link)]
+        return (row_set(self.page, known) if known else None) or chosen
+
+    def _fits(self, titles: Sequence[Link]) -> bool:
+        addresses = {shape.partition(" ")[0] for shape in self.known_titles}
+        alike = sum(family(link.pattern) in addresses for link in titles)
+        return 2 * alike >= len(titles) and any(map(self._is_known, titles))
+
+    def _is_known(self, link: Link) -> bool:
+        return title_shape(self.page, link) in self.known_titles
+
+    @cached_property
+    def has_known_titles(self) -> bool:
+        """Tells whether titles of the list look like those of the site's other lists."""
+        rows = self.threads.rows if self.known_titles and self.threads else []
+        return any(self._is_known(row.title) for row in rows)
 
     @cached_property
     def boards(self) -> RowSet | None:
@@ -230,7 +252,10 @@ class Second:
 
     def agreed(self, expect: PageKind | None) -> PageKind | None:
         """The kind that the site's model expects, if the rules are certain of it: two of three, whatever the models say of this
-        one page. None otherwise. The last page of a list may have two rows, which alone look like boards."""
+        one page, or if its titles are known to be. None otherwise. The last page of a list may have two rows, which alone look
+        like boards."""
+        if expect is PageKind.threadlist and self.has_known_titles:
+            return expect
         kind, sure = ruled(self.page, self.verdict, expect) if expect is not None else (None, 0.0)
         return kind if kind is expect and sure >= CERTAIN else None
 
