@@ -79,8 +79,10 @@ def _query(query: str) -> list[tuple[str, str]]:
     ]
 
 
+@lru_cache(maxsize=8_192)
 def split_address(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
-    """Host, path segments and query of an address; a path written in the query (`index.php?/topic/5`) is path."""
+    """Host, path segments and query of an address; a path written in the query (`index.php?/topic/5`) is path. Cached: the lists
+    are not to be changed."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -37,7 +37,7 @@ def days_of(page: Outline, dates: DateContext) -> Days:
             if moment is None or moment.precision_seconds >= _DAY_SECONDS:
                 return none
             clocks[at] = moment
-        elif 4 < len(text) <= 48 and any(char.isdigit() for char in text) and _is_heading(page, node):
+        elif 4 < len(text) <= 48 and any(map(str.isdigit, text)) and _is_heading(page, node):
             named = parse_time(text, dates)
             if named is not None and named.precision_seconds == _DAY_SECONDS:
                 day = text

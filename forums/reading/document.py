@@ -34,6 +34,11 @@ _SIDE = re.compile(
     re.I,
 )
 _AUTHORITY = re.compile(r"https?://[^/?#\s]*(?=[/?#]|$)")  # what comes before the path of an address
+_NO_PAGE = re.compile(r"(?:javascript|mailto|tel|data|about):", re.I)
+# Addresses that joining leaves as they are, and those that only need scheme and host before them.
+_WHOLE = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?/[^\s?#;\\]*(?:\?[^\s#]+)?(?:#\S+)?")
+_ROOTED = re.compile(r"/(?![/.])(?:(?!/\.)[^\s?#;\\])*(?:\?[^\s#]+)?(?:#\S+)?")
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?=/)")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _CARD = 12  # characters of a link from which it may be a card with more than a title
 _TITLE = re.compile(r"(?<![a-z])(?:title|subject)(?![a-z])", re.I)
@@ -117,7 +122,7 @@ class Page(TimedPage):
             if tag != "a":
                 continue
             href = (page.elements[node].get("href") or "").strip()
-            if not href or href[0] == "#" or re.match(r"(?i)(?:javascript|mailto|tel|data|about):", href):
+            if not href or href[0] == "#" or _NO_PAGE.match(href):
                 continue
             address = _join(self.base, href) if len(href) <= MAX_ADDRESS else ""
             if not address.startswith(("http://", "https://")):
@@ -229,7 +234,7 @@ class Page(TimedPage):
     @cached_property
     def is_dense(self) -> bool:
         """Tells whether the page is in a script with few characters per text, such as Chinese, Japanese and Korean."""
-        dense = sum(char >= "\u2e80" for piece in self.outline.pieces for char in piece.text[:200])
+        dense = sum(char >= "\u2e80" for piece in self.outline.pieces if not piece.text.isascii() for char in piece.text[:200])
         return dense > 0.25 * min(self.text_total, 200 * len(self.outline.pieces))
 
 
@@ -253,6 +258,12 @@ def _host_of(start: str) -> str:
 
 
 def _join(base: str, href: str) -> str:
+    """The absolute address of a link; "" for a malformed one. Usual ones are joined without taking them apart."""
+    if _WHOLE.fullmatch(href):
+        return href
+    origin = _ORIGIN.match(base) if _ROOTED.fullmatch(href) else None
+    if origin:
+        return f"{origin.group()}{href}"
     try:
         return urljoin(base, href)
     except ValueError:

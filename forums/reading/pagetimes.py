@@ -189,7 +189,7 @@ class TimedPage:
         """The time that begins in piece `at`, and the number of pieces it uses: "Yesterday" + "10:15" is one time."""
         pieces = self.outline.pieces
         text = pieces[at].text
-        if not any(char.isdigit() for char in text) and (len(text) > 30 or not any(char.isalpha() for char in text)):
+        if not any(map(str.isdigit, text)) and (len(text) > 30 or not any(map(str.isalpha, text))):
             return None, 1
         end = self._with_clock_below(at, end)
         moment = self.moment(text) if len(text) <= LONGEST_TIME_LINE else None
@@ -201,7 +201,7 @@ class TimedPage:
                 if (
                     after in covered
                     or len(joined) > 80
-                    or not any(char.isdigit() for char in pieces[after].text)
+                    or not any(map(str.isdigit, pieces[after].text))
                     and len(pieces[after].text) > 4
                 ):
                     break
@@ -231,7 +231,7 @@ class TimedPage:
     def _is_date_beside(self, at: int, other: int) -> bool:
         """Tells whether a text is a date without time of day, in the element right before that of another time."""
         texts = [self.outline.pieces[one].text for one in (at, other)]
-        if any(len(text) > 40 or not any(char.isdigit() for char in text) for text in texts):
+        if any(len(text) > 40 or not any(map(str.isdigit, text)) for text in texts):
             return False
         mine, its = self._alone_in(at), self._alone_in(other)
         if self.outline.parents[mine] != self.outline.parents[its] or self.outline.ends[mine] != its:

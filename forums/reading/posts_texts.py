@@ -90,7 +90,7 @@ def _is_control(element: HtmlElement) -> bool:
     """Tells whether a link has no target and no words, such as "..." for unfolding a quote."""
     if element.tag != "a" or not (element.get("href") or "#").startswith(("#", "javascript:")):
         return False
-    return len(element) == 0 and not any(char.isalnum() for char in element.text or "")
+    return len(element) == 0 and not any(map(str.isalnum, element.text or ""))
 
 
 def _flat(text: str | None) -> str:

@@ -54,7 +54,7 @@ def _names(link: Link, page: Page) -> bool:
     text = link.text
     if not text or count(text) is not None or len(text) > 300:
         return False
-    if not any(char.isalpha() for char in text) and (len(text) < 6 or text[0] in "#№"):
+    if not any(map(str.isalpha, text)) and (len(text) < 6 or text[0] in "#№"):
         return False
     return len(text) > 60 or page.moment(text) is None or len(text) > 40
 

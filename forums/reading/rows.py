@@ -137,7 +137,7 @@ class Row:
     def _counts_of(self, at: int) -> list[Count]:
         page = self.page.outline
         text, node, _ = page.pieces[at]
-        if not any(char.isdigit() for char in text):
+        if not any(map(str.isdigit, text)):
             return []
         if len(text) > 60:
             return self._told_inside(at)

@@ -112,7 +112,7 @@ def _are_records(lines: list[Line], heads: list[int]) -> bool:
         link = _link(lines[at])
         whole = " ".join(part if isinstance(part, str) else _text(part) for line in lines[at:end] for part in line)
         rest = whole.replace(_text(link), " ", 1) if link is not None else whole
-        numbered += any(char.isdigit() for char in rest)
+        numbered += any(map(str.isdigit, rest))
         total += len(rest)
     within = sum(isinstance(part, str) or part.tag not in _BLOCKS for at in heads for part in lines[at])
     parts = sum(len(lines[at]) for at in heads)
@@ -169,7 +169,7 @@ def _fill(element: HtmlElement, line: Line, fields: bool) -> None:
         start = 0
         for gap in (*_FIELDS.finditer(part), None):
             text = part[start : gap.start() if gap else len(part)]
-            if any(char.isalnum() for char in text):
+            if any(map(str.isalnum, text)):
                 span = new_element("span")
                 span.text = text.strip()
                 span.tail = f" {gap.group()}" if gap else " "

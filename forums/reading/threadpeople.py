@@ -102,7 +102,7 @@ class ThreadPeople(ThreadFields):
         title = range(self.page.outline.piece_from[row.title.node], self.page.outline.piece_to[row.title.node])
         if at in title or at in self.page.piece_link or not is_name(text) or len(text) > 30 or count(text) is not None:
             return False
-        if any(char in "()[]:" for char in clean_name(text)) or not any(char.isalpha() for char in text) or _TALLY.match(text):
+        if any(char in "()[]:" for char in clean_name(text)) or not any(map(str.isalpha, text)) or _TALLY.match(text):
             return False
         if self.page.moment(text) is not None or PINNED.search(text):
             return False
@@ -219,7 +219,7 @@ class ThreadPeople(ThreadFields):
     def _before_time(self, text: str) -> str:
         """The name in texts such as "by anna » Tue Mar 04" or "Started by anna, 3 days ago"."""
         name = clean_name(text)
-        span = time_words(name, self.page.moment) if any(char.isdigit() for char in name) else None
+        span = time_words(name, self.page.moment) if any(map(str.isdigit, name)) else None
         if span and span[0]:
             name = clean_name(" ".join(name.split())[: span[0]])
         parts = re.split(r"\s*[»«,|·•@(（]\s*|\s+[-–—]\s+|\s+(?:on|am|le|el|at|il|em|op|vor|il y a|hace)\s+(?=\S*\d)", name)

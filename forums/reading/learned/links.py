@@ -59,17 +59,24 @@ def _address(pattern: str) -> tuple[float, float, float, float, float]:
     return float(lead == "thread"), float(lead == "board"), float(lead == "post"), float("#" in path), float("*" in path)
 
 
+@lru_cache(maxsize=16_384)
+def _wording(text: str) -> tuple[float, float, float, float, float, float]:
+    return (
+        log1p(len(text)), log1p(text.count(" ")), sum(map(str.isalpha, text)) / len(text), float(any(map(str.isdigit, text))),
+        float(count(text) is not None), float(text.lower() in NOT_NAMES),
+    )  # fmt: skip
+
+
 def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.ndarray:
     """Features of each link alone. `keys` groups the links with one key."""
     own_path = page.url.partition("?")[0].rstrip("/") + "/"
     words = [
         [
-            log1p(len(text)), log1p(text.count(" ")), sum(map(str.isalpha, text)) / len(text), float(any(map(str.isdigit, text))),
-            float(count(text) is not None), float(text.lower() in NOT_NAMES), float(link.is_user), float(link.is_local),
+            *_wording(link.text), float(link.is_user), float(link.is_local),
             *_address(link.pattern), float(" t:" in link.key), float(link.key == page.key), float(bool(link.fragment)),
             float("?" in link.url), float(link.url.startswith(own_path)),
         ]
-        for link, text in ((link, link.text) for link in links)
+        for link in links
     ]  # fmt: skip
     lengths = np.asarray([len(link.text) for link in links])
     nodes = np.asarray([link.node for link in links], dtype=np.int64)
