@@ -55,7 +55,12 @@ def files() -> list[BackupFile]:
 
 def name_of(run: Run) -> str:
     """The name of the file that a run makes."""
-    return f"crawlmgr-{run.created.astimezone(UTC):%Y%m%d-%H%M%S}.tar"
+    return name_at(run.created)
+
+
+def name_at(created: datetime) -> str:
+    """The name of the file of a run that was created at a time; the run is called so, too."""
+    return f"crawlmgr-{created.astimezone(UTC):%Y%m%d-%H%M%S}.tar"
 
 
 def put(*, every_hours: int, keep: int, now: datetime, user: Any = None) -> BackupPlan:
@@ -95,7 +100,7 @@ def entries(now: datetime, most: int) -> list[Recurring]:
 
 def start(*, now: datetime, user: Any = None, scheduled: bool = False) -> Run:
     """Creates the run that makes a backup. Raises runs.Busy while another one is made."""
-    return runs.create(KIND, KIND, target=ONLY, exclusive=KIND, parameters={}, now=now, user=user, scheduled=scheduled)
+    return runs.create(KIND, name_at(now), target=ONLY, exclusive=KIND, parameters={}, now=now, user=user, scheduled=scheduled)
 
 
 def start_due(now: datetime) -> int:

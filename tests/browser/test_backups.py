@@ -16,7 +16,7 @@ import pytest
 
 from tests.browser.said import Said, speak
 from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
-from tests.serving import ROOT, Serve, manage, wait_for
+from tests.serving import ROOT, Serve, manage
 from tests.site.forum import ForumServer, LocalForum
 
 __all__ = ["page", "sync_api"]
@@ -106,15 +106,14 @@ def test_a_backup_that_came_due_and_one_asked_for_fill_an_empty_home(  # noqa: F
     is_due(data)
     page.wait_for_selector("#content table.list tbody tr")  # it comes without a reload by hand
     first = page.inner_text("#content td.title").strip()
-    page.goto(f"{desk}/admin/runs/?kind=backup")
-    assert page.locator("tr[data-row]").count() == 1
-
-    page.goto(f"{desk}/admin/backups/")
+    page.wait_for_selector(f"h2:has-text('{said('Being written')}')", state="detached")
     page.click(f"button:has-text('{said('Back up now')}')")
     page.wait_for_selector("#content table.list tbody tr:nth-child(2)")
+    page.wait_for_selector(f"h2:has-text('{said('Being written')}')", state="detached")
     names = [one.strip() for one in page.locator("#content td.title").all_inner_texts()]
     assert names[1] == first
-    wait_for(lambda: not list((data / "backups").glob("*.part")))
+    page.goto(f"{desk}/admin/runs/?kind=backup")
+    assert sorted(page.locator("tr[data-row] td.title a").all_inner_texts()) == sorted(names), "a run is called as its file"
     assert page.wrong == []
     serve.end(signal.SIGTERM)
 
