@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.contrib import admin
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -15,15 +15,15 @@ from django.utils.translation import ngettext
 from crawlmgr.admin.tags import number
 from crawlmgr.admin.tiles import DAY, Tile, remembered
 from crawlmgr.reads import runs
-from deepweb.models import Query, Source
+from deepweb.models import Query, QueryKind, Source
 from deepweb.services import harvests
 
 
 def _sums(now: datetime) -> dict[str, int]:
-    """New records and queries within the last day."""
+    """New records and queries within the last day; nonsense queries do not count, as in harvests."""
     active = [run.pk for run in runs.lately(harvests.KIND, now - DAY)]
     asked = Query.objects.filter(harvest__run_id__in=active, ended_at__gte=now - DAY)
-    return asked.aggregate(new=Sum("new", default=0), queries=Count("id"))
+    return asked.aggregate(new=Sum("new", default=0), queries=Count("id", filter=~Q(kind=QueryKind.NONSENSE)))
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:

@@ -21,6 +21,7 @@ from forums.models import Board, Site
 from forums.reads import silences, upcoming
 
 SITES_SHOWN = 12
+FEWEST_COMING = 3
 
 
 def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
@@ -36,16 +37,16 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
         "first": False,
         "rows": rows.rows,
         "more": rows.older,
-        "coming": _coming(now),
+        "coming": _coming(now, max(FEWEST_COMING, len(rows.rows))),
         "silent": silent,
         "alarms": len(silent),
         "now": now,
     }
 
 
-def _coming(now: datetime) -> list[Board]:
-    """The boards visited next, each with `due`; without those held back by a pause of all crawling."""
-    boards = reads.due_next()
+def _coming(now: datetime, most: int) -> list[Board]:
+    """At most `most` boards that are visited next, each with `due`; without those held back by a pause of all crawling."""
+    boards = reads.due_next()[:most]
     stopped = upcoming.with_paused_visits({board.site_id for board in boards})
     for board in boards:
         board.due = upcoming.of_board(board, now, hold=False, visits_paused=stopped)

@@ -45,7 +45,8 @@ def test_every_figure_agrees_with_a_recount_from_the_database() -> None:
     assert result["policy_share_of_cuts"] == sum(query.overflowed for query in answers) / len(answers)
     assert (result["estimated_total"] is None) == bool(result["estimate_reason"])
     assert run.requests == result["requests"] + result["detail_requests"]
-    page = client("viewer").get(reverse("admin:harvest", args=[row.pk])).content.decode()
+    viewer = client("viewer")
+    page = viewer.get(reverse("admin:harvest", args=[row.pk])).content.decode()
     facts = {name: numbers_in(shown) for name, shown in re.findall(r"<dt>([^<]+)</dt><dd>(.*?)</dd>", page)}
     low, high = result["estimated_total"] or (None, None)
     assert facts == {
@@ -63,6 +64,8 @@ def test_every_figure_agrees_with_a_recount_from_the_database() -> None:
     }
     queries = re.findall(r'<tr><td class="num">(\d+)</td>.*?</tr>', page)
     assert [int(number) for number in queries] == [query.number for query in Query.objects.order_by("-number")[:50]]
+    tile = viewer.get(reverse("admin:index")).content.decode()
+    assert f"{len(counted)} queries" in tile, "the first page counts queries as the harvest does"
 
 
 def numbers_in(shown: str) -> list[float]:
