@@ -71,6 +71,12 @@ def test_a_range_that_was_cut_is_divided_into_as_few_parts_as_fit_under_the_limi
     assert all(high + 1 == low for (_, high), (low, _) in zip(spans, spans[1:], strict=False))
 
 
+def test_ranges_without_a_record_leave_all_records_to_the_others() -> None:
+    empty = [Asked(Range(200, 299), 0, True, True), Asked(Range(220, 239), 0, True, True)]
+    found = cells(Range(0, 999), [*empty, Asked(Range(0, 999), 60, True, False)], np.array([10.0, 20.0, 500.0, 800.0]), 10.0, LIMIT)
+    assert sum(cell.new for cell in found) == pytest.approx(60 - 4), "all but those seen"
+
+
 def test_beside_a_narrow_range_the_next_is_as_dense() -> None:
     asked = [Asked(Range(0, 99), 40, True, True), Asked(Range(500, 549), 80, True, False), Asked(Range(0, 999), 600, True, False)]
     found = cells(Range(0, 999), asked, np.arange(0.0, 1000.0, 20.0), 10.0, LIMIT)
