@@ -43,11 +43,15 @@ def title_shape(page: Page, link: Link) -> str:
 
 def title_shapes(page: Page, titles: Iterable[Link]) -> frozenset[str]:
     """The shapes of a list's titles that hardly any other link of the page has."""
+    titles = list(titles)
     own: dict[str, set[str]] = {}
     for link in titles:
         own.setdefault(title_shape(page, link), set()).add(link.key)
     own.pop("", None)
+    families = {family(link.pattern) for link in titles}
+    addressed = {pattern for pattern in {link.pattern for link in page.links} if family(pattern) in families}
     alike: dict[str, set[str]] = {}
     for link in page.links:
-        alike.setdefault(title_shape(page, link), set()).add(link.key)
+        if link.pattern in addressed:  # the others cannot have the shape of a title
+            alike.setdefault(title_shape(page, link), set()).add(link.key)
     return frozenset(shape for shape, keys in own.items() if len(keys) >= _MOSTLY * len(alike.get(shape, keys)))
