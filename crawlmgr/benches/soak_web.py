@@ -19,7 +19,7 @@ from crawlmgr.demo.topic_web import TopicWeb
 
 
 class Sites:
-    """A forum with a number of days of posts, a topic web and a database; each answer is delayed."""
+    """A forum with a number of days of posts, a topic web and a database; each answer takes `delay_seconds`, which may change."""
 
     def __init__(self, now: datetime, seed: int, days: int, delay_seconds: float) -> None:
         self._forum = Forum(now, seed, days)
@@ -27,7 +27,7 @@ class Sites:
             self._forum.until(now)
         self._topic = TopicWeb(seed)
         self._museum = Database(seed)
-        self._delay = delay_seconds
+        self.delay_seconds = delay_seconds
         self._found: set[int] = set()
         self._lock = threading.Lock()
         self._inside: Counter[str] = Counter()
@@ -55,7 +55,7 @@ class Sites:
             with self._lock:
                 self._inside[name] += 1
                 self.most_at_once[name] = max(self.most_at_once[name], self._inside[name])
-            time.sleep(self._delay)
+            time.sleep(self.delay_seconds)
             with self._lock:
                 self._inside[name] -= 1
             return pages(path)

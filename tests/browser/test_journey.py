@@ -99,6 +99,7 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: s
     page.evaluate("window.opened = true")
     page.wait_for_function(f"Number(document.querySelector('dl.facts dd')?.innerText.replace(',', '')) > {before}")
     assert page.evaluate("window.opened"), "the page was loaded anew"
+    page.wait_for_selector("dl.facts div:has(dt:text-is('New')) dd:not(:text-is('0'))")  # so that the charts have something to show
 
     page.on("dialog", lambda dialog: dialog.accept())
     page.click("button:has-text('Stop')")

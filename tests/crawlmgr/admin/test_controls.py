@@ -172,6 +172,8 @@ def test_every_form_is_taken_and_every_field_is_read(client: Client, sizes: Size
                 continue
             if form.xpath("ancestor::dialog"):
                 continue  # the palette's own, filled by its script
+            if form.get("data-do") and form.get("data-do") not in fields:
+                continue  # shown once a row is ticked, and this list has none
             key = (_like(f"{method} {action}"), *sorted(fields))
             if key in known:
                 continue
