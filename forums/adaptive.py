@@ -251,7 +251,7 @@ class AdaptiveLoop:
         budget = self.budget
         # visits that the day's other rankings can no longer make
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
-        steer, step = self._steer(), self.options.price_step / self._pace.units
+        steer, step = self.options.steer, self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
         room = spend.room()
         look = self._look(now, index, open_now, readable, room)
@@ -267,10 +267,6 @@ class AdaptiveLoop:
         source = look.source if look.source >= 0 and spend.takes(look.gain, look.cost, forced=look.probe) else -1
         self.visiting[chosen] = True
         return Choice(np.array(chosen, dtype=np.int64), source)
-
-    def _steer(self) -> float:
-        reads_index = self.overview is not None and not self.overview.newest.all()
-        return self.options.index_steer if reads_index else self.options.steer
 
     def _readable_within(self, readable: Bools | None, within: Bools) -> Bools | None:
         """Those of the readable sources that list a board of a site that is open."""
