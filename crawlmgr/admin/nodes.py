@@ -86,7 +86,9 @@ def _level(place: int, divisor: int) -> Callable[[Sequence[Node], Sequence[int]]
     return values
 
 
-NO_PAGE = gettext_lazy("No node fetched a page within the last hour.")
+NO_PAGE = gettext_lazy(
+    "No node fetched a page within the last hour. Pages of commands and of the demonstration are not counted here."
+)
 MEASURES = {
     "speed": Measure(gettext_lazy("Speed"), gettext_lazy("pages a minute"), NO_PAGE, _speeds),
     "share": Measure(gettext_lazy("Share of the work"), gettext_lazy("share of all nodes"), NO_PAGE, _shares),
