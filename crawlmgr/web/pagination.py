@@ -16,7 +16,7 @@ from urllib.parse import urldefrag, urljoin
 from lxml.html import HtmlElement
 
 from crawlmgr.web.pagination_groups import SURE, PageGroup, PageLink, best_group, in_pager, unlinked_numbers
-from crawlmgr.web.pagination_urls import Address, address, same_list, similarity, slots
+from crawlmgr.web.pagination_urls import Address, address, moves_cursor, same_list, similarity, slots
 from crawlmgr.web.pagination_words import NEXT_NAME, NEXT_NAME_JOINED, flip_word, leads_to_neighbour, page_number
 
 MOST_LINKS = 20_000  # links examined, half from either end of the page
@@ -214,7 +214,8 @@ def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup 
             continue
         sure = link.rel_next or any(other.number is not None and other.url == link.url for other in links)
         sure = sure or (link.word == "next" and any(char.isdigit() for char in _bare_number(link.target.path)[0]))
-        if not _leads_on(link.target, pages, group) and not (sure and _adds_a_page(link.target, pages, paths)):
+        leads = _leads_on(link.target, pages, group) or (sure and _adds_a_page(link.target, pages, paths))
+        if not leads and not (link.rel_next and any(moves_cursor(page, link.target) for page in pages)):
             continue
         score = 2.0 * (link.word == "next") + 1.5 * link.rel_next + 1.0 * link.named + 1.0 * in_pager(link.element)
         if best is None or score > best[0]:

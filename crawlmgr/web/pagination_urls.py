@@ -21,6 +21,7 @@ CURSORS = re.compile(
 _PATH_COUNTER = re.compile(
     r"(?:page|paged|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)(?:[-_=.,/]|__)?$", re.I
 )
+_SHORT_CURSORS = frozenset(("t", "ts", "key", "marker"))  # as often the id of what a page shows
 _NOISE = re.compile(
     r"sid|phpsessid|s|session_?id|utm_\w+|sort\w*|order\w*|dir|direction|sk|sd|highlight|hl|extra|filter"
     r"|scope|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile|mode|view|ajax",
@@ -270,6 +271,24 @@ def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bo
         COUNTERS.fullmatch(key) or CURSORS.fullmatch(key) or (key in own and _tail_counts(own[key], other[key]))
         for key in changed
     ) and any(key not in own or own[key] != other.get(key) for key in changed)
+
+
+def moves_cursor(page: Address, target: Address) -> bool:
+    """Tells whether `target` is `page` with another cursor, and otherwise only larger or new numbers: ?next=47296143&n=31. Too
+    little for a link that only says "next", enough with `rel=next`.
+
+    >>> moves_cursor(address("http://news.example/newest?next=9&n=31"), address("http://news.example/newest?next=4&n=61"))
+    True
+    >>> moves_cursor(address("http://forum.example/topic?id=9"), address("http://forum.example/topic?id=10"))
+    False
+    """
+    own, other = dict(page.query), dict(target.query)
+    changed = {key for key in own.keys() | other.keys() if own.get(key) != other.get(key) and not _NOISE.fullmatch(key)}
+    cursors = {key for key in changed if CURSORS.fullmatch(key) and key not in _SHORT_CURSORS and key in other}
+    if (page.host, page.path.rstrip("/")) != (target.host, target.path.rstrip("/")) or not cursors:
+        return False
+    pairs = [(own.get(key, "0"), other.get(key, "")) for key in changed - cursors]
+    return all(before.isdecimal() and after.isdecimal() and int(after) > int(before) for before, after in pairs)
 
 
 def _tail_counts(own: str, other: str) -> bool:

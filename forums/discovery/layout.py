@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from statistics import median
@@ -11,6 +11,7 @@ from forums.discovery.model import Layout, SiteModel
 from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import shape
 from forums.reading import PageKind, PageReading
+from forums.reading.model import Shapes
 
 _IN_MOST = 0.7
 _LOOKS_ALIKE = 0.5
@@ -63,9 +64,20 @@ def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
         kept = [name for name in sorted(common) if sum(name in found for found in counted) >= _IN_MOST * len(counted)]
         shared = frozenset.intersection(*(page.marks for page in group))
         rows = round(median(len(page.reading.records) for page in group))
-        titles = frozenset[str]().union(*(page.reading.titles for page in group))
-        layouts.append(Layout(str(kind), rows, tuple(kept), tuple(sorted(shared)), tuple(sorted(titles))))
+        shapes = _shapes([page.reading.shapes for page in group])
+        layouts.append(Layout(str(kind), rows, tuple(kept), tuple(sorted(shared)), *(tuple(sorted(part)) for part in shapes)))
     return tuple(layouts)
+
+
+def _shapes(pages: Sequence[Shapes]) -> Shapes:
+    """The shapes of several lists: one that some have as title and some beside the rows counts as what more of them say. What
+    stands beside the rows is on at least half of them."""
+    titles = Counter(shape for page in pages for shape in page.titles)
+    others = Counter(shape for page in pages for shape in page.others)
+    return Shapes(
+        frozenset(shape for shape, times in titles.items() if times > others[shape]),
+        frozenset(shape for shape, times in others.items() if times > titles[shape] and 2 * times >= len(pages)),
+    )
 
 
 def recheck(model: SiteModel, pages: Sequence[tuple[str, PageFacts]]) -> LayoutChange | None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from forums.reading.model import Shapes
+
 VERSION = 1
 
 
@@ -45,13 +47,14 @@ class Flip:
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Reading and looks of pages of one kind: rows per page, fields present in most rows, class names on all pages seen, shapes
-    of a list's titles (see `title_shapes`)."""
+    of a list's titles and of the links beside its rows (see `shapes_of`)."""
 
     kind: str
     rows: int
     roles: tuple[str, ...]
     marks: tuple[str, ...]
     titles: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,12 @@ class SiteModel:
         fields["patterns"] = tuple((kind, tuple(shapes)) for kind, shapes in value["patterns"].items())
         fields["boards"] = tuple(BoardFound(**{**board, "rows": tuple(board["rows"])}) for board in value["boards"])
         fields["layouts"] = tuple(
-            Layout(one["kind"], one["rows"], tuple(one["roles"]), tuple(one["marks"]), tuple(one.get("titles", ())))
+            Layout(
+                one["kind"],
+                one["rows"],
+                *(tuple(one[name]) for name in ("roles", "marks")),
+                *(tuple(one.get(name, ())) for name in ("titles", "others")),
+            )
             for one in value["layouts"]
         )
         given = value.get("sources", ())
@@ -158,9 +166,10 @@ class SiteModel:
         return dict(self.pagers).get(kind, "")
 
     @property
-    def titles(self) -> frozenset[str]:
-        """The shapes of titles on the site's lists of threads."""
-        return frozenset(shape for layout in self.layouts for shape in layout.titles)
+    def known(self) -> Shapes:
+        """The shapes of links on the site's lists of threads."""
+        told = [Shapes(frozenset(one.titles), frozenset(one.others)) for one in self.layouts if one.kind == "threadlist"]
+        return told[0] if told else Shapes()
 
     def shapes(self, kind: str) -> tuple[str, ...]:
         """The address shapes of one kind."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from crawlmgr.text.dates import Moment
 
@@ -70,6 +71,13 @@ class PostRecord:
 Records = tuple[BoardRecord, ...] | tuple[ThreadRecord, ...] | tuple[PostRecord, ...]
 
 
+class Shapes(NamedTuple):
+    """Shapes of links on a site's lists of threads: those of titles, and those of links beside the rows only."""
+
+    titles: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class PageReading:
     """The result of `read_page`.
@@ -79,7 +87,7 @@ class PageReading:
     are sub-boards on a list of threads. `confidence` in [0, 1] is the probability that exactly the right records were found.
     `sort` is "last_reply" or "created" if the list's order shows it. `evidence` holds short codes of what decided. `utc_offsets`
     are the times written with their own UTC offset, and that offset in seconds: the site's own time, for display and for guessing
-    its zone. `titles` are the shapes of a list's titles (see `title_shapes`).
+    its zone. `shapes` are those of a list's links (see `shapes_of`).
     """
 
     kind: PageKind
@@ -100,4 +108,4 @@ class PageReading:
     boards: tuple[BoardRecord, ...] = ()
     evidence: tuple[str, ...] = ()
     utc_offsets: tuple[tuple[datetime, int], ...] = ()
-    titles: frozenset[str] = frozenset()
+    shapes: Shapes = Shapes()

@@ -20,14 +20,15 @@ from forums.reading.learned.doubts import doubt_of
 from forums.reading.learned.second import Second
 from forums.reading.learned.weights import shipped
 from forums.reading.lists import RowSet
-from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, ThreadRecord
+from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, Shapes, ThreadRecord
 from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts_set import PostSet
 from forums.reading.rows import Row
 from forums.reading.rules import KindRules, SiteRules, corrected
 from forums.reading.threadrows import ThreadRows, board_address, sort_of
-from forums.reading.titleshapes import title_shapes
+from forums.reading.titleshapes import shapes_of
 
+_NO_SHAPES = Shapes()
 CUT = "cut"  # evidence code of a page of which only the beginning was read
 
 
@@ -49,7 +50,7 @@ def read_page(
     expect: PageKind | None = None,
     rules: SiteRules | None = None,
     counts_posts: bool | None = None,
-    known_titles: frozenset[str] = frozenset(),
+    known: Shapes = _NO_SHAPES,
 ) -> PageReading:
     """Reads the page at `url`, fetched at `fetched_at` (aware). Never raises for a page's contents.
 
@@ -57,9 +58,10 @@ def read_page(
     posts; the strongest reading gives the kind. `timezone` (IANA name) and `day_first` are the site's, for times without zone;
     `hints` lets known engines add certainty; `expect` is the kind expected by the site's model at this address, which decides
     close cases; `rules` are the operator's corrections; `counts_posts` tells what the site's lists count, if known;
-    `known_titles` are the shapes of titles on the site's other lists (see `title_shapes`): where a list is expected, links of
-    these shapes are its rows. Of a page beyond the limits of `bounded_markup` the beginning is read; one that takes more than
-    about 1.5 seconds of CPU is of kind other with the evidence "over_budget".
+    `known` are the shapes of links on the site's other lists (see `shapes_of`): where a list is expected, links that look like
+    their titles are its rows, and rows that look like what stands beside theirs are none. Of a page beyond the limits of
+    `bounded_markup` the beginning is read; one that takes more than about 1.5 seconds of CPU is of kind other with the evidence
+    "over_budget".
     """
     return read_regions(
         html,
@@ -71,7 +73,7 @@ def read_page(
         expect=expect,
         rules=rules,
         counts_posts=counts_posts,
-        known_titles=known_titles,
+        known=known,
     )[0]
 
 
@@ -86,14 +88,14 @@ def read_regions(
     expect: PageKind | None = None,
     rules: SiteRules | None = None,
     counts_posts: bool | None = None,
-    known_titles: frozenset[str] = frozenset(),
+    known: Shapes = _NO_SHAPES,
     seconds: float = PAGE_SECONDS,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
     """Like `read_page`, with the element of each record in the order of the records, all of one tree: the row of a thread or
     board (the first of several that form one record), the block of a post."""
     try:
         with cpu_budget(seconds):
-            return _regions(html, url, fetched_at, hints, timezone, day_first, expect, rules, counts_posts, known_titles)
+            return _regions(html, url, fetched_at, hints, timezone, day_first, expect, rules, counts_posts, known)
     except OverBudget:
         doubts = ("The page takes too long to read.",)
         return PageReading(PageKind.other, complete=False, doubts=doubts, evidence=(OVER_BUDGET,)), ()
@@ -109,17 +111,17 @@ def _regions(
     expect: PageKind | None,
     rules: SiteRules | None,
     counts_posts: bool | None,
-    known_titles: frozenset[str],
+    known: Shapes,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
     page = Page(html, url, fetched_at, timezone, day_first)
     page.is_thread_address &= expect is not PageKind.threadlist
     engine = engine_of(page, page.source) if hints else "unknown"
     stated = rules.kind_of(url) if rules else None
     expected = expect or expected_kind(engine, url)
-    second = Second(page, shipped(), known_titles=known_titles if expect is PageKind.threadlist else frozenset())
+    second = Second(page, shipped(), known=known if expect is PageKind.threadlist else _NO_SHAPES)
     shares = second.kind_shares(expected)
     kind = stated or second.agreed(expect) or second.settled(shares, expected)
-    evidence = ("stated",) if stated else ("known_titles",) if second.has_known_titles and kind is expect else ()
+    evidence = ("stated",) if stated else _by_shapes(second) if kind is expect else ()
     read = read_as(second, kind, rules.for_kind(kind) if rules else None)
     doubt = doubt_of(second, shares, read.reading, bool(evidence))
     if counts_posts is not None and kind is PageKind.threadlist:
@@ -140,6 +142,11 @@ def _regions(
         utc_offsets=tuple(sorted(page.offsets.items())),
     )
     return reading, read.elements
+
+
+def _by_shapes(second: Second) -> tuple[str, ...]:
+    """The code for what the shapes of links on the site's other lists decided."""
+    return ("known_titles",) if second.has_known_titles else ("known_others",) if second.has_only_others else ()
 
 
 def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
@@ -207,7 +214,7 @@ def _thread_list(second: Second, base: PageReading, rules: KindRules | None) -> 
         base,
         records=records,
         boards=tuple(boards),
-        titles=title_shapes(page, [row.title for row in rows.rows]) if rows else frozenset(),
+        shapes=shapes_of(page, [row.title for row in rows.rows]) if rows else _NO_SHAPES,
         sort=sort_of(list(records)),
         board_url=board_address([record.board_url for record in records if record.board_url]),
     )

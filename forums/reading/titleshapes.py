@@ -1,13 +1,16 @@
-"""How the titles of a list are marked up and addressed, so that a site's rows are recognised on a page with only one of them."""
+"""What the titles of a list and the links beside its rows look like, so that a site's rows are recognised on a page with only
+one of them, and a page with none is not filled from its menus."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 
 from lxml.html import HtmlElement
 
 from forums.reading.document import Link, Page
+from forums.reading.model import Shapes
 from forums.reading.rowgroups import family
 
 _LEVELS = 4
@@ -41,17 +44,17 @@ def title_shape(page: Page, link: Link) -> str:
     return f"{family(link.pattern)} {shape}" if shape else ""
 
 
-def title_shapes(page: Page, titles: Iterable[Link]) -> frozenset[str]:
-    """The shapes of a list's titles that hardly any other link of the page has."""
+def shapes_of(page: Page, titles: Iterable[Link]) -> Shapes:
+    """The shapes of a list's titles that hardly any other link of the page has, and those of other links that no title has."""
     titles = list(titles)
-    own: dict[str, set[str]] = {}
+    keys = {link.key for link in titles}
+    own: dict[str, set[str]] = defaultdict(set)
     for link in titles:
-        own.setdefault(title_shape(page, link), set()).add(link.key)
-    own.pop("", None)
-    families = {family(link.pattern) for link in titles}
-    addressed = {pattern for pattern in {link.pattern for link in page.links} if family(pattern) in families}
-    alike: dict[str, set[str]] = {}
+        own[title_shape(page, link)].add(link.key)
+    alike: dict[str, set[str]] = defaultdict(set)
     for link in page.links:
-        if link.pattern in addressed:  # the others cannot have the shape of a title
-            alike.setdefault(title_shape(page, link), set()).add(link.key)
-    return frozenset(shape for shape, keys in own.items() if len(keys) >= _MOSTLY * len(alike.get(shape, keys)))
+        if link.key not in keys:
+            alike[title_shape(page, link)].add(link.key)
+    few = 1 / _MOSTLY - 1
+    titled = frozenset(shape for shape, named in own.items() if len(alike.get(shape, ())) <= few * len(named))
+    return Shapes(titled - {""}, frozenset(alike.keys() - own.keys() - {""}))

@@ -17,6 +17,7 @@ from forums.discovery.pagers import followed
 from forums.models import Site, Thread
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, read_page, thread_key
 from forums.reading.apis import read_api
+from forums.reading.model import Shapes
 from forums.services import mending, removals, structures, threads
 
 KIND = "forum-reread"
@@ -104,19 +105,19 @@ def read_again(site: Site, page: Page) -> PageReading | None:
     url = page.final_url or page.url
     if "json" in page.content_type:
         return read_api(record.body, url)
-    known = Thread.objects.filter(site=site, key=thread_key(url)).exists()
-    expect = PageKind.thread if known else PageKind.threadlist
+    is_thread = Thread.objects.filter(site=site, key=thread_key(url)).exists()
+    model = structures.model_of(site)
     reading = read_page(
         record.text,
         url,
         page.fetched_at,
         timezone=site.timezone,
         day_first=site.structure.get("day_first"),
-        expect=expect,
+        expect=PageKind.thread if is_thread else PageKind.threadlist,
         rules=structures.reading_rules(site),
         counts_posts=site.structure.get("counts_posts"),
+        known=model.known if model is not None else Shapes(),
     )
-    model = structures.model_of(site)
     return followed(reading, model.pager(str(reading.kind))) if model is not None else reading
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 
 from forums.discovery.model import Layout, SiteModel
@@ -27,9 +26,9 @@ def _page(board: int, name: str, numbers: range) -> str:
 
 def test_a_lone_row_is_read_by_the_titles_of_other_lists() -> None:
     full = read_page(_page(4, "General", range(20)), PLACE.format(4), NOW)
-    assert full.kind is PageKind.threadlist and len(full.records) == 20 and full.titles
+    assert full.kind is PageKind.threadlist and len(full.records) == 20 and full.shapes.titles
     lone = _page(2, "Uncategorized", range(30, 31))
-    read = read_page(lone, PLACE.format(2), NOW, expect=PageKind.threadlist, known_titles=full.titles)
+    read = read_page(lone, PLACE.format(2), NOW, expect=PageKind.threadlist, known=full.shapes)
     assert read.kind is PageKind.threadlist
     assert [record.url for record in read.records] == [f"http://forum.example/topic/30/{WORDS[6]}-and-{WORDS[11]}/"]
     assert read.evidence == ("known_titles",)
@@ -37,7 +36,7 @@ def test_a_lone_row_is_read_by_the_titles_of_other_lists() -> None:
 
 def test_an_empty_list_has_no_rows_by_known_titles() -> None:
     full = read_page(_page(4, "General", range(20)), PLACE.format(4), NOW)
-    read = read_page(_page(2, "Uncategorized", range(0)), PLACE.format(2), NOW, expect=PageKind.threadlist, known_titles=full.titles)
+    read = read_page(_page(2, "Uncategorized", range(0)), PLACE.format(2), NOW, expect=PageKind.threadlist, known=full.shapes)
     assert read.kind is not PageKind.threadlist or not read.records
 
 
@@ -45,12 +44,13 @@ def test_known_titles_change_nothing_where_a_thread_is_expected() -> None:
     full = read_page(_page(4, "General", range(20)), PLACE.format(4), NOW)
     page = _page(2, "Uncategorized", range(30, 31))
     plain = read_page(page, PLACE.format(2), NOW, expect=PageKind.thread)
-    assert read_page(page, PLACE.format(2), NOW, expect=PageKind.thread, known_titles=full.titles) == plain
+    assert read_page(page, PLACE.format(2), NOW, expect=PageKind.thread, known=full.shapes) == plain
 
 
 def test_a_model_keeps_titles_and_reads_one_without() -> None:
-    model = SiteModel("Forum", "http://forum.example/", layouts=(Layout("threadlist", 20, ("title",), ("topic",), ("/topic/#/* a.x",)),))
+    model = SiteModel("Forum", "http://forum.example/", layouts=(Layout("threadlist", 20, ("title",), ("topic",), ("/topic/#/* a.x",), ("/topic/active a.y",)),))
     stored = model.to_json()
-    assert SiteModel.from_json(stored) == model and model.titles == {"/topic/#/* a.x"}
+    assert SiteModel.from_json(stored) == model and model.known == ({"/topic/#/* a.x"}, {"/topic/active a.y"})
     del stored["layouts"][0]["titles"]
-    assert asdict(SiteModel.from_json(stored))["layouts"][0]["titles"] == ()
+    del stored["layouts"][0]["others"]
+    assert SiteModel.from_json(stored).known == (frozenset(), frozenset())

@@ -15,6 +15,7 @@ from forums.models import Board, Doubt, Post, Site, Thread
 from forums.reading import PageKind
 from forums.reading.rules import NOTHING, KindRules, SiteRules
 from forums.services import doubts, rereads, sites, structures
+from tests.forums.test_crawl import read_once
 from tests.site.forum import ForumServer, LocalForum
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,19 +32,22 @@ def done(run: Run) -> Run:
     return run
 
 
-@pytest.fixture
-def server() -> Iterator[ForumServer]:
-    hosts.forget()
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[ForumServer]:
     with ForumServer(LocalForum(boards=2)) as served:
         yield served
 
 
 @pytest.fixture
+def server(lasting: ForumServer) -> ForumServer:
+    hosts.forget()
+    lasting.begin_again()
+    return lasting
+
+
+@pytest.fixture
 def site(server: ForumServer) -> Site:
-    run = done(sites.discover(server.url, {"settings": OPEN}, now=now(), start=False))
-    made = sites.save(run, name="", timezone="UTC", board_urls=[b["url"] for b in run.result["boards"]], now=now())
-    done(sites.crawl_now(made.pk, now=now(), parameters={"history_days": 400}, start=False))
-    return made
+    return read_once(server)
 
 
 def posts() -> list[tuple[object, ...]]:

@@ -30,7 +30,7 @@ from forums.reading.learned.views import (
 )
 from forums.reading.learned.weights import Weights
 from forums.reading.lists import RowSet
-from forums.reading.model import PageKind
+from forums.reading.model import PageKind, Shapes
 from forums.reading.rowgroups import family
 from forums.reading.titleshapes import title_shape
 from forums.reading.verdict import Verdict, ruled, verdict_of
@@ -67,7 +67,7 @@ class Second:
     weights: Weights | None
     given: dict[str, np.ndarray] = field(default_factory=dict)
     worth: dict[int, list[float]] = field(default_factory=dict)
-    known_titles: frozenset[str] = frozenset()
+    known: Shapes = Shapes()
     _chosen_rows: dict[int, RowSet | None] = field(default_factory=dict)
 
     @cached_property
@@ -117,26 +117,37 @@ class Second:
     @cached_property
     def threads(self) -> RowSet | None:
         """The list of threads: the links whose shape is that of titles on the site's other lists, unless the chosen rows have one
-        of them and addresses mostly like theirs."""
+        of them and addresses mostly like theirs. None if no link has and the chosen rows look like links beside those lists."""
         chosen = self._better(0)
-        if not self.known_titles or (chosen and self._fits([row.title for row in chosen.rows])):
+        if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
             return chosen
         known = [link for link in self.links.links if self._is_known(link)]
-        return (row_set(self.page, known) if known else None) or chosen
+        return (row_set(self.page, known) if known else None) or (None if self.has_only_others else chosen)
 
     def _fits(self, titles: Sequence[Link]) -> bool:
-        addresses = {shape.partition(" ")[0] for shape in self.known_titles}
+        addresses = {shape.partition(" ")[0] for shape in self.known.titles}
         alike = sum(family(link.pattern) in addresses for link in titles)
         return 2 * alike >= len(titles) and any(map(self._is_known, titles))
 
     def _is_known(self, link: Link) -> bool:
-        return title_shape(self.page, link) in self.known_titles
+        return title_shape(self.page, link) in self.known.titles
 
     @cached_property
     def has_known_titles(self) -> bool:
         """Tells whether titles of the list look like those of the site's other lists."""
-        rows = self.threads.rows if self.known_titles and self.threads else []
+        rows = self.threads.rows if self.known.titles and self.threads else []
         return any(self._is_known(row.title) for row in rows)
+
+    @cached_property
+    def has_only_others(self) -> bool:
+        """Tells whether no link looks like a title of the site's other lists and the chosen rows look like links beside them."""
+        if not self.known.titles or any(map(self._is_known, self.links.links)):
+            return False
+        chosen = self._better(0)
+        if not chosen:
+            return False
+        others = sum(title_shape(self.page, row.title) in self.known.others for row in chosen.rows)
+        return 2 * others >= len(chosen.rows)
 
     @cached_property
     def boards(self) -> RowSet | None:
@@ -252,9 +263,9 @@ class Second:
 
     def agreed(self, expect: PageKind | None) -> PageKind | None:
         """The kind that the site's model expects, if the rules are certain of it: two of three, whatever the models say of this
-        one page, or if its titles are known to be. None otherwise. The last page of a list may have two rows, which alone look
+        one page, or if the shapes of its links tell. None otherwise. The last page of a list may have two rows, which alone look
         like boards."""
-        if expect is PageKind.threadlist and self.has_known_titles:
+        if expect is PageKind.threadlist and (self.has_known_titles or self.has_only_others):
             return expect
         kind, sure = ruled(self.page, self.verdict, expect) if expect is not None else (None, 0.0)
         return kind if kind is expect and sure >= CERTAIN else None

@@ -131,6 +131,7 @@ def test_words_and_arrows_lead_on(word: str) -> None:
         '<a class="pagination-next" href="/b/games?page=2"><span></span></a>',
         '<a href="/b/games?page=2"><span class="icon-arrow-right"></span></a>',
         '<a rel="next" href="/b/games?page=2">further on</a>',
+        '<a rel="next" href="/b/games?next=4729&amp;n=31">More</a>',
         '<a href="/b/games?after=t3_abc">next</a>',
         '<a href="/b/games?cursor=eyJpZCI6MX0%3D">older</a>',
         '<a href="/b/games?before=2014-03-04T10:00&amp;limit=20">Older posts</a>',
