@@ -67,9 +67,11 @@ class AdaptiveLoop:
 
     def _of(self, forecast: Forecast) -> None:
         self.forecast, self.sites, self.count, self._all = forecast, forecast.sites, len(forecast.all), forecast.all
+        self.resting_until: Floats = np.zeros(self.count)  # epoch seconds; boards that could not be read are not visited before
         self._taken = np.zeros(self.count)  # forecast events that the visits of an outlook have fetched
 
     def _overview(self, looks: Looks | None) -> Overview | None:
+        self.sources_resting_until: Floats = np.zeros(len(looks.sources) if looks is not None else 0)
         if looks is None or not looks.sources:
             return None
         return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
@@ -244,14 +246,16 @@ class AdaptiveLoop:
         self._pace.turn(now)
         target, band = self._pace.target(now)
         index = self.index(now)
-        open_now = ~self.visiting if allowed is None else allowed & ~self.visiting
+        open_now = ~self.visiting & (self.resting_until <= now)
+        open_now = open_now if allowed is None else allowed & open_now
+        readable = None if readable is None else readable & (self.sources_resting_until <= now)
         if (within := self.sites.open_boards(now)) is not None:
             open_now, readable = open_now & within, self._readable_within(readable, within)
         rank = np.where(self.pressing(now), np.inf, index)
         budget = self.budget
         # visits that the day's other rankings can no longer make
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
-        steer, step = self.options.steer, self.options.price_step / self._pace.units
+        steer, step = self._steer(), self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
         room = spend.room()
         look = self._look(now, index, open_now, readable, room)
@@ -267,6 +271,10 @@ class AdaptiveLoop:
         source = look.source if look.source >= 0 and spend.takes(look.gain, look.cost, forced=look.probe) else -1
         self.visiting[chosen] = True
         return Choice(np.array(chosen, dtype=np.int64), source)
+
+    def _steer(self) -> float:
+        reads_index = self.overview is not None and not self.overview.newest.all()
+        return self.options.index_steer if reads_index else self.options.steer
 
     def _readable_within(self, readable: Bools | None, within: Bools) -> Bools | None:
         """Those of the readable sources that list a board of a site that is open."""

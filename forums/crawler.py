@@ -24,6 +24,7 @@ from forums.login import leaves, origins
 from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
 from forums.reading.apis import api_address, read_api
+from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
@@ -160,7 +161,7 @@ class ForumCrawler:
         if item.kind == "overview" and item.payload.get("data"):
             return Read(read_api(response.body, response.url))
         site = self._load(run)
-        expect = {"list": PageKind.threadlist, "overview": None}.get(item.kind, PageKind.thread)
+        expect = _expected(item)
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
         reading = read_page(
             response.text,
@@ -171,7 +172,7 @@ class ForumCrawler:
             expect=expect,
             rules=self._rules,
             counts_posts=site.structure.get("counts_posts"),
-            known_titles=self._model.titles if self._model is not None else frozenset(),
+            known=self._model.known if self._model is not None else Shapes(),
         )
         if OVER_BUDGET in reading.evidence:
             return Read(None, refused=OVER_BUDGET)
@@ -181,7 +182,8 @@ class ForumCrawler:
             reading = replace(reading, next=None)
         if settings.obey_nofollow:
             reading = _followed(reading, response)
-        return Read(reading, self._check(run, item, response, reading, expect) if expect is not None else None)
+        change = self._check(run, item, response, reading, expect) if expect is not None and item.kind != "overview" else None
+        return Read(reading, change)
 
     def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
         """How the pages of a kind seen in this slice differ from the model; only informative pages are checked."""
@@ -342,6 +344,13 @@ class ForumCrawler:
         if state in (RunState.STOPPED, RunState.FAILED):
             visits.cut_short(run, "stopped" if state == RunState.STOPPED else "failed", now)
             overviews.cut_short(run, now)
+
+
+def _expected(item: Url) -> PageKind | None:
+    """The kind of page that is expected at an address; None for a source that may be a list or an index."""
+    if item.kind == "overview":
+        return PageKind.index if item.payload.get("index") else None
+    return PageKind.threadlist if item.kind == "list" else PageKind.thread
 
 
 def _followed(reading: PageReading, response: FetchResponse) -> PageReading:

@@ -36,9 +36,9 @@ class Row:
 class BoardFacts:
     """The board's state after the last complete visit, and the limits of this visit.
 
-    watermark: newest last reply that a complete visit has processed; None before the first. since: on a first visit, older rows
-    are not fetched; None: no limit. resume_url, resume_page: the last list page that an interrupted visit read, "" for none; it
-    is read again, because rows may have moved up meanwhile.
+    watermark: newest last reply that a complete visit has processed; None before the first, and for a visit that is to read
+    farther back than those before it. since: in such visits older rows are not fetched; None: no limit. resume_url, resume_page:
+    the last list page that an interrupted visit read, "" for none; it is read again, because rows may have moved up meanwhile.
     """
 
     watermark: datetime | None
@@ -56,7 +56,7 @@ class VisitState:
     other addresses that the last page offers as its next one, with their positions; `way` is the position of the one being
     tried because another led to the same rows, `proved` the position that then had new rows. `doubts` counts doubtful
     readings by code; `told` are the threads whose posts could be compared with their row's count: how many agreed, of how
-    many."""
+    many. `reach`: the time before which last replies were too old, "" in a visit that reads only what is new."""
 
     phase: str = "fresh"
     page: int = 1
@@ -77,6 +77,7 @@ class VisitState:
     proved: str = ""
     doubts: dict[str, int] = field(default_factory=dict)
     told: list[int] = field(default_factory=lambda: [0, 0])
+    reach: str = ""
 
     def doubt(self, code: str) -> None:
         """Counts one doubtful reading."""

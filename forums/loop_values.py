@@ -16,16 +16,17 @@ class LoopOptions:
     """Constants of the closed loop, tuned on public logs.
 
     band: share of the day's visits by which the loop may be ahead of or behind its plan; it shrinks over the last
-    `closing_hours`. steer: how strongly the price follows the spending. price_step: how fast the price changes. tick_seconds:
-    time between two rankings; the last one before midnight uses the rest of the day's visits. eta: value of reading an index
-    page, as a share of the forecast event-hours that it reveals. longest_wait_hours: a board is visited after so long even if
-    overview sources showed nothing new.
+    `closing_hours`. steer: how strongly the price follows the spending; index_steer: the same for a loop that reads index pages.
+    price_step: how fast the price changes. tick_seconds: time between two rankings; the last one before midnight uses the rest of
+    the day's visits. eta: value of reading an index page, as a share of the forecast event-hours that it reveals.
+    longest_wait_hours: a board is visited after so long even if overview sources showed nothing new.
     """
 
     forecast: ForecastOptions = ForecastOptions()
     band: float = 0.4
     closing_hours: float = 4.0
     steer: float = 4.0
+    index_steer: float = 8.0
     price_step: float = 0.02
     tick_seconds: float = 180.0
     eta: float = 0.6

@@ -91,7 +91,7 @@ TABLE = Table(
         Column("site", gettext_lazy("Forum"), lambda row: row.board.site.name, _site, look="one"),
         _figure("threads", gettext_lazy("Threads")),
         _figure("posts", gettext_lazy("Posts")),
-        Column("interval", gettext_lazy("Interval"), lambda row: row.board.interval_seconds,
+        Column("interval", gettext_lazy("Fixed interval"), lambda row: row.board.interval_seconds,
                lambda row: tags.duration(row.board.interval_seconds), by("interval_seconds"), look="num"),
         Column("deadline", gettext_lazy("Deadline (h)"), lambda row: row.board.deadline_hours, look="num", usual=False),
         Column("next_visit", gettext_lazy("Next visit"), lambda row: row.due.at, _next, by("next_visit", nullable=True),

@@ -33,7 +33,7 @@ def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     return (
         Tile(_("New posts in 24 h"), number(found["day"].posts), reverse("admin:forums"), _("bars: days of two weeks"), "",
              [float(one.posts) for one in found["days"]]),
-        Tile(_("A new post waited"), wait, plan, _("mean of 24 h, until it was fetched"), "", waits),
+        Tile(_("A new post waited"), wait, plan, _("mean of 24 h, until it was fetched, every post counting alike"), "", waits),
         Tile(_("Boards that are late"), number(late), of_late, _("due for more than 10 minutes"), "warn" if late else ""),
     )
 

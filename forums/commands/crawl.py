@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -12,18 +14,21 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.management import database, foreground
 from crawlmgr.management.base import Result, say, table
 from crawlmgr.models import Run
-from crawlmgr.services import runs
 from forums.commands.site_numbers import no_site
+from forums.incremental import VisitState
 from forums.models import Site, Visit
 from forums.services import sites
 
 HELP = "visit a site's boards now and fetch only what is new"
+BOUNDS = ("max_pages", "stopped", "in_doubt", "")
+"""Why a visit may end early without a failure; "" says that it has not ended: its run has paused."""
 
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("site", type=int, help="number of the site")
     parser.add_argument("--board", type=int, action="append", help="only this board (may be repeated)")
-    parser.add_argument("--history-days", type=float, metavar="DAYS", help="how far back a first visit reads (default 20)")
+    history = "how far back a first visit reads, or a later one that is to read farther back (default 20)"
+    parser.add_argument("--history-days", type=float, metavar="DAYS", help=history)
     parser.add_argument("--max-pages", type=int, metavar="N", help="list pages read of a board at the most")
     foreground.add_web_arguments(parser)
 
@@ -32,12 +37,14 @@ def run(options: dict[str, Any]) -> Result:
     database.ready()
     began = time.monotonic()
     try:
-        run = _begin(options, _settings(options))
+        run = _begin(options)
     except Site.DoesNotExist:
         raise no_site(options["site"]) from None
     except ValueError as error:
         raise CommandError(str(error)) from None
     run = foreground.work(run, run.label, by_nodes=options["by_nodes"])
+    visits = list(Visit.objects.filter(run=run).select_related("board").order_by("board__position", "board_id"))
+    _tell_of_unread(visits, run.label)
     boards = [
         {
             "board": visit.board_id,
@@ -52,7 +59,7 @@ def run(options: dict[str, Any]) -> Result:
             "stopped_by": visit.stopped_by,
             "precision": visit.precision,
         }
-        for visit in Visit.objects.filter(run=run).select_related("board").order_by("board__position", "board_id")
+        for visit in visits
     ]
     document = {
         "run": run.pk,
@@ -79,6 +86,19 @@ def run(options: dict[str, Any]) -> Result:
     return Result(document, table(header, rows) + f"\n{run.requests} requests, {document['seconds']} s, {run.stopped_by}")
 
 
+def _tell_of_unread(visits: Sequence[Visit], name: str) -> None:
+    """Prints how many boards could not be read to their end, and why. Raises CommandError if of no board a list could be read:
+    then nothing was visited."""
+    left = [visit for visit in visits if not visit.complete and visit.stopped_by not in BOUNDS]
+    if not left:
+        return
+    reasons = ", ".join(f"{reason} ({number})" for reason, number in Counter(visit.stopped_by for visit in left).most_common())
+    unread = [visit for visit in left if not VisitState.from_json(visit.state).pages_read]
+    if len(unread) == len(visits):
+        raise CommandError(f"{name}: no board could be read: {reasons}")
+    say(f"{name}: {len(left)} of {len(visits)} boards could not be read to their end, {len(unread)} not at all: {reasons}")
+
+
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
     site = Site.objects.get(pk=options["site"])
     settings = foreground.web_settings(options, [site.url], stored=CrawlSettings.from_mapping(site.settings).allow_private)
@@ -86,12 +106,10 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
     return settings | {name: value for name, value in pages.items() if value is not None}
 
 
-def _begin(options: dict[str, Any], settings: dict[str, Any]) -> Run:
-    try:
+def _begin(options: dict[str, Any]) -> Run:
+    settings = _settings(options)
+
+    def create() -> Run:
         return sites.crawl_now(options["site"], board_ids=options["board"], now=SYSTEM.now(), parameters=settings, start=False)
-    except runs.Busy as busy:
-        if busy.run.state == "paused":
-            say(f"Run {busy.run.pk} was interrupted; it goes on where it stood.")
-            return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
-        say(f"Run {busy.run.pk} is under way for this site; this command joins it if nobody works it.")
-        return busy.run
+
+    return foreground.begun(create, "site", by_nodes=options["by_nodes"])

@@ -57,8 +57,10 @@ class Board(models.Model):
 
     `watermark` and the stop tests refer to the last *complete* visit; `unfinished` is the position of an interrupted one ({"url",
     "page", "since"}), from which the next visit continues after reading what is new at the top. Delays are measured for posts
-    made after `watched_since`. `next_visit` is the time of the next visit; with `next_until` the visit is only likely to be
-    between the two. `deadline_hours` is the longest that a post should wait, if an operator has set one.
+    made after `watched_since`. Threads without a reply since `read_since` were too old to be fetched (null: not known).
+    After `failures` visits in a row that could not read its list, the closed loop leaves it out until `rests_until`.
+    `next_visit` is the time of the next visit; with `next_until` the visit is only likely to be between the two.
+    `deadline_hours` is the longest that a post should wait, if an operator has set one.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="boards")
@@ -88,9 +90,12 @@ class Board(models.Model):
     watermark = models.DateTimeField(null=True, blank=True)
     complete_at = models.DateTimeField(_("last complete visit"), null=True, blank=True)
     watched_since = models.DateTimeField(_("first complete visit"), null=True, blank=True)
+    read_since = models.DateTimeField(null=True, blank=True)
     unfinished = models.JSONField(default=dict, blank=True)
     sort = models.CharField(max_length=12, blank=True)
     has_last_reply = models.BooleanField(_("shows last replies"), null=True, blank=True)
+    failures = models.PositiveIntegerField(default=0)
+    rests_until = models.DateTimeField(null=True, blank=True, db_index=True)
     threads = models.PositiveIntegerField(_("threads"), default=0)
     posts = models.PositiveIntegerField(_("posts"), default=0)
 

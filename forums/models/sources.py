@@ -25,7 +25,7 @@ class OverviewSource(models.Model):
     threads. `boards` are those it has shown; `shown` its last figures: {board: [threads, posts, epoch seconds of the last
     post]}, null where it shows none. A source never read successfully is not `enabled` and has no `read_at`. `cost` is
     what reading it is charged, in visits; `lag_seconds`, `doubt` (share in [0, 1]) and `believed` (boards whose figures
-    count) were learned from visits."""
+    count) were learned from visits. After `failures` failed readings in a row it is not read before `rests_until`."""
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="sources")
     kind = models.CharField(_("kind"), max_length=8, choices=SourceKind.choices)
@@ -41,6 +41,8 @@ class OverviewSource(models.Model):
     lag_seconds = models.FloatField(default=0.0)
     doubt = models.FloatField(default=FIRST_DOUBT)
     believed = models.PositiveIntegerField(default=0)
+    failures = models.PositiveIntegerField(default=0)
+    rests_until = models.DateTimeField(null=True, blank=True, db_index=True)
 
     class Meta:
         verbose_name = _("overview source")
@@ -58,6 +60,7 @@ class Look(models.Model):
     list named."""
 
     CUT = "cut"  # reason of a completed reading that does not reach back to the previous one
+    STOPPED = "stopped"  # reason of a failed one whose run ended before it was made
 
     class State(models.TextChoices):
         ASKED = "asked", _("asked for")

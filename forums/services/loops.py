@@ -18,7 +18,7 @@ from forums.events import Bools, Floats, Ints, LocalClock, Sites
 from forums.law import event_weights
 from forums.models import Board, Look, LoopState, OverviewSource, Plan, Site, Visit
 from forums.pacing import Budget
-from forums.services import arrays, hours, loop_sources
+from forums.services import arrays, hours, loop_sources, rests
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
@@ -82,6 +82,7 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
         found.profiles.rates, sites, seen, last, since.timestamp(), budget, OPTIONS, looks, _deadlines(found)
     )
     _recall(plan, loop, sources, ids)
+    rests.tell(loop, ids, sources)
     if changed:
         loop.change_budget(plan.visits_per_day, now.timestamp())
     fixed, moving = loop.packed()
@@ -153,6 +154,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
     if not loop_sources.same(moving, loop, sources, fixed["boards"]):
         loop.forget_looks(looks)
         loop_sources.calibrate(loop, sources, fixed["boards"])
+    rests.tell(loop, fixed["boards"], sources)
     return Live(plan, loop, fixed["boards"], fixed["site"], fixed["sites"], state.told_until, sources, importance)
 
 

@@ -57,10 +57,11 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
     first, last = _within(loop, outlook, *likely.spans(loop, outlook, looks, now.timestamp(), step))
     made = {
         "board": boards[outlook.board],
-        "at": np.clip(outlook.moments, first, last),
+        "at": outlook.moments,
         "posts": outlook.events * share[outlook.board],
-        "first": first,
-        "last": last,
+        # the expected time stands as the ranking gave it, so that a day's visits stay on their day
+        "first": np.minimum(first, outlook.moments),
+        "last": np.maximum(last, outlook.moments),
         "looks": looks,
     }
     beyond = np.array([until.timestamp(), until.timestamp() + loop.options.longest_wait_hours * HOUR_SECONDS])

@@ -22,7 +22,7 @@ from forums.discovery.overviews import LEAST_BOARDS
 from forums.discovery.shapes import board_identity, host
 from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread, Visit
 from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
-from forums.services import feeds, threads, visits
+from forums.services import feeds, rests, threads, visits
 
 FIRST = 1e5  # readings of sources come before all boards of their run
 MOST_COST = 20
@@ -73,6 +73,7 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
     for look in rows:
         Look.objects.filter(pk=look.pk).update(run=run)
         payload = {"look": look.pk, "conditional": bool(look.source.shown), "data": look.source.kind in DATA}
+        payload["index"] = look.source.enabled and look.source.kind == SourceKind.INDEX and not look.source.names_threads
         found.append(NewUrl(look.source.url, "overview", key=f"look {look.pk}", payload=payload, priority=FIRST))
     return found
 
@@ -152,6 +153,7 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
     source.boards = sorted({*source.boards, *map(int, shown)})
     source.shown, source.read_at, source.cost = {**source.shown, **shown}, now, _cost(source, size, pages)
     source.save(update_fields=["boards", "shown", "read_at", "cost"])
+    rests.read(source)
     return stored
 
 
@@ -165,19 +167,21 @@ def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
     values = {"state": Look.State.DONE, "read_at": now, "shown": look.source.shown, "bytes": response.received_bytes}
     Look.objects.filter(pk=look.pk).update(**values)
     OverviewSource.objects.filter(pk=look.source_id).update(read_at=now)
+    rests.read(look.source)
     return Stored()
 
 
 def failed(item: Url, reason: str, now: datetime) -> Stored:
-    """Handles a failed reading: the loop continues with what it knew."""
+    """Handles a failed reading: the loop continues with what it knew, and asks less often (see `rests`)."""
     values = {"state": Look.State.FAILED, "reason": reason[:60], "read_at": now}
     Look.objects.filter(pk=item.payload["look"]).update(**values)
+    rests.failed(OverviewSource.objects.get(looks=item.payload["look"]), reason, now)
     return Stored(state=UrlState.FAILED, reason=reason[:60])
 
 
 def cut_short(run: Run, now: datetime) -> None:
     """Marks the outstanding readings of an ended run as failed, so that their sources may be read again."""
-    Look.objects.filter(run=run, state=Look.State.ASKED).update(state=Look.State.FAILED, reason="stopped", read_at=now)
+    Look.objects.filter(run=run, state=Look.State.ASKED).update(state=Look.State.FAILED, reason=Look.STOPPED, read_at=now)
 
 
 def _cost(source: OverviewSource, size: int, pages: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db.models import F
@@ -19,7 +19,7 @@ from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
-from forums.services import delays, doubts, moves, plans, predictions, structures, threads
+from forums.services import delays, doubts, moves, plans, predictions, reach, rests, structures, threads
 
 NO_FAULT = frozenset(  # the thread is deleted, not accessible, or asks not to be indexed
     {"http_401", "http_403", "http_404", "http_410", "http_451", "robots", "robots_meta"}
@@ -36,10 +36,12 @@ def begin(run: Run, boards: Sequence[Board], expected: Mapping[int, Sequence[Thr
     """Creates a visit for each board with its first addresses: the top of the list, pending threads of earlier visits, and
     threads expected to have new replies."""
     links: list[NewUrl] = []
+    settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
     for index, board in enumerate(boards):
         visit, _made = Visit.objects.get_or_create(run=run, board=board)
         base = -STEP * index
-        payload = {"conditional": bool(board.watermark and not board.unfinished)}
+        further = bool(board.unfinished) or reach.deeper(board, settings, run.created)
+        payload = {"conditional": bool(board.watermark and not further)}
         links.append(NewUrl(board.url, "list", key=f"visit {visit.pk} list 1", group=visit.pk, payload=payload, priority=base))
         for thread in Thread.objects.filter(board=board, pending=True).order_by("-last_reply")[:5000]:
             links.append(thread_link(visit.pk, thread, base + 2))
@@ -56,21 +58,6 @@ def thread_link(visit_id: int, thread: Thread, priority: float) -> NewUrl:
 def _page_link(url: str, visit_id: int, payload: dict[str, Any], priority: float) -> NewUrl:
     key = f"visit {visit_id} thread {payload['thread']} {'back ' if payload.get('back') else ''}{url}"
     return NewUrl(url, "thread", key=key, group=visit_id, payload=payload, priority=priority)
-
-
-def _facts(visit: Visit, settings: CrawlSettings) -> incremental.BoardFacts:
-    board, started = visit.board, visit.started
-    since = None
-    if board.watermark is None and started is not None:
-        since = started - timedelta(days=settings.history_days)
-    return incremental.BoardFacts(
-        watermark=board.watermark,
-        since=since,
-        max_pages=settings.max_pages,
-        slack_seconds=settings.watermark_slack_seconds,
-        resume_url=board.unfinished.get("url", ""),
-        resume_page=int(board.unfinished.get("page", 0)),
-    )
 
 
 def _load(item: Url, now: datetime) -> Visit:
@@ -93,21 +80,26 @@ def store_list(
 ) -> Stored:
     """Processes one list page of a board: stores rows, queues changed threads, and decides on the next page or the end."""
     visit = _load(item, now)
+    if not response.not_modified and (reading is None or response.failure is not None):
+        reason = f"{response.failure.value}: {response.detail}" if response.failure else f"http_{response.status}"
+        return list_failed(run, item, reason, now, response=response)
     _add(visit, item, response, list_pages=1)
-    if response.not_modified:
+    rests.read(visit.board)
+    if response.not_modified or reading is None:
         same = replace(incremental.VisitState.from_json(visit.state), stopped_by="not_modified", complete=True)
         return _list_done(run, visit, item, now, same, [])
-    if reading is None or response.failure is not None:
-        reason = f"{response.failure.value}: {response.detail}" if response.failure else f"http_{response.status}"
-        return list_failed(run, item, reason, now, counted=True)
-    walk = incremental.Visit(_facts(visit, settings), visit.started or now, incremental.VisitState.from_json(visit.state))
+    limits = reach.facts(visit, settings)
+    walk = incremental.Visit(limits, visit.started or now, incremental.VisitState.from_json(visit.state))
     records = [r for r in reading.records if reading.kind == PageKind.threadlist]
     if visit.board.site.layout.get("moved"):
         moves.follow(visit.board.site_id, [moves.of_record(record) for record in records])
     rows = [(threads.to_row(record), record) for record in records]
-    known = dict(
-        Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows]).values_list("key", "signature")
-    )
+    stored_rows = Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows])
+    if limits.since is not None:
+        walk.state.reach = limits.since.isoformat()
+        if visit.board.watermark is not None:  # what a visit that read less far back left out as too old
+            stored_rows = stored_rows.exclude(fetched_at__isnull=True, pending=False)
+    known = dict(stored_rows.values_list("key", "signature"))
     since = _fetched_since(visit, list(known))
     decision = walk.read(item.url, [row for row, _r in rows], reading.next, known, since, _rivals(reading, settings))
     if not reading.complete:
@@ -172,12 +164,13 @@ def _list_done(run: Run, visit: Visit, item: Url, now: datetime, state: incremen
     return Stored(links=links)
 
 
-def list_failed(run: Run, item: Url, reason: str, now: datetime, *, counted: bool = False) -> Stored:
+def list_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
     """Handles a list page that could not be read: it ends the listing; a failure of reading page 1 again at the end is
     harmless."""
     visit = _load(item, now)
-    if not counted:
-        _add(visit, item, None, failed=1)
+    _add(visit, item, response, failed=1)
+    if not visit.list_pages:
+        rests.failed(visit.board, reason, now)
     state = incremental.VisitState.from_json(visit.state)
     if state.phase != "recheck":
         state.stopped_by, state.complete = reason, False
@@ -351,11 +344,12 @@ def finish(visit: Visit, now: datetime) -> None:
     if state.complete:
         if state.stopped_by != "not_modified":
             board.watermark = incremental.watermark(state, visit.started or now)
+        board.read_since = datetime.fromisoformat(state.reach) if state.reach else board.read_since
         board.complete_at, board.unfinished = now, {}
         board.watched_since = board.watched_since or visit.started or now
     elif state.last_url and state.pages_read:
         board.unfinished = {"url": state.last_url, "page": state.page, "since": now.isoformat()}
-    names = ["last_visit", "next_visit", "next_until", "watermark", "complete_at", "watched_since", "unfinished"]
+    names = ["last_visit", "next_visit", "next_until", "watermark", "complete_at", "watched_since", "read_since", "unfinished"]
     board.save(update_fields=names)
     state.seen = []
     Visit.objects.filter(pk=visit.pk).update(

@@ -12,7 +12,7 @@ from crawlmgr.models import Event, RunState
 from crawlmgr.services import hosts
 from forums.models import Post, Site, Thread
 from forums.services import rereads, sites
-from tests.forums.test_crawl import added, crawl, now, stored, sums
+from tests.forums.test_crawl import crawl, now, read_once, stored, sums
 from tests.forums.test_layouts import texts, true_texts
 from tests.site.forum import ForumServer, LocalForum
 
@@ -27,24 +27,31 @@ class ZonedForum(LocalForum):
         return f"<span class=when>{at - BEHIND:%b %d, %Y, %H:%M}</span>"
 
 
-@pytest.fixture
-def forum(request: pytest.FixtureRequest) -> LocalForum:
-    return getattr(request, "param", LocalForum)(threads=8, longest=9)
-
-
-@pytest.fixture
-def server(forum: LocalForum) -> Iterator[ForumServer]:
-    hosts.forget()
-    with ForumServer(forum) as served:
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[ForumServer]:
+    with ForumServer(LocalForum(threads=8, longest=9)) as served:
         yield served
 
 
 @pytest.fixture
-def site(server: ForumServer, forum: LocalForum) -> Site:
-    made = added(server)
-    crawl(made, history_days=400)
-    assert stored() == forum.truth()
-    return made
+def server(request: pytest.FixtureRequest, lasting: ForumServer) -> Iterator[ForumServer]:
+    hosts.forget()
+    if not hasattr(request, "param"):
+        lasting.begin_again()
+        yield lasting
+        return
+    with ForumServer(request.param(threads=8, longest=9)) as served:
+        yield served
+
+
+@pytest.fixture
+def forum(server: ForumServer) -> LocalForum:
+    return server.forum
+
+
+@pytest.fixture
+def site(server: ForumServer) -> Site:
+    return read_once(server)
 
 
 @pytest.mark.parametrize("asked", [1, 4, 8])
@@ -70,7 +77,7 @@ def test_a_template_changed_in_the_middle_of_a_visit_is_learned_and_loses_nothin
     assert sums(crawl(site))[1:] == (0, 0)
 
 
-@pytest.mark.parametrize("forum", [ZonedForum], indirect=True)
+@pytest.mark.parametrize("server", [ZonedForum], indirect=True)
 def test_another_zone_moves_the_times_that_are_stored_and_nothing_else(site: Site, forum: LocalForum) -> None:
     true = sorted(post.posted for thread in forum.all.values() for post in thread.posts)
     kept = sorted(Post.objects.values_list("thread__key", "key", "author", "text"))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.adaptive import AdaptiveLoop, Looks, Seen, Source
+from forums.adaptive import AdaptiveLoop, Looks, LoopOptions, Seen, Source
 from forums.board_log import BoardLog
 from forums.delay import event_delays
 from forums.events import from_rows
@@ -231,6 +231,12 @@ def test_budget_is_exact_whatever_a_look_costs(policy, cost):
     followed = simulation.follow(policy, 12)
     looks = followed.spent_at[np.flatnonzero(np.diff(followed.spent_at, prepend=0.0) > 0)]
     assert len(np.unique(looks)) == len(looks)
+
+
+def test_the_price_follows_spending_by_its_own_strength_where_index_pages_are_read(simulation):
+    for policy, changes in (("adaptive", False), ("newest", False), ("glances", True)):
+        usual, other = (simulation.follow(policy, 12, LoopOptions(index_steer=steer)) for steer in (8.0, 1.0))
+        assert (usual.moments.tolist() != other.moments.tolist()) is changes
 
 
 def frozen(log, boards, now):

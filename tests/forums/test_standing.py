@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from crawlmgr import clock
-from crawlmgr.models import Run, RunState
+from crawlmgr.models import Run, RunState, Url
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, Visit
 from forums.overview_values import Sight
 from forums.reads import plans as plan_reads
 from forums.reads import waiting
 from forums.reads.standing import standing
-from forums.services import dispatch, loops, plans, visits
+from forums.services import dispatch, loops, overviews, plans, rests, visits
 from tests.forums.planned import NOW, fill, make_site
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +30,7 @@ def with_index(site: Site) -> OverviewSource:
     return OverviewSource.objects.create(site=site, kind="index", url=site.url, url_hash=7, found=NOW, boards=boards)
 
 
-def work(now: datetime, quiet: bool = True) -> None:
+def work(now: datetime, looks: bool = True) -> None:
     """Ends every run as if its visits and looks had been made at `now`."""
     for run in Run.objects.filter(state=RunState.QUEUED):
         for pk in run.parameters["boards"]:
@@ -40,7 +40,7 @@ def work(now: datetime, quiet: bool = True) -> None:
             )
             visit.refresh_from_db()
             visits.finish(visit, now)
-        for look in Look.objects.filter(pk__in=run.parameters.get("looks", [])):
+        for look in Look.objects.filter(pk__in=run.parameters.get("looks", []) if looks else []):
             shown = {str(board.pk): [10, 100, (NOW - timedelta(days=1)).timestamp()] for board in look.source.site.boards.all()}
             Look.objects.filter(pk=look.pk).update(run=run, state="done", read_at=now, shown=shown)
             OverviewSource.objects.filter(pk=look.source_id).update(shown=shown, read_at=now)
@@ -107,6 +107,7 @@ def compare(site: Site, plan: Plan, now: datetime, client, capsys) -> dict:
     return document
 
 
+@pytest.mark.once
 def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(followed, at, admin_client, capsys) -> None:
     site, plan = followed
     moments = set(random.Random(5).sample(range(1, 119), 10))
@@ -129,6 +130,61 @@ def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(f
     assert stands.sources[0].used == sum(Look.objects.filter(at__gte=MIDNIGHT).values_list("cost", flat=True))
     assert len(told) >= 20 and all(until is not None for *_rest, until in told), "times that are not kept exactly are spans"
     assert kept(plan, told) >= 0.5, "likely means more often than not"
+
+
+def test_a_source_that_cannot_be_read_leaves_the_visits_to_the_boards(followed, admin_client, at) -> None:
+    site, plan = followed
+    source = OverviewSource.objects.get()
+    for step in range(121):
+        now = MIDNIGHT + timedelta(minutes=min(12 * step, 1439))
+        dispatch.start_due(now)
+        for pk in Look.objects.filter(state="asked").values_list("pk", flat=True):
+            Look.objects.filter(pk=pk).update(run=Run.objects.latest("pk"))
+            overviews.failed(Url(payload={"look": pk}), "no_boards", now)
+        work(now, looks=False)
+    asked = Look.objects.filter(at__gte=MIDNIGHT).order_by("at").values_list("at", flat=True)
+    gaps = [later - earlier for earlier, later in zip(asked, asked[1:], strict=False)]
+    assert 2 <= len(asked) <= 7 and all(gap >= timedelta(minutes=15 * 2**n) for n, gap in enumerate(gaps))
+    assert PlannedVisit.objects.filter(plan=plan, state="started", at__gte=MIDNIGHT).count() == 40 - len(asked)
+    at(MIDNIGHT + timedelta(hours=23, minutes=59))
+    assert "cannot be read" in admin_client.get(reverse("admin:forum-plan", args=[site.pk])).content.decode()
+    source.refresh_from_db()
+    assert source.failures == Look.objects.filter(state="failed").count()
+
+
+def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(followed, admin_client) -> None:
+    _site, plan = followed
+    OverviewSource.objects.all().delete()
+    broken = Board.objects.order_by("pk").first()
+    made = []
+    for step in range(121):
+        now = MIDNIGHT + timedelta(minutes=min(12 * step, 1439))
+        dispatch.start_due(now)
+        for visit in Visit.objects.filter(board=broken, finished=None):
+            item = Url(pk=0, run=visit.run, url=broken.url, kind="list", group=visit.pk)
+            visits.list_failed(visit.run, item, "http_403", now)
+            made.append(now)
+        Run.objects.filter(visits__in=Visit.objects.exclude(finished=None), state=RunState.QUEUED).update(state=RunState.FINISHED)
+        work(now, looks=False)
+    gaps = [later - earlier for earlier, later in zip(made, made[1:], strict=False)]
+    assert 3 <= len(made) <= 8 and all(gap >= timedelta(minutes=15 * 2**n) for n, gap in enumerate(gaps))
+    assert PlannedVisit.objects.filter(plan=plan, state="started", at__gte=MIDNIGHT).count() == 40
+    broken.refresh_from_db()
+    assert broken.failures == len(made)
+    Board.objects.filter(pk=broken.pk).update(rests_until=datetime.now(UTC) + timedelta(hours=3))
+    page = admin_client.get(reverse("admin:board", args=[broken.pk])).content.decode()
+    assert f"could not be read (failures in a row: {len(made)})" in page
+    rests.read(broken)
+    broken.refresh_from_db()
+    assert (broken.failures, broken.rests_until) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("failures", "reason", "minutes"),
+    [(1, "http_403", 15), (2, "no_boards", 30), (7, "http_404", 960), (9, "http_404", 1440), (9, "timeout: 30 s", 120), (9, "http_503", 120), (9, "login_expired", 120)],
+)
+def test_rests_double_up_to_a_day_or_two_hours_for_a_site(failures: int, reason: str, minutes: int) -> None:
+    assert rests.rest_seconds(failures, reason) == 60 * minutes
 
 
 def kept(plan: Plan, told: list[tuple[datetime, int, datetime, datetime | None]]) -> float:

@@ -1,0 +1,39 @@
+"""How far back a board's list has been read, and what that means for the next visit."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from crawlmgr.conf import CrawlSettings
+from forums import incremental
+from forums.models import Board, Visit
+
+LEAST_DEEPER = timedelta(hours=1)
+"""A visit that would read less farther back than this reads only what is new."""
+
+
+def reach(settings: CrawlSettings, at: datetime) -> datetime:
+    """The time of the oldest last reply that a visit at that moment is to read."""
+    return at - timedelta(days=settings.history_days)
+
+
+def deeper(board: Board, settings: CrawlSettings, at: datetime) -> bool:
+    """Tells whether a board that was read before is to be read farther back than it was: its list is gone through again, and
+    threads that were too old before are fetched."""
+    return board.read_since is not None and reach(settings, at) < board.read_since - LEAST_DEEPER
+
+
+def facts(visit: Visit, settings: CrawlSettings) -> incremental.BoardFacts:
+    """What a visit needs to know of its board."""
+    board, started, since = visit.board, visit.started, None
+    watermark = board.watermark
+    if started is not None and (watermark is None or deeper(board, settings, started)):
+        watermark, since = None, reach(settings, started)
+    return incremental.BoardFacts(
+        watermark=watermark,
+        since=since,
+        max_pages=settings.max_pages,
+        slack_seconds=settings.watermark_slack_seconds,
+        resume_url=board.unfinished.get("url", ""),
+        resume_page=int(board.unfinished.get("page", 0)),
+    )

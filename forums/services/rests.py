@@ -1,0 +1,59 @@
+"""Rests after failures: a board or an overview source that cannot be read is asked less and less often, so that it does not use
+up the visits of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+import numpy as np
+from django.db.models import Model
+
+from crawlmgr.web.exchange import Failure
+from forums.adaptive import AdaptiveLoop
+from forums.events import Floats, Ints
+from forums.models import Board, OverviewSource
+
+FIRST_SECONDS = 900.0
+LONGEST_SECONDS = 86_400.0
+LONGEST_OF_SITE_SECONDS = 7_200.0  # where the whole site fails, which ends at any time
+_OF_NETWORK = (Failure.dns, Failure.connect, Failure.proxy, Failure.tls, Failure.timeout, Failure.too_slow, Failure.reset)
+_OF_SITE = frozenset((*_OF_NETWORK, "http_429", "host_unreachable", "robots_unreachable", "login_expired", "layout_changed"))
+
+Failing = TypeVar("Failing", Board, OverviewSource)
+
+
+def rest_seconds(failures: int, reason: str) -> float:
+    """How long to wait after this number of failures in a row (at least 1): a quarter of an hour, then twice as long each time,
+    up to a day, or two hours if the reason of the last one concerns the whole site."""
+    code = reason.partition(":")[0].partition(" ")[0]
+    longest = LONGEST_OF_SITE_SECONDS if code in _OF_SITE or code.startswith("http_5") else LONGEST_SECONDS
+    return min(longest, FIRST_SECONDS * 2.0 ** min(failures - 1, 20))
+
+
+def failed(one: Failing, reason: str, now: datetime) -> None:
+    """Counts a failure of a board's list or of a source."""
+    one.failures += 1
+    one.rests_until = now + timedelta(seconds=rest_seconds(one.failures, reason))
+    one.save(update_fields=["failures", "rests_until"])
+
+
+def read(one: Failing) -> None:
+    """Ends the rest of a board or source that has been read."""
+    if one.failures:
+        one.failures, one.rests_until = 0, None
+        one.save(update_fields=["failures", "rests_until"])
+
+
+def tell(loop: AdaptiveLoop, boards: Ints, sources: Sequence[OverviewSource]) -> None:
+    """Tells the loop how long its boards (ids) and sources rest."""
+    loop.resting_until = _until(Board, boards.tolist())
+    if loop.overview is not None:
+        loop.sources_resting_until = _until(OverviewSource, [one.pk for one in sources])
+
+
+def _until(model: type[Model], ids: Sequence[int]) -> Floats:
+    rows = model._default_manager.filter(rests_until__isnull=False).values_list("pk", "rests_until")
+    until = dict(rows)
+    return np.array([until[pk].timestamp() if pk in until else 0.0 for pk in ids])
