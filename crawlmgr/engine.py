@@ -17,6 +17,7 @@ from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.crawling import Crawler, Interrupted, Prepares, Pulses, Remembers, Stored, alone_kinds, pages_together, tells_why
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import archive, frontier, host_limits, hosts, nodes, runs, slices, vault
+from crawlmgr.services.fetching import UNREADABLE
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line
 from crawlmgr.storing import Found, Storing, ended
@@ -296,6 +297,8 @@ class _Slice:
             self._give_back(arrivals.held_up)
         for item, reason in arrivals.refused:
             self._hold(ended(item, UrlState.REFUSED, reason))
+        for item in arrivals.again:
+            self._hold(ended(item, None, UNREADABLE))
         if arrivals.known:
             self._go_on(arrivals.known)
         self._launch_next()
@@ -342,10 +345,11 @@ class _Slice:
 
     def _go_on(self, known: Sequence[Url]) -> None:
         """Continues addresses whose host's robots.txt has arrived: fetching that took the host's turn, so they wait for the next
-        one if the host has a delay."""
+        one if the host has a delay. Its tries are not theirs."""
         now = self.clock.now()
         free, back = [], []
         for item in known:
+            item.attempts = min(item.attempts, 1)
             host = self.line.web.host(item.host_id)
             (back if hosts.effective_delay(host) or host.failures or self._leaving(now) else free).append(item)
         if back:
@@ -368,6 +372,8 @@ class _Slice:
         if wait is None:
             with transaction.atomic():
                 runs.count(self.lease, now, {})
+                if frontier.overlooked(self.run.pk, now, self.lease.fence):
+                    return ""
                 more = self.crawler.idle(self.run, now)
                 if not isinstance(more, str):
                     self._add(more, now)

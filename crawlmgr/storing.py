@@ -66,8 +66,8 @@ Found = _Page | _Lost
 """The outcome of one address."""
 
 
-def ended(item: Url, state: UrlState, reason: str) -> Found:
-    """The outcome of an address that ends without a request."""
+def ended(item: Url, state: UrlState | None, reason: str) -> Found:
+    """The outcome of an address that ends without a request, or with `state` None is to be tried again."""
     return _Lost(item, state, reason)
 
 
@@ -147,6 +147,7 @@ class Storing:
         item, response = one.landed.item, one.landed.response
         stored = self.crawler.store(self.run, item, response, one.reading, now)
         counts.update({"fetched": 1, "bytes": response.received_bytes, **_times(stored.counts)})
+        counts["failed"] += stored.state == UrlState.FAILED
         self._tally.answer(response)
         self._tally.page(item, response)
         self._tally.ended(item, UrlState(stored.state), stored.reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -22,6 +22,7 @@ from crawlmgr.web.url import UrlError, canonical, host_key
 
 NODES_SECONDS = 0.5
 """Seconds between two looks at a run that nodes work on."""
+NO_NODE = "No worker node is at work: start one with `manage.py node`, then the same command again."
 
 
 def add_web_arguments(parser: Any) -> None:
@@ -103,7 +104,7 @@ def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False)
             runs.pause(run.pk, clock.now())
             raise Stopped(f"Stopped; what was fetched is stored. Run {run.pk} is paused and goes on where it stood.")
         if state == slices.NO_ROOM:
-            raise CommandError(f"The disk of the database is full; run {run.pk} goes on where it stood once there is room.")
+            raise CommandError(_no_room(run))
         if state == slices.LEASED:
             raise CommandError(
                 f"Run {run.pk} is being worked by another process; stop it on the desk, or wait until it has ended."
@@ -120,7 +121,7 @@ def _await_nodes(run: Run, bar: Any) -> str:
     """Queues a run and returns its state once nodes have ended or paused it, "running" if a signal came first."""
     if not nodes.living(SYSTEM.now()):
         runs.pause(run.pk, SYSTEM.now())
-        raise CommandError("No worker node is at work: start one with `manage.py node`, then the same command again.")
+        raise CommandError(NO_NODE)
     queue.run_slice(run.pk)
     while not engine.shutdown.wait(NODES_SECONDS):
         run.refresh_from_db(fields=("state", "fetched"))
@@ -130,6 +131,20 @@ def _await_nodes(run: Run, bar: Any) -> str:
     return RunState.RUNNING
 
 
+def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
+    """The run that `create` starts, on an object of the name `of`. If an active run prevents it: one that was interrupted is
+    resumed, one with the same parameters is joined, and any other, such as a scheduled visit, has to end first, because it does
+    other work. Raises what `create` raises except runs.Busy, Stopped, CommandError."""
+    while True:
+        try:
+            return create()
+        except runs.Busy as busy:
+            if busy.same or busy.interrupted:
+                return joined(busy, of)
+            say(f"Run {busy.run.pk} of this {of} is under way and does other work; this command's own starts when that ends.")
+            _await_end(busy.run, by_nodes)
+
+
 def joined(busy: runs.Busy, of: str) -> Run:
     """The existing active run: resumed if it was interrupted, otherwise joined; prints which, with the name `of` its object."""
     if busy.run.state == RunState.PAUSED:
@@ -137,3 +152,30 @@ def joined(busy: runs.Busy, of: str) -> Run:
         return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
     say(f"Run {busy.run.pk} of this {of} is under way; this command joins it if nobody works it.")
     return busy.run
+
+
+def _await_end(run: Run, by_nodes: bool) -> None:
+    """Waits until a run has ended that this command did not start; without `by_nodes` works on it if nobody else does."""
+    if by_nodes and not nodes.living(SYSTEM.now()):
+        raise CommandError(NO_NODE)
+    with _signals():
+        while True:
+            run.refresh_from_db()
+            if run.state == RunState.PAUSED:
+                raise CommandError(f"Run {run.pk}, which has to end first, is paused: resume or stop it on the desk.")
+            if run.state not in (RunState.QUEUED, RunState.RUNNING):
+                return
+            if not by_nodes and (run.waiting_until is None or run.waiting_until <= SYSTEM.now()):
+                _slice(run)
+            if engine.shutdown.wait(NODES_SECONDS):
+                raise Stopped(f"Stopped; nothing was started. Run {run.pk}, which has to end first, is {run.state}.")
+
+
+def _slice(run: Run) -> None:
+    work_on = jobs.run_slice if run.kind in settings.JOBS else engine.run_slice
+    if work_on(run.pk, seconds=settings.SLICE_SECONDS) == slices.NO_ROOM:
+        raise CommandError(_no_room(run))
+
+
+def _no_room(run: Run) -> str:
+    return f"The disk of the database is full; run {run.pk} goes on where it stood once there is room."

@@ -33,6 +33,9 @@ PAGE_TYPES = (
     "application/atom",
 )
 LONGEST_HOP_WAIT_SECONDS = 10.0
+UNREADABLE = "robots_unreachable"
+AGAIN = "again"
+"""Result for a robots.txt that could not be read and is to be tried again."""
 
 
 class TurnTaken(Exception):
@@ -135,7 +138,7 @@ class WebSession:
         if _rules(host.robots_text, host.robots_verdict).allowed(url):
             return True, ""
         Host.objects.filter(pk=host.pk).update(refused_by_robots=F("refused_by_robots") + 1)
-        return False, "robots_unreachable" if host.robots_verdict == "deny" else "robots"
+        return False, UNREADABLE if host.robots_verdict == "deny" else "robots"
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
         """One exchange, redirects included. The caller has taken the host's turn and updates its clock (`hosts.settle`) in the
@@ -151,14 +154,19 @@ class WebSession:
         self._asking_robots = False
         return self.keep_robots(host, response, self.clock.now())
 
-    def keep_robots(self, host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None) -> str:
-        """Stores a fetched robots.txt. A refusal by our own address guard says nothing about the host and is not stored, since
-        the next run may be allowed to connect; its reason is returned, "" otherwise."""
+    def keep_robots(
+        self, host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None, *, last: bool = True
+    ) -> str:
+        """Stores a fetched robots.txt and returns "". A refusal by our own address guard says nothing about the host and is not
+        stored, since the next run may be allowed to connect; its reason is returned. Nor is one stored that could not be
+        read, unless this was the `last` try: then AGAIN is returned."""
         if response.failure is Failure.refused_address and not response.redirects:
             return f"{response.failure.value}: {response.detail}"
         self.requests += 1 + len(response.redirects)
         rules = robots.from_response(response, now)
         hosts.settle(host, response, now, sent_at)
+        if rules.verdict == "deny" and not last:
+            return AGAIN
         host.robots_text, host.robots_verdict = rules.text or "", rules.verdict
         host.robots_fetched_at, host.robots_expires_at = rules.fetched_at, rules.expires_at
         host.crawl_delay_seconds = rules.crawl_delay

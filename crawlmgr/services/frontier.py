@@ -237,6 +237,16 @@ def reclaim(run_id: int, now: datetime, fence: int) -> int:
     return stale.update(state=UrlState.WAITING, lease_until=None, fence=None)
 
 
+def overlooked(run_id: int, now: datetime, fence: int) -> bool:
+    """Finds, at the end of a run, what a worker that had lost it may have left: addresses that it claimed after another had taken
+    the run, or that wait on a host which it took for empty. They can be claimed again; returns whether there are any."""
+    waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
+    named = set(waiting.order_by().values_list("host_id", flat=True)[:500])
+    if named:
+        RunHost.objects.filter(run_id=run_id, host_id__in=named).update(active=True)
+    return bool(reclaim(run_id, now, fence)) or bool(named)
+
+
 _FINISH = "UPDATE crawlmgr_url SET state = %s, reason = %s, lease_until = NULL, ended_at = %s WHERE id = %s"
 
 

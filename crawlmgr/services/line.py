@@ -16,7 +16,7 @@ from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Url
 from crawlmgr.services import hosts
-from crawlmgr.services.fetching import LONGEST_HOP_WAIT_SECONDS, WebSession, log_answer
+from crawlmgr.services.fetching import AGAIN, LONGEST_HOP_WAIT_SECONDS, WebSession, log_answer
 from crawlmgr.web.exchange import FetchRequest, FetchResponse, HopRefused
 from crawlmgr.web.robots import robots_url
 from crawlmgr.web.url import host_key
@@ -73,12 +73,14 @@ class Landed:
 @dataclass(slots=True)
 class Arrivals:
     """What `Line.land` brings: answers, and claimed addresses whose host's robots.txt is known now (`refused`: by the address
-    guard, with the reason); `held_up`: those that were not asked for because this process was frozen when it was their time."""
+    guard, with the reason); `held_up`: those that were not asked for because this process was frozen when it was their time;
+    `again`: those whose host's robots.txt could not be read and is to be tried again."""
 
     pages: list[Landed] = field(default_factory=list)
     known: list[Url] = field(default_factory=list)
     refused: list[tuple[Url, str]] = field(default_factory=list)
     held_up: list[Url] = field(default_factory=list)
+    again: list[Url] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -280,13 +282,22 @@ class Line:
                 flight = landed.flight
                 host_id = self._asked_for(flight)
                 del self._robots[host_id]
-                refused = self.web.keep_robots(self.web.host(host_id), landed.response, landed.at, flight.sent_at)
-                if refused:
+                last = self._tried_enough(flight)
+                refused = self.web.keep_robots(self.web.host(host_id), landed.response, landed.at, flight.sent_at, last=last)
+                if refused == AGAIN:
+                    arrivals.again += flight.parked
+                elif refused:
                     arrivals.refused += [(item, refused) for item in flight.parked]
                     self._refuse_hops(host_id, refused)
                 else:
                     arrivals.known += flight.parked
                 self.done(landed)
+
+    def _tried_enough(self, flight: Flight) -> bool:
+        """Tells whether a robots.txt has been asked for as often as a page may be: each time counts as a try of the addresses
+        that wait for it. For a redirect, and for an address that must be sent only once, one try is enough."""
+        tries = [item.attempts for item in flight.parked if not item.payload.get("once")]
+        return not tries or len(tries) < len(flight.parked) or max(tries) >= self.web.settings.max_attempts
 
     def _refuse_hops(self, host_id: int, reason: str) -> None:
         """Refuses the redirects that wait for the robots.txt of a host refused by the address guard."""

@@ -3,8 +3,9 @@ changes."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -23,11 +24,15 @@ STRAINS_ALLOWED = 30
 
 
 class Busy(Exception):
-    """Another active run is already working on the same target; `run` is that run."""
+    """Another active run is already working on the same target; `run` is that run. `same`: it is of the kind and has the
+    parameters that were asked for, so that it does the same work. `interrupted`: one of that kind that a user started, and that
+    is paused."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, kind: str = "", parameters: Mapping[str, Any] | None = None) -> None:
         super().__init__(f"run {run.pk} ({run.label}) is already running")
         self.run = run
+        self.same = parameters is not None and run.kind == kind and run.parameters == json.loads(json.dumps(parameters))
+        self.interrupted = run.kind == kind and run.state == RunState.PAUSED and not run.scheduled
 
 
 class WrongState(Exception):
@@ -94,7 +99,7 @@ def create(
                 kind, label, parameters=parameters, now=now, target=target, exclusive=exclusive, user=user, start=start,
                 scheduled=scheduled,
             )  # fmt: skip
-        raise Busy(other) from None
+        raise Busy(other, kind, parameters) from None
     log.info("%s: %s", kind, run.label, extra={"event": "run_created", "run": run.pk})
     if start:
         queue.run_slice(run.pk)

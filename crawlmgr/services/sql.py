@@ -81,7 +81,11 @@ def _marked(statement: str) -> str:
 
 def _plain(values: Sequence[Any]) -> list[Any]:
     """Values in SQLite's format, with times as Django stores them: UTC without zone."""
-    return [str(v.astimezone(UTC).replace(tzinfo=None)) if isinstance(v, datetime) else v for v in values]
+    return [_time(v) if isinstance(v, datetime) else v for v in values]
+
+
+def _time(moment: datetime) -> str:
+    return str(moment.replace(tzinfo=None) if moment.tzinfo is UTC else moment.astimezone(UTC).replace(tzinfo=None))
 
 
 def padded(ids: Sequence[int]) -> list[int]:

@@ -7,7 +7,6 @@ import base64
 import fcntl
 import hashlib
 import random
-import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,13 +67,20 @@ def payload_digest(payload: bytes) -> str:
     return "sha1:" + base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode("ascii")
 
 
+# the bits of a random UUID that are not random: RFC 9562, version 4
+_VERSION_4 = (4 << 76) | (2 << 62)
+_NOT_VERSION = ((1 << 128) - 1) ^ ((0xF << 76) | (3 << 62))
+
+
 def _urn() -> str:
     # from Python's own generator, seeded anew in each process: `uuid4` asks the system, and gives up the interpreter for it
-    return f"<urn:uuid:{uuid.UUID(int=random.getrandbits(128), version=4)}>"
+    digits = f"{random.getrandbits(128) & _NOT_VERSION | _VERSION_4:032x}"
+    return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}>"
 
 
 def _stamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
+    moment = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def _line(text: str) -> str:

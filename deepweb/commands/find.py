@@ -8,9 +8,8 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database, foreground
-from crawlmgr.management.base import Result, say, table
+from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run, Url
-from crawlmgr.services import runs
 from deepweb.models import Form
 from deepweb.services import sources
 
@@ -48,12 +47,12 @@ def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any], *, b
     if depth < 0 or pages < 1:
         raise CommandError("--depth is at least 0 and --pages at least 1", returncode=2)
     try:
-        run = sources.find(urls, now=SYSTEM.now(), depth=depth, pages=pages, settings=settings, start=False)
+        run = foreground.begun(
+            lambda: sources.find(urls, now=SYSTEM.now(), depth=depth, pages=pages, settings=settings, start=False),
+            "site", by_nodes=by_nodes,
+        )
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
-    except runs.Busy as busy:
-        say(f"Run {busy.run.pk} was under way for these sites; it goes on where it stood.")
-        run = runs.resume(busy.run.pk, SYSTEM.now(), start=False) if busy.run.state == "paused" else busy.run
     return foreground.work(run, run.label, by_nodes=by_nodes)
 
 

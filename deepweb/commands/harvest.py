@@ -12,7 +12,6 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.management import database, foreground
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
-from crawlmgr.services import runs
 from deepweb.commands import find
 from deepweb.models import Cluster, Form
 from deepweb.services import figures, forms, harvests
@@ -49,9 +48,8 @@ def run(options: dict[str, Any]) -> Result:
         for form in chosen:
             forms.release(form, True)
             form.released = True
-    run = foreground.work(
-        _begin(chosen, wishes, settings), f"harvest of {chosen[0].source.name}", by_nodes=options["by_nodes"]
-    )
+    run = _begin(chosen, wishes, settings, by_nodes=options["by_nodes"])
+    run = foreground.work(run, f"harvest of {chosen[0].source.name}", by_nodes=options["by_nodes"])
     unasked = figures.nothing_was_asked(run)
     if unasked:
         raise CommandError(unasked)
@@ -134,15 +132,16 @@ def _known(url: str) -> Form | None:
     return rows.order_by("-confidence").first()
 
 
-def _begin(chosen: list[Form], wishes: dict[str, Any], settings: dict[str, Any]) -> Run:
-    try:
+def _begin(chosen: list[Form], wishes: dict[str, Any], settings: dict[str, Any], *, by_nodes: bool) -> Run:
+    def create() -> Run:
         return harvests.start(chosen, wishes, now=SYSTEM.now(), settings=settings, begin=False)
+
+    try:
+        return foreground.begun(create, "form", by_nodes=by_nodes)
     except harvests.Refused as refused:
         raise CommandError(str(refused)) from None
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
-    except runs.Busy as busy:
-        return foreground.joined(busy, "form")
 
 
 def _text(found: dict[str, Any]) -> str:

@@ -67,16 +67,17 @@ def start(
         raise Refused(chosen[0], forms.why_not(chosen[0]) or "")
     removals.check(*(form.source_id for form in allowed))
     keys = [form.pk for form in allowed]
+    frozen = {**wishes, "forms": keys, "settings": dict(settings or {})}
     with transaction.atomic():
         # lock the forms, so that concurrent starts on the same form wait for each other
         list(Form.objects.select_for_update().filter(pk__in=keys).order_by("pk").only("pk"))
         asking = Run.objects.filter(state__in=ACTIVE, harvests__form__in=allowed, harvests__ended=False).first()
         if asking is not None:
-            raise runs.Busy(asking)
+            raise runs.Busy(asking, KIND, frozen)
         run = runs.create(
             KIND,
             label or _label(allowed),
-            parameters={**wishes, "forms": keys, "settings": dict(settings or {})},
+            parameters=frozen,
             now=now,
             target=allowed[0].pk if len(allowed) == 1 else None,
             exclusive=runs.exclusive_key("harvest", keys),

@@ -38,6 +38,32 @@ def test_equation_2_by_hand() -> None:
     assert weight([50, 100], 0.99) is None
 
 
+def test_equation_2_weighs_the_minutes_by_hand() -> None:
+    """A task j minutes ago counts (1/k) (1/j + … + 1/k): all of k = 5 for the last minute, only the last term for the fifth."""
+    sums = [137 / 60, 77 / 60, 47 / 60, 27 / 60, 12 / 60]  # 1 + 1/2 + 1/3 + 1/4 + 1/5, and so on without the first terms
+    for back, wanted in enumerate(sums, 1):
+        counts = trailing({100 - back: 60.0}, 100.0)  # all in one minute, the one that ended `back` - 1 minutes ago
+        assert counts == [60.0 * (i >= back) for i in range(1, 6)]
+        assert weight(counts, 60) == pytest.approx(60 * wanted / 5)
+    # the simple variant n_k / k would be 12 for each of them; together they weigh the same
+    assert sum(sums) / 5 == pytest.approx(1.0)
+
+
+def test_shares_and_thresholds_of_three_nodes_by_hand() -> None:
+    """From the counts of minutes to what each may hold: two that ran throughout, one in its first minute."""
+    minutes = {"fast": {99: 60, 98: 60, 97: 60, 96: 60, 95: 60}, "tired": {99: 0, 98: 0, 97: 30, 96: 30, 95: 30}, "new": {99: 5}}
+    up = {"fast": 60.0, "tired": 60.0, "new": 0.5}
+    found = {name: weight(trailing(counts, 100.0), up[name]) for name, counts in minutes.items()}
+    # tired: (0/1 + 0/2 + 30/3 + 60/4 + 90/5) / 5 = (10 + 15 + 18) / 5
+    assert found == {"fast": pytest.approx(60.0), "tired": pytest.approx(8.6), "new": None}
+    known = filled(found)
+    assert known["new"] == pytest.approx((60 + 8.6) / 2)
+    part = shares.shares(known)
+    assert [part[name] for name in ("fast", "tired", "new")] == pytest.approx([60 / 102.9, 8.6 / 102.9, 34.3 / 102.9])
+    assert {name: threshold(one) for name, one in known.items()} == {"fast": 60, "tired": 9, "new": 35}
+    assert {name: threshold(one, 0.25) for name, one in known.items()} == {"fast": 15, "tired": 3, "new": 9}
+
+
 @given(st.floats(1, 1e4), st.floats(1, 600))
 def test_a_steady_node_weighs_its_speed(rate: float, uptime: float) -> None:
     counts = [rate * min(i, uptime) for i in range(1, 6)]

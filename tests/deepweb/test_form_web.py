@@ -13,7 +13,7 @@ from deepweb.models import Form, Harvest, Query, QueryState, Record
 from deepweb.services import forms, harvests, sources
 from tests.deepweb.test_harvest import OPEN, now
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # what they ask of a database, tests of harvests ask too
 RECORDS = 160
 
 

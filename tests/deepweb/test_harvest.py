@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.core.management import call_command
 
 from crawlmgr import engine
 from crawlmgr.models import Run, RunState, Url, UrlState
@@ -320,6 +322,20 @@ def test_two_runs_do_not_ask_one_form_at_once() -> None:
         harvests.start([the_form()], {}, now=now(), settings=OPEN, begin=False)
         with pytest.raises(runs.Busy):
             harvests.start([the_form()], {}, now=now(), settings=OPEN, begin=False)
+
+
+def test_the_command_ends_a_run_that_asks_its_form_and_then_harvests(capsys: pytest.CaptureFixture[str]) -> None:
+    with SearchServer(SearchSite(books=20)) as server:
+        found(server)
+        form = the_form()
+        wishes = {"queries": 1, "probes": 0, "details": 0, "seed_terms": ["river"]}
+        other = harvests.start([form], wishes, now=now(), settings=OPEN, begin=False, scheduled=True)
+        words = ("--queries", "12", "--probes", "0", "--details", "0", "--seed-terms", "river,stone", "--no-stop-rule")
+        call_command("deepweb", "harvest", str(form.pk), *words, "--allow-private", "--delay", "0", "--json")
+        out = capsys.readouterr()
+    document = json.loads(out.out)
+    assert document["run"] != other.pk and document["queries"] > 1 and f"Run {other.pk} of this form is under way" in out.err
+    assert Run.objects.get(pk=other.pk).state == RunState.FINISHED and Harvest.objects.get(run=other.pk).queries == 1
 
 
 def test_a_harvest_of_many_forms_waits_for_a_run_that_asks_one_of_them() -> None:

@@ -23,6 +23,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS)
 def test_what_only_prints_loads_nothing_heavy(installation: dict[str, str], words: str) -> None:

@@ -74,13 +74,13 @@ def test_a_killed_preparation_is_done_again_and_none_is_left_of_a_killed_serve(i
     serve = Serve(installation, tmp_path / "log")
     serve.start()
     try:
-        child = next(iter(wait_for(serve.family)))
+        child = next(iter(wait_for(serve.family, every=0.05)))
         os.kill(child, signal.SIGKILL)
         assert serve.healthy() and "was killed (SIGKILL); it is done again" in serve.told()
         assert serve.told().count("First login") == 1
         serve.end(signal.SIGKILL)
         serve.start()
-        child = next(iter(wait_for(serve.family)))
+        child = next(iter(wait_for(serve.family, every=0.05)))
         serve.end(signal.SIGKILL)
         assert _left([child]) == []
         serve.start()
@@ -134,6 +134,7 @@ def _hit(serve: Serve, victim: str) -> None:
     assert serve.healthy(), serve.told()
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_cluster_that_died_or_stopped_taking_tasks_is_replaced_and_nothing_is_left_of_a_killed_serve(
     installed: dict[str, str], tmp_path: Path
@@ -156,6 +157,7 @@ def test_a_cluster_that_died_or_stopped_taking_tasks_is_replaced_and_nothing_is_
         serve.end(signal.SIGKILL)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_node_works_without_serve(installed: dict[str, str], tmp_path: Path) -> None:
     node = Serve(installed, tmp_path / "log", "node", "--name", "north", "--queues", "crawl")

@@ -80,12 +80,12 @@ def test_the_week_has_each_start_on_its_day() -> None:
             assert chip.starts.first.astimezone(zone).date() == chip.starts.last.astimezone(zone).date() == day
     starts = {kind: sum(chip.starts.count for _day, chips in days for chip in chips if chip.entry.one.kind == kind) for kind in keys}
     assert starts["topic"] in (6, 7) and starts["export"] in (6, 7) and starts["deepweb-harvest"] <= 1
-    # the page's week begins when it is shown, between these two times
+    # the page's week begins when it is shown, between these two times; late in the day only tomorrow's visits are left of the plan
     most, least = (
         sum(one.count for one in forum_reads.planned([keys["forum"]], first, last + timedelta(days=7), zone)[keys["forum"]])
         for first, last in ((began, ended), (ended, began))
     )
-    assert 24 < least <= starts["forum"] <= most
+    assert 24 <= least <= starts["forum"] <= most
 
 
 def test_a_loop_s_expected_visits_stand_in_the_week() -> None:
