@@ -16,6 +16,7 @@ from crawlmgr.api.shared import Key, Limit, Page, run_document
 from focused.models import Topic
 from focused.services import topics
 from focused.strategies import strategy_class
+from focused.topics import read_seeds
 
 router = Router(tags=["topics"])
 FIELDS = ("id", "name", "keywords", "threshold", "strategy", "parameters", "options", "interval_seconds", "next_run", "added")
@@ -44,12 +45,19 @@ def topic_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict
     return page_of(found, limit, [row["id"] for row in found])
 
 
-@router.post("", auth=changes, summary=gettext_noop("Add a topic"))
+@router.post(
+    "", auth=changes, summary=gettext_noop("Add a topic"),
+    description=gettext_noop("Seeds that are no addresses are left out and named in `bad_seeds`, with their place in the list."),
+)
 def add(request: HttpRequest, wanted: NewTopic) -> dict[str, Any]:
     documents = [(f"text {number}", text) for number, text in enumerate(wanted.documents, 1)]
     words = {word.strip(): 1.0 for word in wanted.keywords if word.strip()}
-    made = topics.add(wanted.name, wanted.seeds, documents=documents, keywords=words, now=datetime.now(UTC))
-    return dict(Topic.objects.values(*FIELDS).get(pk=made.pk))
+    seeds, bad = read_seeds(wanted.seeds)
+    if bad and not seeds:
+        raise ValueError(f"seed {bad[0].number} is no address: {bad[0].text[:200]}")
+    made = topics.add(wanted.name, seeds, documents=documents, keywords=words, now=datetime.now(UTC))
+    left_out = [{"place": one.number, "text": one.text} for one in bad]
+    return {**Topic.objects.values(*FIELDS).get(pk=made.pk), "bad_seeds": left_out}
 
 
 @router.get("/{int:topic}", summary=gettext_noop("One topic"))

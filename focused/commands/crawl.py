@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
-from django.conf import settings
+from django.conf import settings as django_settings
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
@@ -13,7 +14,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.management import database, foreground
 from crawlmgr.management.base import Result
 from crawlmgr.models import Run
-from crawlmgr.services import runs
+from crawlmgr.services import frontier
 from focused.models import Topic, TopicRun
 from focused.options import GRAPHS, SOURCES, RunOptions
 from focused.parameters import read_settings
@@ -49,6 +50,10 @@ def run(options: dict[str, Any]) -> Result:
     began = time.monotonic()
     run = foreground.work(_begin(options), options["name"], by_nodes=options["by_nodes"])
     row = TopicRun.objects.get(pk=run.pk)
+    if not row.pages and not run.fetched and run.failed + run.refused:
+        outcomes = (one for one in frontier.outcomes(run.pk) if one["reason"])
+        reasons = ", ".join(f"{one['reason']} ({one['number']})" for one in outcomes)
+        raise CommandError(f"No page could be read: {reasons or run.stopped_by}")
     document = {
         "run": run.pk,
         "state": run.state,
@@ -64,7 +69,8 @@ def run(options: dict[str, Any]) -> Result:
         "refused": row.refused,
         "strategy": run.parameters["strategy"],
     }
-    text = f"{row.asked} fetched, {row.relevant} on topic, {row.duplicates} duplicates, {run.requests} requests"
+    text = f"{row.asked} asked for, {row.pages} fetched, {row.failed} failed, {row.relevant} on topic"
+    text += f", {row.duplicates} duplicates, {run.requests} requests"
     return Result(document, f"{text}, {document['seconds']} s, ended by: {run.stopped_by}")
 
 
@@ -80,21 +86,21 @@ def _begin(options: dict[str, Any]) -> Run:
         _check(options["strategy"] or topic.strategy, parameters, wishes, chosen)
         if chosen:
             wishes["scope"] = {**topic.options.get("scope", {}), **chosen}
-        return topics.crawl(
+        settings = foreground.web_settings(options, [seed.url for seed in topic.seeds.all()], stored=_stored(topic))
+        create = partial(
+            topics.crawl,
             topic,
             strategy=options["strategy"] or "",
             parameters=parameters,
             options=wishes,
-            settings=foreground.web_settings(options, [seed.url for seed in topic.seeds.all()], stored=_stored(topic)),
-            now=SYSTEM.now(),
+            settings=settings,
             start=False,
         )
+        return foreground.begun(lambda: create(now=SYSTEM.now()), "topic", by_nodes=options["by_nodes"])
     except Topic.DoesNotExist:
         raise CommandError(f"There is no topic {options['name']}; `topic add` makes one.") from None
     except ValueError as error:
         raise CommandError(str(error)) from None
-    except runs.Busy as busy:
-        return foreground.joined(busy, "topic")
 
 
 def _stored(topic: Topic) -> str:
@@ -104,7 +110,7 @@ def _stored(topic: Topic) -> str:
 def _check(strategy: str, parameters: dict[str, Any], wishes: dict[str, Any], scope: dict[str, Any]) -> None:
     """Checks the arguments before anything is started; exits with status 2 if they are invalid."""
     try:
-        read_settings(strategy_class(strategy, settings.TOPIC_STRATEGIES).Settings, parameters)
+        read_settings(strategy_class(strategy, django_settings.TOPIC_STRATEGIES).Settings, parameters)
         read_settings(RunOptions, {name: value for name, value in wishes.items() if value is not None})
         Scope.from_mapping(scope)
     except ValueError as error:

@@ -149,7 +149,11 @@ def test_what_is_added_over_the_api_reaches_no_private_address() -> None:
     client = _client("operator")
     run = client.post("/api/v1/forums", {"url": "http://127.0.0.1:9/", "allow_private": True}, content_type="application/json").json()
     assert "allow_private" not in json.dumps(Run.objects.get(pk=run["id"]).parameters)
-    topic = client.post("/api/v1/topics", {"name": "bees", "seeds": ["https://bees.example/"]}, content_type="application/json").json()
+    wanted = {"name": "bees", "seeds": ["https://bees.example/", "mailto:bees", "http://"]}
+    none = client.post("/api/v1/topics", {**wanted, "seeds": ["mailto:bees"]}, content_type="application/json")
+    assert none.status_code == 422 and "seed 1" in none.content.decode() and "mailto:bees" in none.content.decode()
+    topic = client.post("/api/v1/topics", wanted, content_type="application/json").json()
+    assert topic["bad_seeds"] == [{"place": 2, "text": "mailto:bees"}, {"place": 3, "text": "http://"}]
     crawl = client.post(f"/api/v1/topics/{topic['id']}/crawl", {"strategy": "best_first", "pages": 5}, content_type="application/json")
     assert Run.objects.get(pk=crawl.json()["id"]).parameters["strategy"] == "best_first"
     wrong = client.post(f"/api/v1/topics/{topic['id']}/crawl", {"strategy": "worst_first"}, content_type="application/json")

@@ -7,15 +7,17 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Page, Run
 from crawlmgr.services import archive, hosts
 from focused.management.commands import topic as command
 from focused.models import Topic
-from focused.services import sessions
+from focused.services import sessions, topics
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,6 +108,23 @@ def test_what_cannot_be_done_ends_with_status_one(capsys: pytest.CaptureFixture[
         with pytest.raises(CommandError) as refused:
             run(capsys, *words)
         assert refused.value.returncode == 1 and "\n" not in str(refused.value), words
+
+
+def test_a_scheduled_run_is_ended_first_and_not_taken_for_the_command_s_own(capsys: pytest.CaptureFixture[str], files: Any) -> None:
+    web, seeds, samples = files
+    run(capsys, "add", "t", "--seeds", str(seeds), "--documents", str(samples))
+    open_ = {"allow_private": urlsplit(web.url(0)).netloc, "delay_seconds": 0.0}
+    other = topics.crawl(Topic.objects.get(), options={"pages": 3}, settings=open_, now=SYSTEM.now(), start=False, scheduled=True)
+    crawled = run(capsys, "crawl", "t", "--pages", "9", *WEB)
+    assert crawled["run"] != other.pk and crawled["fetched"] == 9
+    assert Run.objects.get(pk=other.pk).stopped_by == "pages"
+
+
+def test_a_crawl_without_a_page_ends_with_status_one(capsys: pytest.CaptureFixture[str], files: Any) -> None:
+    _, seeds, samples = files
+    run(capsys, "add", "t", "--seeds", str(seeds), "--documents", str(samples))
+    with pytest.raises(CommandError, match=r"No page could be read: refused_address.* \(2\)"):
+        run(capsys, "crawl", "t", "--pages", "5", "--delay", "0")
 
 
 def test_a_strategy_of_the_settings_is_listed_and_crawls(capsys: pytest.CaptureFixture[str], files: Any, settings: Any) -> None:

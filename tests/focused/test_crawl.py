@@ -73,6 +73,7 @@ def test_a_live_crawl_fetches_every_page_once_and_tells_what_became_of_each_addr
     reached = {int(path.rpartition("/")[2].removesuffix(".html")) for path in asked}
     assert row.pages == pages.count() == len(reached - web.missing)
     assert row.failed == len(reached & web.missing) + 1 and run.refused == 1, "404s, and the page that robots.txt closes"
+    assert run.failed == len(reached & web.missing) == sum(one.failed for one in run.hosts.all()), "run, report and hosts agree"
     assert row.asked == row.pages + row.failed - 1, "what robots.txt closes costs no fetch"
     found = {int(page.title.removeprefix("Page ")) for page in pages if page.relevant}
     assert found == web.on & {int(page.title.removeprefix("Page ")) for page in pages}

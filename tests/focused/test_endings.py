@@ -1,6 +1,8 @@
 """A run ends only when nothing waits that its strategy may follow, and says by which rule links were left out."""
 
 import random
+from copy import copy
+from functools import lru_cache
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +29,14 @@ EVERY = [*BUILT_IN, *(f"{name} ruled" for name in RULED)]
 
 
 def any_web(number: int) -> Web:
+    """A web of which nothing was asked yet."""
+    web = copy(made(number))
+    web.asked = []
+    return web
+
+
+@lru_cache(maxsize=GRAPHS)
+def made(number: int) -> Web:
     """A small graph of any shape: chains, islands, circles, dead ends, broken pages, few links or many, all on topic or none."""
     draw = random.Random(number)
     pages, links = draw.randint(2, 24), draw.choice([1, 2, 3, 8])

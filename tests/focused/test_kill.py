@@ -53,7 +53,7 @@ def test_nothing_is_lost_or_stored_twice(installed: dict[str, str], tmp_path: Pa
             web.go.clear()
             web.stops_at = goal + 5  # so that it is met before its end
             process = crawl(environment, graph)
-            if not wait_for(lambda p=process, g=goal: len(web.asked()) >= g or p.poll() is not None):
+            if not wait_for(lambda p=process, g=goal: len(web.asked()) >= g or p.poll() is not None, every=0.05):
                 pytest.fail(f"no page came; {process.communicate()}")
             if process.poll() is None:
                 time.sleep(draw.uniform(0.0, 0.04))

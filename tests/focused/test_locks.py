@@ -64,7 +64,7 @@ def test_a_run_gone_through_again_does_not_mind_other_writers(installed: dict[st
         web.stops_at = 130
         first = crawl(environment, "memory")
         stored = "SELECT id FROM focused_topicpage"
-        assert wait_for(lambda: len(database.rows(stored)) > 110 or first.poll() is not None)
+        assert wait_for(lambda: len(database.rows(stored)) > 110 or first.poll() is not None, every=0.05)
         first.send_signal(signal.SIGKILL)
         first.communicate()
         web.go.set()
