@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -24,11 +23,11 @@ from pytest_django import DjangoDbBlocker
 
 from tests import fuzzing
 from tests.cursors import WatchedConnection
-from tests.postgresql import Server, find_binaries
+from tests.postgresql import MIGRATED, Server, begun, find_binaries, migrated_once
 
 _folder = Path(tempfile.mkdtemp(prefix="crawlmgr-tests-"))
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
-_KEPT = ("CRAWLMGR_TEST_DATABASE", "CRAWLMGR_KILLS")
+_KEPT = ("CRAWLMGR_TEST_DATABASE", "CRAWLMGR_TEST_SERVER", "CRAWLMGR_KILLS")
 for _name in [name for name in os.environ if name.startswith("CRAWLMGR_") and name not in _KEPT]:
     del os.environ[_name]
 os.environ.pop("DATABASE_URL", None)
@@ -45,9 +44,7 @@ if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
     _binaries = find_binaries()
     if _binaries is None:
         pytest.exit("CRAWLMGR_TEST_DATABASE: no initdb and postgres in PATH or /usr/lib/postgresql.", returncode=1)
-    _server = Server(_binaries)
-    _server.start()
-    _server.create("crawlmgr")
+    _server = begun(_binaries)
     atexit.register(_server.stop)
     os.environ["DATABASE_URL"] = _server.url("crawlmgr")
 
@@ -93,12 +90,16 @@ def _fixtures(item: pytest.Item) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
-    """Before the database is made: on SQLite migrations run once for all worker processes."""
-    if _server is None:
-        from tests.databases import migrate_once
+def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """Before the database is made: migrations run once for all worker processes."""
+    from tests import databases
 
-        migrate_once()
+    if _server is None:
+        databases.migrate_once()
+        return
+    with django_db_blocker.unblock():
+        migrated_once(_server, lambda: databases.migrate_into(MIGRATED))
+    databases.copy_template(MIGRATED)
 
 
 @pytest.fixture(scope="session")
@@ -130,26 +131,23 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     with django_db_blocker.unblock():
         tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
         left = {table: rows(table) for table in tables}
-        _keep_pristine(connection)
+        if connection.vendor == "sqlite":
+            with closing(sqlite3.connect(_folder / PRISTINE)) as copy:  # for installations
+                connection.connection.backup(copy)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", begin_anew)
         yield
-
-
-def _keep_pristine(connection: Any) -> None:
-    """A copy of the migrated database for installations: a file, on PostgreSQL a template."""
-    if connection.vendor == "sqlite":
-        with closing(sqlite3.connect(_folder / PRISTINE)) as copy:
-            connection.connection.backup(copy)
-    elif _server is not None:
-        connection.close()  # a template is copied only while nobody is connected
-        _server.create(PRISTINE, connection.settings_dict["NAME"])
 
 
 @pytest.fixture(autouse=True)
 def usual_language() -> None:
     """A test begins in the default language: a page asked for in another one leaves that to its thread."""
     translation.deactivate()
+
+
+def _own_name() -> str:
+    """A name of a database that no other test of the run has."""
+    return f"installation_{os.environ.get('PYTEST_XDIST_WORKER', '')}_{next(_numbers)}"
 
 
 @pytest.fixture
@@ -159,7 +157,7 @@ def installation(tmp_path: Path) -> Iterator[dict[str, str]]:
     environment = {name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_") and name != "DATABASE_URL"}
     environment["CRAWLMGR_DATA"] = str(tmp_path / "data")
     if _server is not None:
-        name = f"installation_{next(_numbers)}"
+        name = _own_name()
         _server.create(name)
         environment["DATABASE_URL"] = _server.url(name)
     yield environment
@@ -174,7 +172,7 @@ def installed(installation: dict[str, str], db: None) -> dict[str, str]:
         data.mkdir(mode=0o700)
         shutil.copy(_folder / PRISTINE, data / "crawlmgr.sqlite3")
     else:
-        name = f"installation_{next(_numbers)}"
-        _server.create(name, PRISTINE)
+        name = _own_name()
+        _server.create(name, MIGRATED)
         installation["DATABASE_URL"] = _server.url(name)
     return installation

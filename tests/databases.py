@@ -1,7 +1,7 @@
-"""The migrated database of the tests, made once for all worker processes and kept for the next run.
+"""The migrated database of the tests, made once for all worker processes; on SQLite kept for the next run.
 
 Migrating takes some eight seconds of computing. On SQLite the first process that needs a database makes it and keeps a copy; the
-others, and later runs of the same code, copy that.
+others, and later runs of the same code, copy that. On PostgreSQL it makes a template.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import django
+from django.core.management import call_command
 from django.core.management.commands.migrate import Command
+from django.db import connection as default
 from django.db import connections
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,4 +70,27 @@ def migrate_once() -> None:
         connection.ensure_connection()
         copied_or_made(KEPT / f"{key_of(all_code())}.sqlite3", connection.connection, lambda: migrate(self, *arguments, **options))
 
+    Command.handle = handle  # type: ignore[method-assign]
+
+
+def migrate_into(database: str) -> None:
+    """Migrates another database of the server than the settings name."""
+    kept = default.settings_dict["NAME"]
+    default.close()
+    default.settings_dict["NAME"] = database
+    try:
+        call_command("migrate", verbosity=0, interactive=False, run_syncdb=True)
+    finally:
+        default.close()
+        default.settings_dict["NAME"] = kept
+
+
+def copy_template(database: str) -> None:
+    """Makes the test database a copy of a migrated one, so that the next `migrate` has nothing to do and is left out."""
+    migrate = Command.handle
+
+    def handle(self: Command, *arguments: Any, **options: Any) -> None:
+        Command.handle = migrate  # type: ignore[method-assign]
+
+    default.settings_dict["TEST"]["TEMPLATE"] = database
     Command.handle = handle  # type: ignore[method-assign]

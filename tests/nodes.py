@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.postgresql import Server, find_binaries
+from tests.postgresql import MIGRATED, Server, find_binaries
 from tests.serving import QUICK, ROOT, Serve, manage, wait_for
 
 
@@ -34,7 +34,18 @@ class Cluster:
             environment = {**self.environment, **settings}
             self.nodes[name] = Serve(environment, self.folder / f"{name}.log", "node", "--name", name, root=self.root)
             self.nodes[name].start()
+        wait_for(lambda: self._signed(names))
         assert wait_for(lambda: all(self.states().get(name) == "active" for name in names)), self.told()
+
+    def _signed(self, names: Collection[str]) -> bool:
+        """Whether each of these nodes has given a sign of life since its start: asked of the database, where `node list` would take
+        a second of computing each time."""
+        try:
+            found = self.rows("SELECT name FROM crawlmgr_node WHERE heartbeat >= started")
+        except psycopg.errors.UndefinedTable:
+            return False
+        ended = any(self.nodes[name].process.poll() is not None for name in names)  # type: ignore[union-attr]
+        return ended or {name for (name,) in found} >= set(names)
 
     def listed(self) -> dict[str, dict[str, Any]]:
         """What `node list` says, by name."""
@@ -100,13 +111,23 @@ def database_server() -> Iterator[Server]:
     server.stop()
 
 
+def _migrated(server: Server, environment: Mapping[str, str]) -> str:
+    """The name of a database that is migrated and empty, made once for each server: a template."""
+    if not (server.folder / MIGRATED).exists():
+        server.create(MIGRATED)
+        made = manage({**environment, "DATABASE_URL": server.url(MIGRATED)}, "migrate", "--no-input")
+        assert made.returncode == 0, made.stderr
+        (server.folder / MIGRATED).touch()
+    return MIGRATED
+
+
 @contextmanager
-def cluster(server: Server, name: str, folder: Path, **settings: str) -> Iterator[Cluster]:
-    """A cluster without nodes on an empty database; its nodes are ended with it."""
-    server.create(name)
+def cluster(server: Server, name: str, folder: Path, *, tables: bool = True, **settings: str) -> Iterator[Cluster]:
+    """A cluster without nodes on a database with its tables or, if it is to make them, without; its nodes are ended with it."""
     kept = {key: text for key, text in os.environ.items() if not key.startswith("CRAWLMGR_")}
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**kept, "CRAWLMGR_DATA": str(folder / "data"), "DATABASE_URL": server.url(name), **settings}
+    server.create(name, _migrated(server, environment) if tables else "template1")
     one = Cluster(environment, folder)
     try:
         yield one

@@ -22,11 +22,13 @@ QUICK = {  # times of a test installation, in seconds; on a busy machine a proce
 }
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, every: float = 0.05) -> Any:
-    """Asks until the answer is true or the time is over; returns the last answer."""
-    end = time.monotonic() + seconds
+def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, every: float | None = None) -> Any:
+    """Asks until the answer is true or the time is over; returns the last answer. Without a pause given it asks less and less often,
+    as what is asked is computing too."""
+    end, pause = time.monotonic() + seconds, every or 0.02
     while not (answer := condition()) and time.monotonic() < end:
-        time.sleep(every)
+        time.sleep(pause)
+        pause = pause if every else min(1.25 * pause, 0.25)
     return answer
 
 

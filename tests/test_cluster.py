@@ -27,6 +27,11 @@ from tests.serving import PATIENCE_SECONDS, manage, wait_for
 __all__ = ["database_server"]
 OWN = ("--allow-private", "--delay", "0", "--by-nodes", "--json")
 NODES = ("hill", "vale")
+SCHEDULED = (
+    "from crawlmgr.clock import SYSTEM; from forums.services import sites;"
+    "print(sites.crawl_now({}, now=SYSTEM.now(), parameters={{'history_days': 1.0}}, scheduled=True).pk)"
+)
+"""Starts a visit as a plan does, here one that reads a single day back."""
 
 
 def prepared(one: Cluster, sites: Sites, folder: Path) -> dict[str, tuple[str, ...]]:
@@ -91,11 +96,13 @@ def queue_is_elsewhere(one: Cluster, broker: str) -> None:
 def test_all_three_crawlers_on_two_nodes(database_server: Server, tmp_path: Path, way: dict[str, str]) -> None:
     sites = Sites(datetime.now(UTC), 1, 4, 0.02)
     with cluster(database_server, "three_" + "_".join(way).lower(), tmp_path, **way) as one, sites.served():
-        assert one.json("node", "list")["nodes"] == []  # makes the tables
+        assert one.json("node", "list")["nodes"] == []
         alone = manage(one.environment, "forum", "add", sites.urls["forum"], *OWN)
         assert alone.returncode == 1 and "No worker node is at work" in alone.stderr
         one.start(*NODES)
-        commands = {name: one.command(*words) for name, words in prepared(one, sites, tmp_path).items()}
+        wanted = prepared(one, sites, tmp_path)
+        assert wait_for(lambda: manage(one.environment, "shell", "-c", SCHEDULED.format(wanted["forum"][2])).returncode == 0)
+        commands = {name: one.command(*words) for name, words in wanted.items()}  # that of the forum has to wait
         for name, command in commands.items():
             out, said = command.communicate(timeout=PATIENCE_SECONDS)
             assert command.returncode == 0, f"{name}: {said}{one.told()}"
@@ -117,17 +124,16 @@ def test_a_backup_of_a_cluster_fills_an_empty_machine_where_its_crawls_go_on(dat
     with store() as url, sites.served():
         away = {"CRAWLMGR_ARCHIVE_STORE": f"s3://{BUCKET}/warc", "CRAWLMGR_S3_ENDPOINT": url, **KEYS}
         with cluster(database_server, "before", tmp_path / "before", **away) as one:
-            one.json("node", "list")
             one.start(*NODES)
             commands = [one.command(*words) for words in prepared(one, sites, tmp_path).values()]
-            assert wait_for(lambda: all(pages >= 30 for pages in under_way(one).values()) and len(under_way(one)) == 3), one.told()
+            assert wait_for(lambda: all(pages >= 30 for pages in under_way(one).values()) and len(under_way(one)) == 3, every=0.05), one.told()
             one.drain(*NODES)
             give_up(commands)
             assert under_way(one), "every crawl ended before its nodes were drained"  # the shortest may, on a loaded machine
             moved = one.json("archive", "move")
             assert moved["moved"] + one.rows("SELECT COUNT(*) FROM crawlmgr_warcfile WHERE place <> ''")[0][0] > 0
             made = one.json("backup", str(tmp_path / "all.tar"))
-            with cluster(database_server, "after", tmp_path / "after") as other:
+            with cluster(database_server, "after", tmp_path / "after", tables=False) as other:
                 restored = manage(other.environment, "restore", str(tmp_path / "all.tar"))
                 assert restored.returncode == 0, restored.stderr
                 same_rows(one, other, made["rows"])

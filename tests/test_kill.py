@@ -110,7 +110,7 @@ def test_a_crawl_survives_whatever_is_killed(serve: Serve, installed: dict[str, 
         killed: list[str] = []
         before = 0
         while len(killed) < KILLS and database.run()[0] in ("queued", "running"):
-            wait_for(lambda seen=before: database.run()[1] > seen or database.run()[0] not in ("queued", "running"))
+            wait_for(lambda seen=before: database.run()[1] > seen or database.run()[0] not in ("queued", "running"), every=0.05)
             time.sleep(draw.uniform(0.0, 0.8))
             before = database.run()[1]
             done = kill(serve, database, VICTIMS[len(killed) % len(VICTIMS)] if KILLS <= 4 else draw.choice(VICTIMS))

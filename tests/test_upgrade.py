@@ -66,7 +66,7 @@ def test_old_nodes_drain_the_desk_migrates_new_nodes_go_on(database_server: Serv
             one.start(*OLD)
             site = one.json("forum", "add", sites.urls["forum"], "--timezone", "UTC", "--allow-private", "--delay", "0")["site"]
             waiting = one.command("forum", "crawl", str(site), "--history-days", "400", "--allow-private", "--by-nodes")
-            assert wait_for(lambda: one.rows("SELECT 1 FROM crawlmgr_run WHERE state = 'running' AND fetched >= 20")), one.told()
+            assert wait_for(lambda: one.rows("SELECT 1 FROM crawlmgr_run WHERE state = 'running' AND fetched >= 20"), every=0.05), one.told()
 
             sites.delay_seconds = 8.0  # the crawl must not end before the old nodes are drained, however slow the machine is
             assert "older than this program and nodes work on it" in refused(one, following, "early")

@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
 
+from crawlmgr.services import hosts
+from forums.models import Site
 from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
-from tests.serving import Serve, manage, wait_for
+from tests.forums.test_crawl import read_once
 from tests.site.forum import ForumServer, LocalForum
 
 __all__ = ["page", "sync_api"]
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+pytestmark = [
+    pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[ForumServer]:
+    with ForumServer(LocalForum(boards=2, threads=8)) as served:
+        yield served
 
 
 @pytest.fixture
-def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
-    """A desk whose one forum has been visited."""
-    environment = {**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}
-    with ForumServer(LocalForum(boards=2, threads=8)) as forum:
-        own = ("--allow-private", "--delay", "0")
-        assert manage(environment, "forum", "add", forum.url, "--name", "The local forum", *own).returncode == 0
-        assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode == 0  # before a worker plans it
-        serve = Serve(environment, tmp_path / "log")
-        serve.start()
-        try:
-            assert wait_for(lambda: serve.health()[0]), serve.told()  # no worker is needed, only pages
-            yield serve.address().rstrip("/")
-        finally:
-            serve.end(signal.SIGTERM)
+def server(lasting: ForumServer) -> ForumServer:
+    hosts.forget()
+    lasting.begin_again()
+    return lasting
+
+
+@pytest.fixture
+def desk(live_server: Any, server: ForumServer, settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A desk whose one forum has been visited. It has no workers: only its pages are needed."""
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver keeps an event loop in the test's thread
+    settings.CONTACT = "me@example.org"
+    Site.objects.filter(pk=read_once(server).pk).update(name="The local forum")
+    User.objects.create_superuser("admin", password=PASSWORD)
+    return str(live_server.url)
+
+
+def home(desk: str) -> str:
+    """The address of the forum's page."""
+    return f"{desk}/admin/forums/site/{Site.objects.get().pk}/"
 
 
 def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
     login(page, desk)
-    page.goto(f"{desk}/admin/forums/site/1/")
+    page.goto(home(desk))
     page.click("a:has-text('Model')")
     page.click("a:has-text('Correct a page') >> nth=0")
     page.wait_for_selector("article.anatomy")
@@ -59,14 +75,14 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
 
     page.set_viewport_size({"width": 390, "height": 844})
     for room in ("model/", "correct/", "correct/?kind=thread", "edit/", "login/"):
-        page.goto(f"{desk}/admin/forums/site/1/{room}")
+        page.goto(home(desk) + room)
         assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)") <= 390, room
     assert page.wrong == []
 
 
 def test_what_is_wrong_in_the_settings_is_told_beside_its_field(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
     login(page, desk)
-    page.goto(f"{desk}/admin/forums/site/1/")
+    page.goto(home(desk))
     page.click("a:has-text('Edit')")
     page.fill("#id_proxy", "nonsense")
     page.click("#content button:has-text('Save')")

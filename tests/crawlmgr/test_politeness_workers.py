@@ -32,6 +32,7 @@ def test_two_workers_on_postgresql_share_hosts_without_a_deadlock(installed: dic
     assert found["ours_server"]["asked"] >= 150 and found["ours_server"]["most_at_once"] == 1
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 4, 16])
 def test_no_host_is_asked_twice_at_once_or_too_soon(workers: int, installed: dict[str, str]) -> None:

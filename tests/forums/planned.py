@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
+from django.db import connection
+from django.db.models import Model
 
 from crawlmgr.models import Host
 from forums.models import Board, BoardHour, Post, Site, Thread
@@ -27,12 +30,30 @@ def make_site(name: str = "a", volumes: tuple[float, ...] = (40.0, 10.0, 2.0), z
     return site
 
 
+Rows = list[tuple[Any, ...]]
+_stored: dict[tuple[Any, ...], list[tuple[Rows, Rows]]] = {}  # posts and hours of each board, as the database holds them
+
+
 def fill(site: Site, volumes: tuple[float, ...] = (40.0, 10.0, 2.0), days: int = 20, now: datetime = NOW, seed: int = 1) -> int:
-    """Stores Poisson posts of the last days with an afternoon rhythm in UTC; returns their number."""
+    """Stores Poisson posts of the last days with an afternoon rhythm in UTC; returns their number. What was drawn and stored once is
+    copied for further tests."""
+    boards = list(site.boards.order_by("position"))
+    threads = [Thread.objects.create(site=site, board=one, key=f"t{one.pk}", url="x", title="t", first_seen=now) for one in boards]
+    key = (volumes, days, now, seed)
+    if key in _stored:
+        for board, thread, (posts, hours) in zip(boards, threads, _stored[key], strict=True):
+            _put(Post, "thread_id", thread.pk, posts)
+            _put(BoardHour, "board_id", board.pk, hours)
+    else:
+        _draw(boards, threads, *key)
+        owned = zip(boards, threads, strict=True)
+        _stored[key] = [(_rows(Post, "thread_id", thread.pk), _rows(BoardHour, "board_id", board.pk)) for board, thread in owned]
+    return sum(len(posts) for posts, _hours in _stored[key])
+
+
+def _draw(boards: list[Board], threads: list[Thread], volumes: tuple[float, ...], days: int, now: datetime, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    made = 0
-    for board, volume in zip(site.boards.order_by("position"), volumes, strict=True):
-        thread = Thread.objects.create(site=site, board=board, key=f"t{board.pk}", url="x", title="t", first_seen=now)
+    for board, thread, volume in zip(boards, threads, volumes, strict=True):
         start = now - timedelta(days=days)
         hours: Counter[tuple[datetime, bool]] = Counter()
         posts = []
@@ -48,5 +69,23 @@ def fill(site: Site, volumes: tuple[float, ...] = (40.0, 10.0, 2.0), days: int =
             BoardHour(board=board, hour=moment, threads=hours[moment, True], replies=hours[moment, False])
             for moment in sorted({moment for moment, _ in hours})
         )
-        made += len(posts)
-    return made
+
+
+def _columns(model: type[Model], owner: str) -> list[str]:
+    return [one.column for one in model._meta.concrete_fields if not one.primary_key and one.column != owner]
+
+
+def _rows(model: type[Model], owner: str, key: int) -> Rows:
+    """The rows of an owner, without their keys and his."""
+    columns = ", ".join(f'"{one}"' for one in _columns(model, owner))
+    with connection.cursor() as cursor:
+        cursor.execute(f'SELECT {columns} FROM "{model._meta.db_table}" WHERE "{owner}" = %s ORDER BY "id"', (key,))  # noqa: S608 - our own tables
+        return list(cursor.fetchall())
+
+
+def _put(model: type[Model], owner: str, key: int, rows: Rows) -> None:
+    """Gives such rows to another owner."""
+    columns = [owner, *_columns(model, owner)]
+    names, marks = ", ".join(f'"{one}"' for one in columns), ", ".join(["%s"] * len(columns))
+    with connection.cursor() as cursor:
+        cursor.executemany(f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({marks})', [(key, *row) for row in rows])  # noqa: S608

@@ -10,24 +10,28 @@ from django.test import Client
 from crawlmgr.services import hosts
 from forums.models import Origin, Site, StructureVersion, Thread
 from tests.crawlmgr.admin.rows import user
-from tests.forums.test_crawl import added, crawl
+from tests.forums.test_crawl import added, crawl, read_once
 from tests.site.forum import ForumServer, LocalForum
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def server() -> Iterator[ForumServer]:
-    hosts.forget()
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[ForumServer]:
     with ForumServer(LocalForum(threads=6)) as served:
         yield served
 
 
 @pytest.fixture
+def server(lasting: ForumServer) -> ForumServer:
+    hosts.forget()
+    lasting.begin_again()
+    return lasting
+
+
+@pytest.fixture
 def forum(server: ForumServer) -> Site:
-    made = added(server)
-    crawl(made, history_days=400)
-    return made
+    return read_once(server)
 
 
 @pytest.fixture

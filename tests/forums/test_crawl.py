@@ -15,6 +15,7 @@ from crawlmgr.services import hosts, runs
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.reading import PageKind, PageReading
 from forums.services import sites
+from tests.forums import kept
 from tests.serving import PATIENCE_SECONDS
 from tests.site.forum import ForumServer, LocalForum
 
@@ -26,11 +27,17 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-@pytest.fixture
-def server() -> Iterator[ForumServer]:
-    hosts.forget()
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[ForumServer]:
     with ForumServer(LocalForum(threads=8, longest=9)) as served:
         yield served
+
+
+@pytest.fixture
+def server(lasting: ForumServer) -> ForumServer:
+    hosts.forget()
+    lasting.begin_again()
+    return lasting
 
 
 def found(server: ForumServer) -> Run:
@@ -41,8 +48,26 @@ def found(server: ForumServer) -> Run:
 
 
 def added(server: ForumServer) -> Site:
-    run = found(server)
-    return sites.save(run, name="", timezone="UTC", board_urls=[b["url"] for b in run.result["boards"]], now=now())
+    """The forum with all its boards, discovered once for a server that repeats its forum."""
+
+    def discovered() -> Site:
+        run = found(server)
+        return sites.save(run, name="", timezone="UTC", board_urls=[b["url"] for b in run.result["boards"]], now=now())
+
+    return kept.once(server, "added", discovered)
+
+
+def read_once(server: ForumServer) -> Site:
+    """The forum with all its posts, crawled once for a server that repeats its forum."""
+
+    def crawled() -> Site:
+        site = added(server)
+        crawl(site, history_days=400)
+        assert stored() == server.forum.truth()
+        site.refresh_from_db()
+        return site
+
+    return kept.once(server, "read", crawled)
 
 
 def crawl(site: Site, **settings: object) -> Run:
@@ -132,8 +157,7 @@ def test_first_crawl_stores_everything_once_and_the_next_ones_only_what_changed(
 
 def test_only_the_new_part_of_a_long_thread_is_fetched(server: ForumServer) -> None:
     forum = server.forum
-    site = added(server)
-    crawl(site, history_days=400)
+    site = read_once(server)
     long = max(forum.all.values(), key=lambda t: len(t.posts))
     pages = -(-len(long.posts) // forum.posts_a_page)
     assert pages > 2
@@ -190,8 +214,7 @@ def test_a_stopped_run_owes_nothing_that_the_next_does_not_pay(server: ForumServ
 
 def test_a_moved_thread_is_the_same_thread(server: ForumServer) -> None:
     forum = server.forum
-    site = added(server)
-    crawl(site, history_days=400)
+    site = read_once(server)
     before = len(forum.log)
     forum.all[5].board = 2
     forum.reply(5, now())
@@ -205,8 +228,7 @@ def test_a_moved_thread_is_the_same_thread(server: ForumServer) -> None:
 
 def test_deleted_posts_are_marked_gone_and_the_thread_is_found_on_an_earlier_page(server: ForumServer) -> None:
     forum = server.forum
-    site = added(server)
-    crawl(site, history_days=400)
+    site = read_once(server)
     long = max(forum.all.values(), key=lambda t: len(t.posts))
     for _ in range(forum.posts_a_page + 1):  # the last page vanishes
         long.posts.pop()
@@ -271,8 +293,7 @@ def test_a_board_that_fails_does_not_stop_the_next(server: ForumServer) -> None:
 def test_a_thread_that_gave_no_post_stays_owed_and_its_visit_says_so(
     server: ForumServer, answer: tuple[int, dict[str, str], bytes], reason: str
 ) -> None:
-    site, forum = added(server), server.forum
-    crawl(site, history_days=400)
+    site, forum = read_once(server), server.forum
     opened = forum.open(2, now())
     forum.on_request = lambda path: answer if path == f"/topic/{opened.number}" else None
     for _ in range(2):

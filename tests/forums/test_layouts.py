@@ -13,17 +13,23 @@ from crawlmgr.services import hosts, runs
 from forums.discovery import LayoutChange
 from forums.models import Board, Origin, Post, Site, StructureVersion, Thread, Visit
 from forums.services import layouts, sites, structures
-from tests.forums.test_crawl import added, crawl, now, stored, sums
+from tests.forums.test_crawl import added, crawl, now, read_once, sums
 from tests.site.forum import ForumServer, LocalForum
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def server() -> Iterator[ForumServer]:
-    hosts.forget()
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[ForumServer]:
     with ForumServer(LocalForum(threads=8, longest=9)) as served:
         yield served
+
+
+@pytest.fixture
+def server(lasting: ForumServer) -> ForumServer:
+    hosts.forget()
+    lasting.begin_again()
+    return lasting
 
 
 def texts() -> list[tuple[str, str]]:
@@ -35,10 +41,7 @@ def true_texts(forum: LocalForum) -> list[tuple[str, str]]:
 
 
 def visited(server: ForumServer) -> Site:
-    site = added(server)
-    crawl(site, history_days=400)
-    assert stored() == server.forum.truth()
-    return site
+    return read_once(server)
 
 
 def test_visits_of_an_unchanged_forum_tell_of_no_change(server: ForumServer) -> None:

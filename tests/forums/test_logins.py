@@ -21,11 +21,17 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = {"user": "anna", "password": "pass word&1"}
 
 
-@pytest.fixture
-def server() -> Iterator[ForumServer]:
-    hosts.forget()
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[ForumServer]:
     with ForumServer(LocalForum(threads=5)) as served:
         yield served
+
+
+@pytest.fixture
+def server(lasting: ForumServer) -> ForumServer:
+    hosts.forget()
+    lasting.begin_again()
+    return lasting
 
 
 @pytest.fixture

@@ -18,11 +18,17 @@ from tests.site.forum import ForumServer, LocalForum
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def server() -> Iterator[ForumServer]:
-    hosts.forget()
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[ForumServer]:
     with ForumServer(LocalForum(threads=5, longest=4)) as served:
         yield served
+
+
+@pytest.fixture
+def server(lasting: ForumServer) -> ForumServer:
+    hosts.forget()
+    lasting.begin_again()
+    return lasting
 
 
 def test_a_forum_saved_before_sources_were_looked_for_has_one_found_at_a_later_visit(server: ForumServer) -> None:

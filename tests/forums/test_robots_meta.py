@@ -15,11 +15,17 @@ from tests.site.forum import ForumServer, LocalForum
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def server() -> Iterator[ForumServer]:
-    hosts.forget()
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[ForumServer]:
     with ForumServer(LocalForum(boards=2, threads=6)) as served:
         yield served
+
+
+@pytest.fixture
+def server(lasting: ForumServer) -> ForumServer:
+    hosts.forget()
+    lasting.begin_again()
+    return lasting
 
 
 @pytest.fixture

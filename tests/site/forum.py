@@ -7,7 +7,7 @@ import re
 import threading
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from html import escape
 from http.server import BaseHTTPRequestHandler
@@ -265,19 +265,21 @@ class ForumServer(LoopbackServer):
     """Serves a LocalForum on a free loopback port; `log` holds the paths asked for, in order."""
 
     def __init__(self, forum: LocalForum) -> None:
-        self.forum = forum
+        self.forum = self.first = forum
+        self.repeats = False
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
+                forum = outer.forum
                 forum.log.append(self.path)
                 special = forum.on_request(self.path) if forum.on_request else None
                 if forum.delay_seconds:
                     outer.pause.wait(forum.delay_seconds)
                 try:
-                    status, headers, body = special or self.answer("")
+                    status, headers, body = special or self.answer(forum, "")
                 except ValueError:
                     status, headers, body = 404, {"content-type": "text/html"}, b"<p>no such page</p>"
                 if forum.etags and status == 200:
@@ -288,9 +290,10 @@ class ForumServer(LoopbackServer):
                 self.send(status, headers, body)
 
             def do_POST(self) -> None:
+                forum = outer.forum
                 forum.log.append(f"POST {self.path}")
                 sent = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
-                self.send(*self.answer(sent))
+                self.send(*self.answer(forum, sent))
 
             def send(self, status: int, headers: dict[str, str], body: bytes) -> None:
                 named = {name.lower() for name in headers}
@@ -300,7 +303,7 @@ class ForumServer(LoopbackServer):
                 self.end_headers()
                 self.wfile.write(body)
 
-            def answer(self, sent: str) -> tuple[int, dict[str, str], bytes]:
+            def answer(self, forum: LocalForum, sent: str) -> tuple[int, dict[str, str], bytes]:
                 if not forum.members_only:
                     return forum.page(self.path)
                 return forum.answer(self.command, self.path, self.headers.get("cookie") or "", sent)
@@ -309,6 +312,10 @@ class ForumServer(LoopbackServer):
                 return
 
         super().__init__(Handler)
+
+    def begin_again(self) -> None:
+        """Serves a forum of the same content from here on, of which nothing was changed or asked for yet."""
+        self.forum, self.repeats = replace(self.first), True
 
 
 _OLD_ADDRESS = re.compile(r"/(?:board|topic)/\d+")

@@ -261,6 +261,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/django_q/success/<path:object_id>/change/",
     ),
 }
+SCRIPT = {"accept": "application/json"}
+"""Asks for refusals in short: those for browsers are whole pages, slow to draw; `test_each_role_does_what_the_matrix_says` has them."""
 import_module("crawlmgr.urls")  # the rooms register themselves when the addresses are loaded
 OWN_ROOMS = {f"admin/{one.pattern}" for one in admin.site.rooms}
 API = "api/v1/"
@@ -350,7 +352,7 @@ def test_a_superuser_is_refused_where_nobody_may(rows: dict[str, Any]) -> None:
     for levels, patterns in MATRIX.items():
         for method, level in zip(("get", "post"), levels, strict=True):
             for pattern in patterns if level in ("nobody", "never") else ():
-                status = getattr(client, method)(_address(pattern, rows)).status_code
+                status = getattr(client, method)(_address(pattern, rows), headers=SCRIPT).status_code
                 if status not in (403, 405):
                     wrong.append(f"{method} {pattern}: {status}")
     assert not wrong and _counts() == before, "\n".join(wrong)
@@ -365,7 +367,7 @@ def test_other_methods_change_nothing_and_show_no_more(role: str, rows: dict[str
     for (level, _send), patterns in MATRIX.items():
         for pattern in patterns:
             for method in ("put", "patch", "delete", "options"):
-                answer = getattr(client, method)(_address(pattern, rows))
+                answer = getattr(client, method)(_address(pattern, rows), headers=SCRIPT)
                 shown = answer.status_code < 300 and (method != "options" or answer.streaming or answer.content)
                 if shown and (rank < LEVELS[level] or pattern in OWN_ROOMS):
                     wrong.append(f"{role} {method} {pattern}: {answer.status_code}")
@@ -382,7 +384,7 @@ def test_asking_for_the_head_needs_what_reading_needs(role: str, rows: dict[str,
         for pattern in patterns:
             if pattern == "admin/logout/":  # sends who is not logged in to the login, whatever the method
                 continue
-            answer = client.head(_address(pattern, rows))
+            answer = client.head(_address(pattern, rows), headers=SCRIPT)
             if _refused(answer.status_code, answer.headers.get("Location", ""), pattern) == (rank >= LEVELS[level]):
                 wrong.append(f"{role} head {pattern}: {answer.status_code}, the matrix says {level}")
             elif not answer.streaming and answer.content:
@@ -397,5 +399,5 @@ def test_sending_without_a_token_is_refused_everywhere(rows: dict[str, Any]) -> 
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.get(username="first"))
     sent = [pattern for (_read, send), patterns in MATRIX.items() if send not in ("never",) for pattern in patterns]
-    taken = [pattern for pattern in sent if strict.post(_address(pattern, rows)).status_code != 403]
+    taken = [pattern for pattern in sent if strict.post(_address(pattern, rows), headers=SCRIPT).status_code != 403]
     assert taken == []
