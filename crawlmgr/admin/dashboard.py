@@ -109,8 +109,8 @@ def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
             line["again"] = reverse("admin:run-resume", args=[alarm.run.pk]) if may else ""
         elif alarm.host is not None:
             line["text"] = ngettext(
-                "%(host)s failed %(count)s time in a row and is left alone until",
-                "%(host)s failed %(count)s times in a row and is left alone until",
+                "%(host)s failed %(count)s time in a row; it is asked again",
+                "%(host)s failed %(count)s times in a row; it is asked again",
                 alarm.count,
             ) % {"host": alarm.host.key, "count": alarm.count}
             line["url"] = reverse("admin:host", args=[alarm.host.pk])

@@ -114,7 +114,8 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
     if run.state == RunState.RUNNING:
         return {"look": "ok", "icon": "play_circle", "text": _("Works. Last progress:"), "until": run.progressed or run.started}
     if run.state == RunState.PAUSED:
-        why = words.ended(run.kind, run.stopped_by) if run.stopped_by else _("paused by a user; resume it at any time")
+        by_hand = _("paused by a user, or its command was ended; resume it at any time")
+        why = words.ended(run.kind, run.stopped_by) if run.stopped_by else by_hand
         return {
             "look": "warn",
             "icon": "pause_circle",

@@ -31,8 +31,8 @@ class Server:
     """A temporary PostgreSQL server; call `start`, then `stop`. It does not listen on TCP; its folder is deleted when it
     stops."""
 
-    def __init__(self, binaries: Path) -> None:
-        self.binaries = binaries
+    def __init__(self, binaries: Path, connections: int = 60) -> None:
+        self.binaries, self.connections = binaries, connections
         # kept short: the path of a unix socket may have 107 bytes
         self.folder = Path(tempfile.mkdtemp(prefix="crawlmgr-pg-", dir="/tmp"))
         self.process: subprocess.Popen[bytes] | None = None
@@ -78,7 +78,7 @@ class Server:
         data, log = self.folder / "data", self.folder / "log"
         settings = {
             "listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off", "synchronous_commit": "off",
-            "full_page_writes": "off", "max_connections": "60",
+            "full_page_writes": "off", "max_connections": str(self.connections),
         }
         with log.open("ab") as output:
             self.process = subprocess.Popen(  # noqa: S603 - the server
