@@ -36,13 +36,11 @@ hosts without a delay the next request can then start as soon as one ends, befor
 STALE_SECONDS = 2.0
 """Seconds after which addresses claimed ahead are released to other runs."""
 SHORT_GATHER_SECONDS, GATHER_SECONDS, PATIENT_GATHER_SECONDS = 0.004, 0.01, 0.1
-"""Seconds to wait for further answers after one arrived when the next request is ready; seconds a page that was read waits to
-share a transaction with others: if a request depends on it or the host wants no parallel connections; and if nothing does."""
+"""Seconds to wait for further answers when the next request is ready; seconds a page that was read waits to share a transaction
+with others: if a request depends on it or the host wants no parallel connections; and if nothing does."""
 SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.02, 0.5
 """Seconds between two attempts to claim an address when nothing else is in hand: the first, and the longest of those after it."""
-DRAIN_SECONDS = 10.0
-SHORT_DRAIN_SECONDS = 3.0
-HASTY_DRAIN_SECONDS = 2.0
+DRAIN_SECONDS, SHORT_DRAIN_SECONDS, HASTY_DRAIN_SECONDS = 10.0, 3.0, 2.0
 """Seconds that requests in flight may take at the end of a slice: normally, when at most an eighth of them is left, and when
 someone waits for the end."""
 PART_BYTES = 4_000_000
@@ -221,7 +219,10 @@ class _Slice:
         spare = max(0, self._free + stock - len(self.ahead) - most)
         self.claimed_at = time.monotonic()
         claim = (self.run.pk, self.lease.fence, now, self.settings.lease_seconds, most)
-        return frontier.claim_many(*claim, node=nodes.own_name(), spare=spare, early_seconds=EARLY_SECONDS)
+        last = self.line.shares.resting(now)
+        items = frontier.claim_many(*claim, node=nodes.own_name(), spare=spare, early_seconds=EARLY_SECONDS, last=last)
+        self.line.shares.begun([item.host_id for item in items], now)
+        return items
 
     def _is_alone(self) -> bool:
         return bool(self.alone) and any(item.kind in self.alone for item in self.line.items())

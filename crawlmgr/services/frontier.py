@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -131,7 +131,7 @@ def claim(run_id: int, fence: int, now: datetime, seconds: float) -> Url | None:
 
 def claim_many(
     run_id: int, fence: int, now: datetime, seconds: float, most: int, *, node: str = "", spare: int = 0,
-    early_seconds: float = 0.0,
+    early_seconds: float = 0.0, last: Collection[int] = (),
 ) -> list[Url]:
     """Claims the best addresses of the hosts that have waited longest among those whose turn it is and that have a free
     connection: one a host, and on hosts without a pause as many as have room. None: see `next_turn`.
@@ -143,14 +143,15 @@ def claim_many(
     `spare` more may be claimed that have to wait for a request of the run to end, of hosts without a pause; and a turn may be
     taken that comes within `early_seconds`: the address's `due_at` is the moment before which it must not be sent. Both only of
     hosts that have one connection: nobody else asks them meanwhile, so that nothing can be learnt that speaks against it.
+    The hosts in `last` come after all others, however long they have waited.
     """
     claimed: list[Url] = []
     if most + spare <= 0:
         return claimed
     until, ours = now + timedelta(seconds=early_seconds), f"{node}:" if node else ""
     own = (now, len(ours), ours)
-    rows = sql.fetch(_DUE_HOSTS, (now, run_id, now, until, *own, run_id, now, most + spare))
-    due = [_Due(*row) for row in rows]
+    rows = sql.fetch(_DUE_HOSTS, (now, run_id, now, until, *own, run_id, now, most + spare + len(last)))
+    due = sorted((_Due(*row) for row in rows), key=lambda host: host.pk in last)[: most + spare]
     due = [host for place, host in enumerate(due) if place < most or (host.connections == 1 and not host.pause)]
     if not due:
         return claimed

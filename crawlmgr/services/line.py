@@ -19,6 +19,7 @@ from crawlmgr.services import hosts
 from crawlmgr.services.fetching import AGAIN, LONGEST_HOP_WAIT_SECONDS, WebSession, log_answer
 from crawlmgr.web.exchange import FetchRequest, FetchResponse, HopRefused
 from crawlmgr.web.robots import robots_url
+from crawlmgr.web.time_shares import TimeShares
 from crawlmgr.web.url import host_key
 from crawlmgr.web.window import Room, Window
 
@@ -108,6 +109,7 @@ class Line:
         self._local = threading.local()
         self._clock = clock
         self.web = WebSession(settings, clock, on_hop=self._ask, on_sent=self._sent, room=self._room)
+        self.shares = TimeShares()
         self._flying: set[Flight] = set()
         self._on: Counter[int] = Counter()
         self._robots: dict[int, Flight] = {}
@@ -163,6 +165,8 @@ class Line:
                 raise ended.error
             assert ended.value is not None  # noqa: S101 - a job without an error has a value
             log_answer(ended.value.response)
+            if flight.sent_at is not None:
+                self.shares.answered(flight.host_id, (ended.value.at - flight.sent_at).total_seconds(), ended.value.at)
             if flight.robots:
                 self._robots_since = self._robots_since if self._robots_read else time.monotonic()
                 self._robots_read.append(ended.value)

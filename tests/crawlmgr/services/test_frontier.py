@@ -83,6 +83,16 @@ def test_a_busy_host_starves_nobody(run: Run) -> None:
     assert {item.host.key for item in got if item} == {"big.example", "small.example"} and got[2] is None
 
 
+def test_hosts_that_come_last_are_asked_when_nobody_else_is_left(run: Run) -> None:
+    for name in ("slow", "quick", "other"):
+        frontier.add(run.pk, [NewUrl(f"http://{name}.example/{n}") for n in range(2)], NOW)
+        Host.objects.filter(key=f"{name}.example").update(delay_seconds=0, next_at=NOW + timedelta(seconds=name != "slow"))
+    later, slow = NOW + timedelta(minutes=1), {Host.objects.get(key="slow.example").pk}
+    got = frontier.claim_many(run.pk, 1, later, 60, 1, last=slow) + frontier.claim_many(run.pk, 1, later, 60, 9, last=slow)
+    assert sorted(item.host.key for item in got[:2]) == ["other.example", "quick.example"]
+    assert [item.host.key for item in got[2:]] == ["slow.example"]
+
+
 def test_waiting_is_told_with_host_and_time(run: Run) -> None:
     frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
     Host.objects.update(next_at=NOW + timedelta(minutes=3))
