@@ -170,7 +170,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Pins, moves or removes a coming visit; a visit that only the loop expects must first be added."""
     visit = PlannedVisit.objects.select_related("plan").filter(pk=pk).first()
     if visit is None:
-        raise Http404(_("There is no such visit."))
+        return _of_a_new_plan(request)
     now, user, wish = datetime.now(UTC), request.user, request.POST.get("do", "")
     at = _time(request, visit.plan) if wish == "move" else None
     if wish == "move" and at is not None:
@@ -184,6 +184,20 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     elif wish != "move":
         messages.warning(request, _("No option was selected."))
     return back(request, "forum-plan", visit.plan.site_id or 0)
+
+
+def _of_a_new_plan(request: HttpRequest) -> HttpResponse:
+    """Answers a form whose visit is gone since the plan was recomputed: one to be kept is added at the time shown."""
+    plan = Plan.objects.filter(pk=number(request.POST.get("plan", ""))).first()
+    if plan is None:
+        raise Http404(_("There is no such visit."))
+    wish, board, at = request.POST.get("do", ""), number(request.POST.get("board", "")), _time(request, plan)
+    if wish in ("pin", "daily") and board is not None and at is not None:
+        said, kept = _("The visit stays where it is."), {"daily": wish == "daily", "now": datetime.now(UTC), "user": request.user}
+        attempt(request, said, lambda: plans.add(plan, board, at, **kept))
+    else:
+        messages.warning(request, _("The plan was recomputed meanwhile and this visit is no longer in it. Choose again."))
+    return back(request, "forum-plan", plan.site_id or 0)
 
 
 def _time(request: HttpRequest, plan: Plan) -> datetime | None:

@@ -101,6 +101,22 @@ def test_a_visit_is_pinned_moved_and_taken_out() -> None:
     assert client.post("/admin/forums/plan/visits/999999/", {"do": "pin"}).status_code == 404
 
 
+def test_a_visit_that_was_planned_anew_meanwhile_is_kept_or_the_plan_is_shown_again() -> None:
+    site, plan = planned()
+    client = client_of("operator")
+    row = client.get(f"/admin/forums/site/{site.pk}/plan/").context["coming"][10]
+    form = {"plan": plan.pk, "board": row["visit"].board.pk, "at": row["local"]}
+    address = f"/admin/forums/plan/visits/{row['visit'].planned.pk}/"
+    plan_days.replan(plan, datetime.now(UTC))
+    assert not PlannedVisit.objects.filter(pk=row["visit"].planned.pk).exists()
+    shown = client.post(address, {**form, "do": "remove"}, follow=True)
+    assert shown.redirect_chain[-1][0] == f"/admin/forums/site/{site.pk}/plan/" and "was recomputed meanwhile" in shown.content.decode()
+    assert not PlannedVisit.objects.filter(pinned=True).exists()
+    assert client.post(address, {**form, "do": "pin"}).headers["Location"] == f"/admin/forums/site/{site.pk}/plan/"
+    kept = PlannedVisit.objects.get(pinned=True)
+    assert kept.board_id == form["board"] and f"{kept.at.astimezone(TOKYO):%Y-%m-%dT%H:%M}" == row["local"]
+
+
 def test_only_those_who_may_change_a_plan_do() -> None:
     site, plan = planned()
     visit = PlannedVisit.objects.filter(state="planned")[0]
