@@ -16,6 +16,7 @@ from crawlmgr import engine, jobs
 from crawlmgr.models import Run, RunState
 from crawlmgr.services import hosts
 from focused.models import Comparison, Topic, TopicPage, TopicRun
+from focused.services import dispatch as topic_dispatch
 from focused.services import sessions, topics
 from focused.strategies import BUILT_IN
 from focused.sweeps import SWEEPS
@@ -310,6 +311,16 @@ def test_a_page_tells_why_in_whole_words_and_named_parts(client: Client, crawled
     assert "politeness" in shown and '"polit"' not in shown
     shown = client.get(f"/admin/topics/page/{page.pk}/", headers={"accept-language": "zh-hans"}).content.decode()
     assert "得分：各部分之和" in shown
+
+
+def test_a_page_tells_when_it_is_due_again(client: Client, crawled: Run) -> None:
+    page = TopicPage.objects.filter(run=crawled, kind=0).last()
+    address, topic = f"/admin/topics/page/{page.pk}/", TopicRun.objects.get(run=crawled).topic
+    assert "not scheduled" in client.get(address).content.decode()
+    topic_dispatch.repeat(topic, 86_400, now())
+    topic.refresh_from_db()
+    shown = client.get(address)
+    assert shown.context["row"].topic.next_run == topic.next_run is not None and "The next run of the topic fetches it again" in shown.content.decode()
 
 
 def test_seeds_samples_and_schedule(client: Client, web: TopicalWeb) -> None:
