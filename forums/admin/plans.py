@@ -169,8 +169,9 @@ def add(request: HttpRequest, pk: int) -> HttpResponse:
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Pins, moves or removes a coming visit; a visit that only the loop expects must first be added."""
     visit = PlannedVisit.objects.select_related("plan").filter(pk=pk).first()
+    plan, board = number(request.POST.get("plan", "")), number(request.POST.get("board", ""))
     if visit is None:
-        return _of_a_new_plan(request)
+        return _of_a_new_plan(request, Plan.objects.filter(pk=plan).first(), board)
     now, user, wish = datetime.now(UTC), request.user, request.POST.get("do", "")
     at = _time(request, visit.plan) if wish == "move" else None
     if wish == "move" and at is not None:
@@ -186,12 +187,11 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum-plan", visit.plan.site_id or 0)
 
 
-def _of_a_new_plan(request: HttpRequest) -> HttpResponse:
+def _of_a_new_plan(request: HttpRequest, plan: Plan | None, board: int | None) -> HttpResponse:
     """Answers a form whose visit is gone since the plan was recomputed: one to be kept is added at the time shown."""
-    plan = Plan.objects.filter(pk=number(request.POST.get("plan", ""))).first()
     if plan is None:
         raise Http404(_("There is no such visit."))
-    wish, board, at = request.POST.get("do", ""), number(request.POST.get("board", "")), _time(request, plan)
+    wish, at = request.POST.get("do", ""), _time(request, plan)
     if wish in ("pin", "daily") and board is not None and at is not None:
         said, kept = _("The visit stays where it is."), {"daily": wish == "daily", "now": datetime.now(UTC), "user": request.user}
         attempt(request, said, lambda: plans.add(plan, board, at, **kept))
