@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from django.utils import translation
+
+LANGUAGES = ["en", pytest.param("zh-hans", marks=pytest.mark.slow)]
+"""Of a long journey `make test` makes the one in English; the rooms are looked at in both languages by shorter tests."""
 
 PLACE = re.compile(r"%\((\w+)\)s")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.said import Said, speak
+from tests.browser.said import LANGUAGES, Said, speak
 from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
 from tests.serving import ROOT, Serve, manage
 from tests.site.forum import ForumServer, LocalForum
@@ -86,7 +86,7 @@ def restored(serve: Serve, file: Path, home: Path) -> dict[str, str]:
     return environment
 
 
-@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_backup_comes_due_and_one_is_asked_for_and_they_fill_an_empty_home(  # noqa: F811
     page: Any, desk: str, serve: Serve, tmp_path: Path, language: str
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from deepweb.benches.form_kinds import BY_NAME, small
 from deepweb.benches.form_web import FormServer, FormSite
+from tests.browser.said import LANGUAGES
 from tests.browser.test_journey import CHROMIUM, desk, login, page, sync_api
 
 __all__ = ["desk", "page", "sync_api"]
@@ -55,7 +56,7 @@ def fits(page: Any) -> None:  # noqa: F811 - the fixture
         assert page.evaluate(width_used) <= width
 
 
-@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_from_an_address_to_the_export_of_its_records(page: Any, desk: str, server: FormServer, language: str) -> None:  # noqa: F811
     login(page, desk)
     if language != "en":

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.said import Said, speak
+from tests.browser.said import LANGUAGES, Said, speak
 from tests.browser.test_journey import CHROMIUM, desk, login, page, sync_api
 from tests.browser.test_topic import OFF, ON, site
 from tests.site.server import LocalSite
@@ -29,7 +29,7 @@ FOUND_MOST = (
 )
 
 
-@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_from_texts_and_an_ontology_to_the_best_strategy(page: Any, desk: str, site: LocalSite, language: str) -> None:  # noqa: F811
     login(page, desk)
     said = Said(language)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.said import Said, speak
+from tests.browser.said import LANGUAGES, Said, speak
 from tests.browser.test_harvest import fits
 from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
 from tests.nodes import Cluster, cluster, database_server
@@ -67,7 +67,7 @@ class Room:
         self.page.wait_for_selector(f".badge:text-is('{self.said(state)}')")
 
 
-@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_nodes_life(page: Any, desk: str, machines: Cluster, language: str) -> None:  # noqa: F811
     login(page, desk)
     said = Said(language)

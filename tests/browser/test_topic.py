@@ -50,7 +50,7 @@ def _page(title: str, text: str, links: list[str]) -> Reply:
     return Reply(f"<html><head><title>{title}</title></head><body><p>{text}</p>{anchors}</body></html>".encode())
 
 
-@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("language", [pytest.param("en", marks=pytest.mark.slow), "zh-hans"])
 def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, site: LocalSite, language: str) -> None:  # noqa: F811
     login(page, desk)
     said = Said(language)
