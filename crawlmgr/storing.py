@@ -84,14 +84,14 @@ class Storing:
         self._full = self.limit.full_hosts()
         self._seeds = run.kind in django_settings.RUNS_WITH_SEEDS
         self._tally = tallies.Tally(seeds=self._seeds)
-        self._ended: list[tuple[Url, UrlState, str]] = []  # addresses to end in the current transaction
+        self._ended: list[tuple[Url, UrlState, str]] = []  # addresses whose final state is written in the current transaction
 
     def close(self) -> None:
         """Closes the archive's file."""
         self.archive.close(self.clock.now())
 
     def read(self, landed: Landed) -> Found:
-        """Reads an answer and writes it to the archive; `keep` stores the result."""
+        """Parses a response and writes it to the archive unless that is not permitted; `keep` writes the database rows."""
         item, response = landed.item, landed.response
         if (lost := self._lost(landed)) is not None:
             return lost

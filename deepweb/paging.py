@@ -45,10 +45,10 @@ def next_page(
     may_post: bool,
     charset: str = "utf-8",
 ) -> NextPage | None:
-    """The request for page `number + 1` of the answer to `bound`, None on the last page.
+    """The request for page `number + 1` of the results of the query `bound` (values of inputs); None on the last page.
 
-    `number` is this page's; `size` is the number of records of a full page (0: this one is not full). Only with a size is a page
-    number entered in a form's box for it. `may_post` allows buttons of forms sent by POST.
+    `number` is the number of the current page; `size` is the number of records of a full page, 0 if the current one is not full:
+    a form's input for page numbers is then not used. `may_post` permits forms that are sent by POST.
     """
     found = find_pages(root, url)
     if found.next is not None and found.next != url and _same_site(found.next, url):

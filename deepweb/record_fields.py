@@ -242,7 +242,7 @@ def _own_name(element: HtmlElement, path: str, *, in_list: bool) -> str:
     named = _class(element)
     around = list(islice(element.iterancestors(), NEAR))
     if in_list and element.tag == "a" and not element.get("itemprop") and any(p.tag in _TITLES for p in around[:2]):
-        return "title"  # the link in a heading or a term, however it is styled
+        return "title"  # a link in a heading or a <dt> is the title, whatever its class
     if named and not path.endswith("#text"):
         return named
     if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in around):

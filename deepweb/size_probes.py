@@ -165,8 +165,8 @@ def estimate_size(
 
 
 def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
-    """The interval of `coverage.estimate`; none if it is below the number of records seen, or if cut answers hide records from
-    it."""
+    """The estimate of `coverage.estimate`; without an interval if it is below the number of records seen, or if the result lists
+    of some queries were cut, which hides records from it."""
     sized = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
     reason = ""
     if sized.known and max(sized.chao1 or 0.0, sized.lu_li or 0.0) < records_seen:

@@ -60,10 +60,10 @@ class ExportForm(forms.Form):
         required=False, widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Columns"), help_text=gettext_lazy("None: all.")
     )
     site = NamedField(
-        required=False, max_length=300, label=gettext_lazy("Only of site"), help_text=gettext_lazy("Type a part of its name.")
+        required=False, max_length=300, label=gettext_lazy("Only this site"), help_text=gettext_lazy("Type a part of its name.")
     )
     run = NamedField(
-        required=False, max_length=300, label=gettext_lazy("Only of run"),
+        required=False, max_length=300, label=gettext_lazy("Only this run"),
         help_text=gettext_lazy("Type a part of its name, or its number."),
     )
     since = forms.DateField(

@@ -101,7 +101,10 @@ TABLE = Table(
     (
         Action("pause", gettext_lazy("Pause"), "pause", MAY),
         Action("resume", gettext_lazy("Resume or try again"), "play_arrow", MAY),
-        Action("stop", gettext_lazy("Stop"), "stop", MAY, gettext_lazy("Stop the ticked for good? What they fetched stays.")),
+        Action(
+            "stop", gettext_lazy("Stop"), "stop", MAY,
+            gettext_lazy("Stop the selected runs for good? The pages they fetched are kept."),
+        ),
     ),
     "runs-do",
     span="finished",

@@ -234,7 +234,7 @@ def kind(code: str) -> str:
 
 
 def waits(waiting_for: str) -> str:
-    """What a run waits for, in words: the turn of a host, or its own hours."""
+    """The text on what a run waits for: a host that may not be requested yet, or the hours in which the run may work."""
     if not of_hours(waiting_for):
         return _("waits for %(host)s") % {"host": waiting_for}
     text, _space, zone = waiting_for.removeprefix(f"{timings.WAITS} ").rpartition(" ")

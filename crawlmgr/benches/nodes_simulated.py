@@ -208,7 +208,7 @@ class Simulation:
     def _give(self, node: _Node, host: int) -> None:
         size = min(self.world.batch, self.left[host])
         self.outcome.too_soon += self.now - self.last_sent[host] < self.world.delay_seconds - 1e-6
-        began = max(node.busy_until, self.now)  # the start of its first page
+        began = max(node.busy_until, self.now)  # when the first page of the batch begins to be fetched
         node.busy_until = began + size / node.speed
         ends = max(node.busy_until, self.now + (size - 1) * self.world.delay_seconds + ANSWER_SECONDS)
         number = next(self.number)

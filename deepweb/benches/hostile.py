@@ -1,4 +1,4 @@
-"""Readers of the deep-web crawler, for `bench hostile`."""
+"""The parsing functions of the deep-web crawler that `bench hostile` runs on hostile input."""
 
 from __future__ import annotations
 

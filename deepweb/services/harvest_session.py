@@ -106,7 +106,8 @@ class HarvestSession:
         return {pk for other in self.log if part <= set(other.choice.query) for pk in other.found} if part else self.known
 
     def by_input(self) -> dict[str, tuple[int, int]]:
-        """Number of queries on each input alone, and how many returned records; the text box is never barred."""
+        """For each input, how many queries used it alone and how many of these returned records. Text boxes are left out, so that
+        `barred_inputs` never excludes them."""
         boxes = {way.box for way in self.ways}
         counts: dict[str, tuple[int, int]] = {}
         for entry in self.log:

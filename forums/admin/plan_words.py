@@ -73,8 +73,8 @@ def _sentence(code: str, visited: bool) -> str:
         return _("because %(from)s–%(to)s h brings %(rate)s posts an hour and there was no visit before")
     if code == "even":
         if visited:
-            return _("at equal distances: %(hours)s h after the visit of %(previous)s")
-        return _("at equal distances; there was no visit before")
+            return _("evenly spaced: %(hours)s h after the last visit (%(previous)s)")
+        return _("evenly spaced; there was no visit before")
     if code == "waiting":
         return _("because about %(waiting)s posts waited, %(hours)s h after the visit of %(previous)s")
     if code == "expected":

@@ -18,7 +18,7 @@ NAMES: dict[str, Promise] = {
     "optimal": _("optimal timetable"),
     "adaptive": _("adaptive: closed loop"),
     "glances": _("glances: closed loop that also fetches the index page"),
-    "newest": _("newest: closed loop over one newest list"),
+    "newest": _("newest: closed loop that also fetches a list of the newest threads"),
     "clairvoyant": _("clairvoyant: lower bound"),
     "bic": _("bic: lists by last reply"),
     "eic": _("eic: mean interval"),

@@ -116,7 +116,7 @@ class SchedulesForm(LogForm):
             ("cyclic", gettext_lazy("cyclic: every visit counts")),
             ("midnight", gettext_lazy("midnight: bra as in eq. (8)")),
         ],
-        label=gettext_lazy("Reading of bra"),
+        label=gettext_lazy("Interpretation of the BRA formula"),
     )
     bins = forms.TypedChoiceField(choices=BINS, coerce=int, initial=24, label=gettext_lazy("Parts of the day"))
     min_events = forms.FloatField(

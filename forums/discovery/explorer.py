@@ -231,7 +231,9 @@ class Explorer:
 
     @staticmethod
     def _covers(index: PageFacts, start: PageFacts) -> bool:
-        """Tells whether an index belongs to the start page: it names its board or a parent of it, or nothing contradicts it."""
+        """Tells whether an index page covers the start page. If that is the thread list of one board, the index must link to the
+        board or to one of its ancestors, unless the start page has no breadcrumbs; otherwise one board row is enough (two if the
+        start page is an index itself)."""
         rows = {board_identity(row.url) for row in board_rows(index)}
         if len(rows) < 2 and start.kind is PageKind.index:
             return False

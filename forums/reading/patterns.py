@@ -205,8 +205,8 @@ def _query_leads_to(path: str, query: str) -> str:
 
 
 def _script_leads_to(name: str, query: str) -> str | None:
-    """What the last part of the path says with the query: "thread", "board", "" where they contradict each other; None for
-    nothing."""
+    """The kind of page that the last part of the path and the query indicate: "thread", "board", "" if they contradict each
+    other; None if they indicate nothing."""
     script = [word for word in re.findall(r"[a-z]+", name) if word not in ("php", "html", "htm", "asp", "aspx")]
     if any(word in _TELLING and word not in ("d",) for word in script):
         return "thread"

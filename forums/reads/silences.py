@@ -27,7 +27,7 @@ class Record(NamedTuple):
     hours: Ints
 
     def silence(self) -> Silence | None:
-        """The silence at the end of the last four weeks, if any."""
+        """The ongoing period without new items, if it is unusually long for the last four weeks; else None."""
         return find_silence(self.counts[-24 * WINDOW_DAYS :], self.hours[-24 * WINDOW_DAYS :])
 
     def drop(self) -> Drop | None:

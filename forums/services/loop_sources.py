@@ -16,7 +16,7 @@ from forums.overview_values import Sight
 
 NEVER = float("nan")
 NONE = np.zeros(0, dtype=np.int64)
-MOST_LEVELS = 20  # nesting levels of boards searched upwards for a shown one
+MOST_LEVELS = 20  # levels of parent boards searched for one that the index shows
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:

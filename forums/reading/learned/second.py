@@ -111,7 +111,7 @@ class Second:
 
     @cached_property
     def chosen(self) -> list[int]:
-        """Indices of the chosen texts."""
+        """Indices into `bodies` of the elements chosen as texts of posts."""
         return chosen_bodies(self.page.outline, self.bodies.nodes, self.body_scores, self.signals.chains)
 
     @cached_property
@@ -178,7 +178,7 @@ class Second:
         return [rows for rows in self.rivals(kind) if rows]
 
     def list_features(self, kind: int, lists: Sequence[RowSet]) -> np.ndarray:
-        """Features of lists for their worth as lists of a kind, one row per list."""
+        """Input of the model that predicts `worths` for a kind: one row of features per candidate list."""
         scores = self.link_scores[:, kind + 1] if len(self.link_scores) else np.zeros(0)
         return np.asarray([list_view(self.links, scores, rows, kind) for rows in lists], dtype=np.float32)
 

@@ -195,8 +195,9 @@ def _interpret(sample: Sample) -> Outcome:
 
 
 def _doubts(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> tuple[Model, Model]:
-    """The models of a perfect reading, for which every page counts the same, so that what it says is how often it holds, and of
-    one that is cut short, for which every engine does. Pages of no forum count little in both: there are no records to miss."""
+    """Trains two models: the probability that a reading is perfect (all pages weighted equally, so that it is calibrated to their
+    share) and that it is incomplete (all engines weighted equally). Pages that are not of a forum have a small weight in both:
+    they have no records to miss."""
     pairs = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if sample.saved.measured]
     samples, outcomes = [sample for sample, _ in pairs], [outcome for _, outcome in pairs]
     features = np.vstack([outcome.features for outcome in outcomes])
