@@ -330,7 +330,7 @@ class AdaptiveLoop:
         return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), np.array(looks)
 
     def _pretend(self, due: Ints, source: int, moment: float) -> None:
-        """A step of a forecast of visits: marks these boards as visited and this source as read, each bringing what is expected."""
+        """A step of a forecast of visits: marks boards as visited and a source as read, each bringing what is expected."""
         forecast = np.maximum(self.forecast.expected(moment, self._all) - self._taken, 0.0)
         if self.overview is not None and source >= 0:
             seen = self.overview.believed_boards(source)

@@ -171,7 +171,7 @@ def test_reasons_in_words() -> None:
     assert plan_words.why("rhythm", figures, TOKYO, at) == "because 13–15 h brings 8 posts an hour and the last visit was 11:40"
     assert "11-19 11:40" in plan_words.why("rhythm", {**figures, "previous": "2026-11-19T02:40:00+00:00"}, TOKYO, at)
     assert plan_words.why("rhythm", {**figures, "previous": None}, TOKYO, at).endswith("there was no visit before")
-    assert plan_words.why("even", figures, TOKYO, at) == "at equal distances: 2.4 h after the visit of 11:40"
+    assert plan_words.why("even", figures, TOKYO, at) == "evenly spaced: 2.4 h after the last visit (11:40)"
     assert "pooled rhythm" in plan_words.why("even", {**figures, "prior": True}, TOKYO, at)
     assert "about 3.2 posts waited" in plan_words.why("waiting", {**figures, "waiting": 3.21}, TOKYO, at)
     assert plan_words.why("person", {}, TOKYO, at, "50 % ann") == "put here by 50 % ann"
