@@ -24,9 +24,9 @@ def lexicon(vector: Mapping[str, float]) -> Chart:
     names = [word for word, _weight in shown]
     good = [weight / heaviest if weight > 0 else None for _word, weight in shown]
     bad = [weight / heaviest if weight < 0 else None for _word, weight in shown]
-    series = [Series(_("for"), names, good, NEW)]
+    series = [Series(_("raises relevance"), names, good, NEW)]
     if any(bad):
-        series.append(Series(_("against"), names, bad, BAD))
+        series.append(Series(_("lowers relevance"), names, bad, BAD))
     note = _("the %(number)s heaviest of %(all)s words") % {"number": len(shown), "all": len(top)}
     title, weight = _("Words of the topic"), _("weight (heaviest = 1)")
     empty = _("The topic has no words yet: add samples or keywords.")
@@ -37,8 +37,8 @@ def shares(parts: Sequence[tuple[str, float]]) -> Chart:
     """Chart of each word's contribution to a score."""
     names = [word for word, _share in parts]
     series = [
-        Series(_("for"), names, [share if share > 0 else None for _word, share in parts], NEW),
-        Series(_("against"), names, [share if share < 0 else None for _word, share in parts], BAD),
+        Series(_("raises relevance"), names, [share if share > 0 else None for _word, share in parts], NEW),
+        Series(_("lowers relevance"), names, [share if share < 0 else None for _word, share in parts], BAD),
     ]
     kept = [one for one in series if any(one.y)] or series[:1]
     title, empty = _("Explanation: contribution of each word"), _("The text contains no word of the topic.")
