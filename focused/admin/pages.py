@@ -96,10 +96,12 @@ def page_why(request: HttpRequest, pk: int) -> HttpResponse:
     shown = readings.wording_of(relevance, [one.title])
     shares = relevance.explain(Counter(sessions.words_of(one)))
     parts = [(shown.get(part.word, part.word), round(part.share, 4)) for part in shares]
+    steps = reads.way(one)
     context = {
         "one": one,
         "row": row,
-        "way": reads.way(one),
+        "way": steps,
+        "clicks": len(steps) - 1,
         "parts": titles.parts(one.why.get("parts", {})),
         "queue": titles.queue(one.why.get("queue", "")),
         "rule": words.say(one.detail) if one.detail else "",
