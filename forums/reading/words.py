@@ -127,6 +127,12 @@ CLASS_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("date", re.compile(r"date|time|when|ago|posted|age(?![a-z])", re.I)),
 )  # fmt: skip
 
+SUBJECT_WORDS = (
+    re.compile(r"forum|board|bbs|论坛|論壇|版块|版塊|форум|포럼|フォーラム|掲示板", re.I),
+    re.compile(r"topic|thread|discussion|主题|主題|帖|тем[аыу]|sujet|thema|mensaje|message|스레드|スレッド", re.I),
+    re.compile(r"repl|post|回复|回覆|сообщ|réponse|antwort|comment|답글|返信", re.I),
+)
+"""Words that pages of forums contain more often than others, in any part of a word: of forums, of threads, of posts."""
 _SPLIT = re.compile(r"([a-z0-9])([A-Z])")
 
 

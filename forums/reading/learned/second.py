@@ -27,6 +27,7 @@ from forums.reading.learned.views import (
     list_view,
     thread_doubt,
     urls_of,
+    words_view,
 )
 from forums.reading.learned.weights import Weights
 from forums.reading.lists import RowSet
@@ -229,7 +230,7 @@ class Second:
         named = links_view(self.page, self.links, self.link_scores)
         written = bodies_view(self.page, self.bodies, self.body_scores, self.chosen)
         apart = [written[1] - named[1], written[1] - named[9]]
-        return np.asarray([[*self.signals.of_page, *named, *written, *apart]], dtype=np.float32)
+        return np.asarray([[*self.signals.of_page, *named, *written, *apart, *words_view(self.page)]], dtype=np.float32)
 
     def kind_shares(self, expect: PageKind | None) -> np.ndarray:
         """The probability of each kind in `KINDS`."""

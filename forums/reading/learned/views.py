@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import log, log1p
 
@@ -13,10 +14,28 @@ from forums.reading.learned.bodies import BodyTable
 from forums.reading.learned.choose import LINK_SHARE, above, best_of
 from forums.reading.learned.links import LinkTable
 from forums.reading.learned.rules_view import rows_view
+from forums.reading.learned.signals import LONGEST_LABEL
 from forums.reading.lists import RowSet
 from forums.reading.posts_set import PostSet
+from forums.reading.words import SUBJECT_WORDS
 
 _WELL = 0.5  # share of the page's best score from which a link scores well
+
+
+def words_view(page: Page) -> list[float]:
+    """Share of the page's elements, links and short texts whose class, address or text has one of the `SUBJECT_WORDS`: three
+    shares for each of their kinds. Each string is searched once."""
+    outline = page.outline
+    tables = (
+        Counter(name for name in outline.classes if name), Counter(link.url for link in page.links),
+        Counter(piece.text for piece in outline.pieces if len(piece.text) <= LONGEST_LABEL),
+    )  # fmt: skip
+    totals = (len(outline), len(page.links), len(outline.pieces))
+    return [
+        sum(times for text, times in table.items() if form.search(text)) / max(1, total)
+        for form in SUBJECT_WORDS
+        for table, total in zip(tables, totals, strict=True)
+    ]
 
 
 def _shared(one: set[str], other: set[str]) -> float:

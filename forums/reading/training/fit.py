@@ -30,6 +30,7 @@ _MOST = (60, 90)  # records and others among the candidates of one page that a m
 _MOST_MORE = (20, 30)  # the same of pages that are only trained on
 _MORE = 0.25  # weight of pages that are only trained on
 _LISTS = 2  # kinds of which two readings are chosen between
+_MORE_KIND = 0.25  # further weight of those where kinds are learned: their words are drawn, not written by people
 _INDEX = 2.0  # weight of an index where kinds are learned, beside 1 for the others: few pages are one
 _NO_FORUM = 0.2  # weight of pages that are no forum's where doubt is learned, beside 1 for those that are
 _SILENT = 0.04
@@ -116,7 +117,8 @@ def _bodies(samples: Sequence[Sample]) -> Job:
 def _kinds(samples: Sequence[Sample]) -> Model:
     features = np.vstack([sample.second.kind_features for sample in samples])
     labels = np.asarray([KINDS.index(sample.saved.truth["kind"]) for sample in samples])
-    weights = np.asarray([sample.weight for sample in samples]) * np.where(labels == KINDS.index(PageKind.index), _INDEX, 1.0)
+    weights = np.asarray([sample.weight * (1.0 if sample.saved.measured else _MORE_KIND) for sample in samples])
+    weights *= np.where(labels == KINDS.index(PageKind.index), _INDEX, 1.0)
     return Model((averaged(Examples(features, labels, weights), len(KINDS), KIND),))
 
 
