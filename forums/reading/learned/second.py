@@ -52,6 +52,9 @@ HEADED, SEVERAL = 0.8, 1.5
 rules' rows and the rules found at least this many times more rows."""
 ELSEWHERE = 0.5
 """Share of the mean score of the learned texts below which the rules' texts are rejected if none is in both."""
+OF_A_FORUM = 0.6
+"""Probability of the three kinds of forum pages together from which a page is read as one of them, although each alone is less
+likely than that it is no forum's."""
 EXPECTED = 4.0
 """Factor by which a kind is more likely if the site's model expects it at an address."""
 
@@ -254,6 +257,8 @@ class Second:
         """The likeliest kind; the rules' kind if the page has too little text, and if the models are in doubt and the rules are
         not."""
         likeliest = KINDS[int(shares.argmax())]
+        if likeliest is PageKind.other and shares[:-1].sum() >= OF_A_FORUM:
+            likeliest = KINDS[int(shares[:-1].argmax())]
         if not self.is_little and shares.max() >= DOUBTED:
             return likeliest
         kind, sure = ruled(self.page, self.verdict, expect)
