@@ -128,11 +128,11 @@ CLASS_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 SUBJECT_WORDS = (
-    re.compile(r"forum|board|bbs|论坛|論壇|版块|版塊|форум|포럼|フォーラム|掲示板", re.I),
-    re.compile(r"topic|thread|discussion|主题|主題|帖|тем[аыу]|sujet|thema|mensaje|message|스레드|スレッド", re.I),
-    re.compile(r"repl|post|回复|回覆|сообщ|réponse|antwort|comment|답글|返信", re.I),
+    re.compile(r"forum|board|bbs|论坛|論壇|版块|版塊|форум|포럼|フォーラム|掲示板"),
+    re.compile(r"topic|thread|discussion|主题|主題|帖|тем[аыу]|sujet|thema|mensaje|message|스레드|スレッド"),
+    re.compile(r"repl|post|回复|回覆|сообщ|réponse|antwort|comment|답글|返信"),
 )
-"""Words that pages of forums contain more often than others, in any part of a word: of forums, of threads, of posts."""
+"""Words that pages of forums contain more often than others, in any part of a word: of forums, of threads, of posts. For texts in lower case."""
 _SPLIT = re.compile(r"([a-z0-9])([A-Z])")
 
 

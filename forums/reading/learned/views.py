@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log, log1p
 
 import numpy as np
@@ -24,18 +24,28 @@ _WELL = 0.5  # share of the page's best score from which a link scores well
 
 def words_view(page: Page) -> list[float]:
     """Share of the page's elements, links and short texts whose class, address or text has one of the `SUBJECT_WORDS`: three
-    shares for each of their kinds. Each string is searched once."""
+    shares for each of their kinds."""
     outline = page.outline
     tables = (
         Counter(name for name in outline.classes if name), Counter(link.url for link in page.links),
         Counter(piece.text for piece in outline.pieces if len(piece.text) <= LONGEST_LABEL),
     )  # fmt: skip
     totals = (len(outline), len(page.links), len(outline.pieces))
-    return [
-        sum(times for text, times in table.items() if form.search(text)) / max(1, total)
-        for form in SUBJECT_WORDS
-        for table, total in zip(tables, totals, strict=True)
-    ]
+    counts = np.asarray([_containing(table) for table in tables])
+    made: list[float] = (counts.T / np.maximum(1, totals)).ravel().tolist()
+    return made
+
+
+def _containing(table: Mapping[str, int]) -> list[int]:
+    """How often the strings of a table occur that contain a word of each kind of `SUBJECT_WORDS`. All are searched at once, as
+    lines of one text, which is faster than one by one."""
+    lines = [text.lower() for text in table]
+    starts, times = np.cumsum([0, *(len(line) + 1 for line in lines)]), np.asarray([*table.values(), 0])
+    made = []
+    for form in SUBJECT_WORDS:
+        places = [match.start() for match in form.finditer("\n".join(lines))]
+        made.append(int(times[np.unique(np.searchsorted(starts, places, side="right")) - 1].sum()))
+    return made
 
 
 def _shared(one: set[str], other: set[str]) -> float:
