@@ -98,7 +98,7 @@ def _options(model: Any, theirs: Any) -> dict[str, Any]:
         return {"list_display": ("id", *shown), "fields": shown, "readonly_fields": shown, "list_filter": (), **described}
     if model is Schedule:
         return {
-            "list_filter": ("schedule_type",),
+            "list_filter": (),
             "list_display": ("what", *(column for column in theirs.list_display if column not in ("id", "name"))),
             "list_display_links": ("what",),
             "what": admin.display(description=gettext_lazy("name"), ordering="name")(_name_in_words),

@@ -124,21 +124,58 @@ def filled() -> list[str]:
     return [f"/admin/{one.format(topic_run=f'run/{run}')}" for one in WITH_ROWS]
 
 
-@pytest.mark.skipif(not axe(), reason="axe-playwright-python is not installed")
-def test_no_room_has_a_grave_fault_for_who_cannot_see_it(page: Any, settings: LazySettings, tmp_path: Path) -> None:
-    """Every room in light; in dark what the theme can change, its contrasts."""
+UNREACHABLE = """() => {
+  const seen = one => one.checkVisibility({visibilityProperty: true}) && !one.disabled && !one.closest('[inert]');
+  const controls = 'a[href], button, input:not([type=hidden]), select, textarea, summary';
+  const wrong = [];
+  for (const one of document.querySelectorAll(controls)) {
+    if (!seen(one)) continue;
+    one.focus();
+    if (one.tabIndex !== 0 || document.activeElement !== one) wrong.push('not reached by Tab: ' + one.outerHTML.slice(0, 160));
+  }
+  for (const one of document.querySelectorAll('#content *')) {
+    const reached = one.closest(controls + ', label, [tabindex="0"], .js-plotly-plot') || one.querySelector(controls);
+    if (!reached && getComputedStyle(one).cursor === 'pointer' && seen(one))
+      wrong.push('by mouse only: ' + one.outerHTML.slice(0, 160));
+  }
+  return wrong;
+}"""
+"""What a page offers that cannot be reached by the Tab key."""
+
+
+def every_room(tmp_path: Path, settings: LazySettings) -> list[str]:
+    """Addresses of all rooms, each with something to show."""
     settings.BACKUP_DIR = tmp_path / "backups"
     keys = world(3)
     shown = [one for one in rooms(keys) if "part=" not in one and "json" not in one and "/tree/" not in one]
+    return [*shown, *filled(), *others(keys)]
+
+
+def grave(found: list[dict[str, Any]], room: str) -> list[str]:
+    """What is serious or critical of what axe-core found in a room."""
+    wrong = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [f"{room}: {one['id']}: {node['html'][:160]}" for one in wrong for node in one["nodes"][:4]]
+
+
+@pytest.mark.skipif(not axe(), reason="axe-playwright-python is not installed")
+def test_every_room_is_open_to_who_cannot_see_it_or_has_no_mouse(page: Any, settings: LazySettings, tmp_path: Path) -> None:
     found = []
-    for room in (*shown, *filled(), *others(keys)):
-        page.emulate_media(color_scheme="light")
+    for room in every_room(tmp_path, settings):
         answer = page.goto(room)
         assert answer.status == 200, room
         page.evaluate(axe())
-        told = page.evaluate(FAULTS, ["wcag2a", "wcag2aa"])
-        page.emulate_media(color_scheme="dark")
-        told += page.evaluate(FAULTS, ["color-contrast"])
-        grave = [one for one in told if one["impact"] in ("serious", "critical")]
-        found += [f"{room}: {one['id']}: {node['html'][:160]}" for one in grave for node in one["nodes"][:4]]
+        found += grave(page.evaluate(FAULTS, ["wcag2a", "wcag2aa"]), room)
+        found += [f"{room}: {one}" for one in page.evaluate(UNREACHABLE)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not axe(), reason="axe-playwright-python is not installed")
+def test_contrasts_are_enough_in_the_dark_too(page: Any, settings: LazySettings, tmp_path: Path) -> None:
+    page.emulate_media(color_scheme="dark")
+    found = []
+    for room in every_room(tmp_path, settings):
+        page.goto(room)
+        page.evaluate(axe())
+        found += grave(page.evaluate(FAULTS, ["color-contrast"]), room)
     assert not found, "\n".join(found)
