@@ -15,7 +15,7 @@ from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from forums.reading import read_page
 from forums.reading.training.fit import FOLDS, judge, samples_of
-from forums.reading.training.pages import saved_pages
+from forums.reading.training.pages import READ_AT, saved_pages
 from forums.reading.training.report import figures, reliability_rows, reliability_words, table_rows
 from forums.reading.training.scoring import FIGURES
 from forums.reading.training.stored import scored
@@ -46,7 +46,7 @@ def _left_out(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
             pages += saved_pages(Path(options[name]), measured=name == "other")
     began = time.monotonic(), time.process_time()
     say(f"{len(pages)} pages")
-    samples = samples_of(pages, SYSTEM.now(), options["leave_out"])
+    samples = samples_of(pages, READ_AT, options["leave_out"])
     is_stored = scored(samples, options["workers"], Path(options["keep"]) if options.get("keep") else None)
     say("first stage: stored scores" if is_stored else f"first stage: {FOLDS} trainings of links, {FOLDS} of texts")
     found = figures(samples, judge(samples).outcomes)

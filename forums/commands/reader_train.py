@@ -9,11 +9,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import Result, say, table
 from forums.reading.learned.weights import CARD, FILE
 from forums.reading.training.fit import fit, samples_of
-from forums.reading.training.pages import saved_pages
+from forums.reading.training.pages import READ_AT, saved_pages
 from forums.reading.training.report import card, figures, reliability_words, table_rows
 from forums.reading.training.scoring import FIGURES
 from forums.reading.training.stored import scored
@@ -36,7 +35,7 @@ def run(options: dict[str, Any]) -> Result:
         names = [name for name in ("data", "other", "more") if options[name]]
         pages = [page for name in names for page in saved_pages(Path(options[name]), measured=name != "more")]
         say(f"{len(pages)} pages")
-        samples = samples_of(pages, SYSTEM.now(), options["leave_out"])
+        samples = samples_of(pages, READ_AT, options["leave_out"])
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
     except (ValueError, KeyError) as error:

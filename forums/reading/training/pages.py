@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -15,6 +15,10 @@ from crawlmgr.text.dates_zones import page_clock
 from crawlmgr.web.encoding import decode
 from forums.reading.document import Page
 from forums.reading.training.scoring import Truth
+
+READ_AT = datetime(2026, 11, 24, tzinfo=UTC)
+"""When pages without a clock of their own count as fetched: always the same moment, so that training on any day gives the same
+weights."""
 
 
 class Saved(NamedTuple):
