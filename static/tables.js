@@ -88,4 +88,10 @@
     }
   });
   document.addEventListener("DOMContentLoaded", () => document.querySelectorAll("form[data-do]").forEach(count));
+
+  // A cell that shows only the beginning of its text tells the whole under the mouse.
+  document.addEventListener("mouseover", (event) => {
+    const cell = event.target.closest?.("td.one");
+    if (cell && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent.trim();
+  });
 })();
