@@ -84,6 +84,15 @@ def _signals() -> Iterator[None]:
         engine.shutdown.clear()
 
 
+def _leased(run: Run) -> str:
+    """Why a run cannot be worked now: another process has it. One that was killed keeps it until its lease runs out."""
+    run.refresh_from_db()
+    told = f"Run {run.pk} is being worked by another process; stop it on the desk, or wait until it has ended."
+    if run.lease_until is None:
+        return told
+    return f"{told} If that process was killed, the run is free again at {run.lease_until:%H:%M:%S} UTC."
+
+
 def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False) -> Run:
     """Works on a run until it ends. Raises Stopped (the run is paused and can be resumed), CommandError if it failed.
 
@@ -106,9 +115,7 @@ def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False)
         if state == slices.NO_ROOM:
             raise CommandError(_no_room(run))
         if state == slices.LEASED:
-            raise CommandError(
-                f"Run {run.pk} is being worked by another process; stop it on the desk, or wait until it has ended."
-            )
+            raise CommandError(_leased(run))
     run.refresh_from_db()
     if run.state in (RunState.FAILED, RunState.PAUSED):
         say(f"{label}: {run.state}, {run.stopped_by} {run.detail}".rstrip())
