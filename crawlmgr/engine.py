@@ -285,7 +285,7 @@ class _Slice:
             self._hold(ended(item, state, reason))
 
     def _land(self, seconds: float) -> None:
-        """Reads the answers that have arrived, waiting up to `seconds` for one, and stores them when due; addresses that waited
+        """Reads the responses that have arrived, waiting up to `seconds` for one, and stores them when due; addresses that waited
         for a robots.txt are sent."""
         self._store_if_time()
         if not self.line:

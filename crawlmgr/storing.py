@@ -1,4 +1,4 @@
-"""Processing of answers: read and stored, put back for another try, or ended; several in one transaction."""
+"""Processing of responses: read and stored, put back for another try, or ended; several in one transaction."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def ended(item: Url, state: UrlState | None, reason: str) -> Found:
 
 
 class Storing:
-    """Stores the answers of one slice of a run. `wanted` is the user's request ("pause", "stop" or "") as of the last
+    """Stores the responses of one slice of a run. `wanted` is the user's request ("pause", "stop" or "") as of the last
     transaction."""
 
     def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, settings: CrawlSettings, line: Line) -> None:

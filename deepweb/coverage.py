@@ -106,12 +106,12 @@ class Estimate:
 
 
 def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
-    """Estimates the database size as the interval between Chao1 and Lu-Li over random probes whose answers were not cut, bounds
-    sorted.
+    """Estimates the database size as the interval between Chao1 and Lu-Li over random probes whose answers were not truncated,
+    bounds sorted.
 
-    Cut answers show which records rank first, not how many there are, so only uncut ones count. With fewer than 20 of those, or
-    fewer than 8 records returned twice, the result has the reason "too_few_probes" or "too_few_recaptured" and no interval.
-    Chapman's estimate (odd probes against even) is included.
+    Truncated answers show which records rank first, not how many there are, so only uncut ones count. With fewer than 20 of
+    those, or fewer than 8 records returned twice, the result has the reason "too_few_probes" or "too_few_recaptured" and no
+    interval. Chapman's estimate (odd probes against even) is included.
     """
     whole = [probe.records for probe in probes if not probe.overflowed and probe.records]
     times: Counter[Hashable] = Counter(record for records in whole for record in records)
@@ -130,7 +130,7 @@ def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
 
 class StopRules(NamedTuple):
     """Optional stopping rules. `min_gain`: least new records per returned record over the last ten queries. `good_turing`: the
-    share of returns that would be of known records; only for sites that rarely cut answers."""
+    share of returns that would be of known records; only for sites that rarely truncate answers."""
 
     queries: int | None = None
     records: int | None = None
@@ -142,8 +142,8 @@ class StopRules(NamedTuple):
 def stopped_by(outcomes: Sequence[Outcome], times: Sequence[int], rules: StopRules, size: Estimate | None = None) -> str | None:
     """The rule that ends a harvest, or None: "queries", "records", "coverage" (its lower end), "good_turing" or "gain".
 
-    Cut answers return the same records repeatedly, which Good-Turing would take for completeness: it applies only if at most a
-    tenth of the answers were cut. It and "gain" need ten queries.
+    Truncated answers return the same records repeatedly, which Good-Turing would take for completeness: it applies only if at
+    most a tenth of the answers were truncated. It and "gain" need ten queries.
     """
     seen = captures(times)
     if rules.queries is not None and len(outcomes) >= rules.queries:

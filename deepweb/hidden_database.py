@@ -1,4 +1,4 @@
-"""A simulated hidden database for testing query policies: records with terms, answers cut at k, some words refused."""
+"""A simulated hidden database for testing query policies: records with terms, answers truncated at k, some words refused."""
 
 from __future__ import annotations
 

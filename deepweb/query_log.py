@@ -1,4 +1,4 @@
-"""The queries of a harvest in memory; which answers were cut is decided again as more becomes known."""
+"""The queries of a harvest in memory; which answers were truncated is decided again as more becomes known."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class QueryLog:
         return None if entry.total is None or alone.total is None else entry.total < alone.total
 
     def settle(self, seen: Seen) -> dict[int, tuple[int | None, bool]]:
-        """Determines totals from the text line that was found to state them, and with them which answers were cut, including
-        earlier ones taken for complete: returns (total, cut) of each entry that may have changed. Outcomes in `seen`
+        """Determines totals from the text line that was found to state them, and with them which answers were truncated,
+        including earlier ones taken for complete: returns (total, cut) of each entry that may have changed. Outcomes in `seen`
         may be marked as cut before that is certain."""
         line = trusted_shape([entry.told() for entry in self.entries[-_JUDGED:]])
         for place in range(0 if line != self._line else len(self) - 1, len(self)):

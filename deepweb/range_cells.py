@@ -16,7 +16,7 @@ import numpy as np
 from deepweb.value_ranges import Range
 
 FILLED = 0.75
-"""Share of an answer's limit that a part of a range whose answer was cut should fill: fuller parts would be cut too often."""
+"""Share of an answer's limit that a part of a range with a truncated answer should fill: fuller parts would be cut too often."""
 
 LEAST_FILL, MOST_FILL = 1.0, 1.3
 """Bounds of the size of a cell in a stretch not asked yet, in multiples of an answer's limit; set by records per query left."""
@@ -161,7 +161,7 @@ def cells(
     everywhere: bool = False,
 ) -> list[Cell]:
     """The ranges that may be asked next: the ends of each stretch in which no narrow range was asked (see `_begins`); and the
-    parts of narrow ranges whose answers were cut, in cells of about 0.75 `limit` records each.
+    parts of narrow ranges whose answers were truncated, in cells of about 0.75 `limit` records each.
 
     The density of records is estimated from the ranges `asked`; inside them from the values of the records seen (`values`,
     sorted); where no range gives a count, by `scale` matching records per record seen. `left`: queries that may still be asked.
@@ -316,7 +316,7 @@ def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: boo
 
 
 def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> list[Cell]:
-    """Divides stretches whose answers were cut into parts of equal mass."""
+    """Divides stretches whose answers were truncated into parts of equal mass."""
     found = []
     for low, high in stretches:
         part = state.inside(low, high)

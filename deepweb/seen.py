@@ -220,7 +220,7 @@ class Seen:
 
 
 def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> int | None:
-    """The number of records at which a site cuts its answers, None if there is no evidence of it.
+    """The number of records at which a site truncates its answers, None if there is no evidence of it.
 
     If sites state the totals (`stated`, parallel to `outcomes`), the largest answer far below its stated total. Otherwise the
     most frequent size among the first 10 answers that had any, if it is the largest size too and came at least thrice. Answers

@@ -50,7 +50,7 @@ def _best(score: np.ndarray, free: np.ndarray) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPolicy:
-    """Chooses the unqueried word contained in most seen records; hard to beat if answers are not cut."""
+    """Chooses the unqueried word contained in most seen records; hard to beat if answers are not truncated."""
 
     seeds: Sequence[Term]
     refused: frozenset[Term] = frozenset()
@@ -66,11 +66,12 @@ class FrequencyPolicy:
 
 @dataclass(frozen=True, slots=True)
 class FreshPolicy:
-    """Chooses the query with most expected new records, given that answers are cut at `limit` (None: not cut).
+    """Chooses the query with most expected new records, given that answers are truncated at `limit` (None: not cut).
 
     score = E[new] * learned, over the words not queried yet; E[new] comes from `word_yield`, fitted to all answers so far: U, the
     number of a word's unseen records, is gamma-distributed with mean df_seen * (s - 1) * (fresh / g)^0.2. A complete answer
-    brings all of them, a cut one as many as this site's cut answers do. - s is the ratio of a word's records to its seen records;
+    brings all of them, a cut one as many as this site's truncated answers do. - s is the ratio of a word's records to its seen
+    records;
     - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were returned (n)
     and how many of them once (f1), shrunk towards the share g of the whole harvest; - learned = ratio of actual to predicted new
     records for words of one kind (input, column and length), because author names and common syllables with the same df_seen
@@ -84,7 +85,7 @@ class FreshPolicy:
     doubtful: frozenset[str] = frozenset()
 
     def next(self, seen: Seen) -> Choice | None:
-        """Seeds first, then the word with the best score, or a refinement of a cut answer if more is expected of that."""
+        """Seeds first, then the word with the best score, or a refinement of a truncated answer if more is expected of that."""
         return self.best(seen)[0]
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
@@ -105,8 +106,8 @@ class FreshPolicy:
         return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
     def _pair(self, seen: Seen, worth: float, learned: float) -> Choice | None:
-        """The refinement of a cut answer expected to bring more than `worth` new records, with its prediction; None if there is
-        none."""
+        """The refinement of a truncated answer expected to bring more than `worth` new records, with its prediction; None if
+        there is none."""
         scale, cut = self.scale(seen), self._cut(seen)
         overall = seen.once.sum() / max(1, seen.returns.sum())
         best: Choice | None = None
@@ -174,7 +175,7 @@ class FreshPolicy:
 
 
 def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:
-    """A second word for the `asked`-th query, whose answer was cut: the one that splits its records most evenly.
+    """A second word for the `asked`-th query, whose answer was truncated: the one that splits its records most evenly.
 
     Of the records that answer showed, the word of the same input whose share of them is nearest to 1/2 (neither all nor none),
     not yet combined with it, and that share. None if no word splits them.

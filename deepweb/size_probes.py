@@ -136,11 +136,11 @@ def estimate_size(
     """N^ = sum over probes of (1 / pi_q) * sum over the records of 1 / degree, with a 95 % interval (pi_q: `inclusion`).
 
     degree = the number of pool words that find the record: counted among its terms, among separate words and phrases of its text,
-    or as substrings; the narrowest of these that explains the probes' own answers. A word with a cut answer finds nothing for
-    certain: it contributes 0, and counts in a degree with the probability that a word of its frequency is not cut; `counts` are
-    the records with each word of the pool among some that are fully known (default: the weights). If none explains 90 % of the
-    answers (other fields are searched), half of them were cut, or the pool reaches less than half of the records, the interval of
-    `coverage.estimate` is given if it is narrow enough.
+    or as substrings; the narrowest of these that explains the probes' own answers. A word with a truncated answer finds nothing
+    for certain: it contributes 0, and counts in a degree with the probability that a word of its frequency is not cut; `counts`
+    are the records with each word of the pool among some that are fully known (default: the weights). If none explains 90 % of
+    the answers (other fields are searched), half of them were cut, or the pool reaches less than half of the records, the
+    interval of `coverage.estimate` is given if it is narrow enough.
     """
     whole = [answer for answer in answers if not answer.overflowed]
     rough = _rough(answers, records_seen)
@@ -198,7 +198,7 @@ def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> floa
 
 
 def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
-    """The probability, for each word of the pool, that its answer is not cut.
+    """The probability, for each word of the pool, that its answer is not truncated.
 
     Words of one class (seen equally often) occur in records in proportion to the lengths of their answers, so the lengths of
     complete answers are compared with those of all; the length of a cut one is predicted from its count by the ratio of the

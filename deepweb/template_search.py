@@ -1,7 +1,7 @@
 """Querying forms with several inputs: which templates (sets of inputs) proved informative, and which binding of one comes next.
 
 After Madhavan et al. (2008): bottom-up, at most three inputs bound, a template judged by the number of different answers to a
-sample of its submissions. Cut answers are refined by a further choice, or by halving their range.
+sample of its submissions. Truncated answers are refined by a further choice, or by halving their range.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ def text_slots(columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[st
 class TemplateSearch:
     """Chooses bindings of templates from what was seen; its only state is the query log, from which it is rebuilt.
 
-    `stated` are the totals stated by the site, parallel to the outcomes; `limit` is where it cuts its answers. `values` are the
-    positions of the seen records in a range (by its first input), in the order of `Seen`, nan if unknown; `must` are inputs that
-    each query has to bind; `left` is the number of remaining queries, None if unbounded; `beside_words` tells that the form has a
-    text box as well.
+    `stated` are the totals stated by the site, parallel to the outcomes; `limit` is where it truncates its answers. `values`
+    are the positions of the seen records in a range (by its first input), in the order of `Seen`, nan if unknown; `must` are
+    inputs that each query has to bind; `left` is the number of remaining queries, None if unbounded; `beside_words` tells that
+    the form has a text box as well.
     """
 
     slots: Sequence[Slot]
@@ -261,7 +261,7 @@ class TemplateSearch:
         return (sum(new) + float(self.limit or _UNKNOWN)) / (len(new) + 1)
 
     def _matching(self, place: int, outcome: Outcome) -> float:
-        """The number of records matching a cut answer: as stated by the site, otherwise twice the records shown."""
+        """The number of records matching a truncated answer: as stated by the site, otherwise twice the records shown."""
         if outcome.is_whole:
             return float(outcome.returned)
         told = self.stated[place] if place < len(self.stated) else None

@@ -1,4 +1,4 @@
-"""Expected yield of words, fitted to the answers so far: how many records contain a word, and how far cut answers repeat
+"""Expected yield of words, fitted to the answers so far: how many records contain a word, and how far truncated answers repeat
 records."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EIGHTHS = (-1.53, -0.89, -0.49, -0.16, 0.16, 0.49, 0.89, 1.53)
 
 class Yield(NamedTuple):
     """Fitted parameters. `size`: the ratio of a word's number of matches to its share of the seen records (N, if words were seen
-    as often as they occur). `mixed`, in [0, 1]: how far a cut answer is a random sample of all matches (1), or always the
+    as often as they occur). `mixed`, in [0, 1]: how far a truncated answer is a random sample of all matches (1), or always the
     same first records (0). `by_kind`: for each kind of word (`Seen.kinds`), the ratio of its size to the overall one."""
 
     size: float
@@ -48,9 +48,9 @@ def fitted(seen: Seen, cut: float) -> Yield:
 
     - A word's records lie log-normally about size * share, share being that of the records which other words brought, with
       variance 0.15² + 1 / count: a complete answer or a stated total gives their number; any other answer only shows that there
-      are more than it contains. - A cut answer to a word with F seen records out of D brings between K - F records (the same
-      first) and K (1 - F / D) (drawn at random), at the share `mixed` between them, with three times a binomial's variance. If
-      records shared by two answers are in different orders, `mixed` is shifted towards 1.
+      are more than it contains. - A truncated answer to a word with F seen records out of D brings between K - F records (the
+      same first) and K (1 - F / D) (drawn at random), at the share `mixed` between them, with three times a binomial's
+      variance. If records shared by two answers are in different orders, `mixed` is shifted towards 1.
     """
     from scipy.special import log_ndtr  # takes a fifth of a second to import, which commands that only print save
 
@@ -93,7 +93,7 @@ def _answers(seen: Seen) -> np.ndarray:
 
 
 def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
-    """Log-likelihood of the new records of cut answers, shape (sizes, shares)."""
+    """Log-likelihood of the new records of truncated answers, shape (sizes, shares)."""
     records = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])])
     rows = [
         (outcome.before, records[place], outcome.new, outcome.matching or 0)
@@ -111,7 +111,7 @@ def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
 
 
 def _bounds(known: np.ndarray, there: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest and largest number of new records of cut answers to words with `known` seen records."""
+    """The smallest and largest number of new records of truncated answers to words with `known` seen records."""
     least = np.broadcast_to(np.maximum(cut - known, 0.0), there.shape)
     return least, np.maximum(least, cut * np.maximum(0.0, 1 - known / there))
 
@@ -145,8 +145,8 @@ def new_of(
     first: np.ndarray | None = None,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Expected new records of answers cut at `cut`, with `known` seen records and gamma-distributed unseen ones with the means
-    `unseen` (shape: half of `counts`, by default the seen ones): the mean over eight equally likely values (Wilson and
+    """Expected new records of answers truncated at `cut`, with `known` seen records and gamma-distributed unseen ones with the
+    means `unseen` (shape: half of `counts`, by default the seen ones): the mean over eight equally likely values (Wilson and
     Hilferty's approximation). `first` are the known records that come first in the site's order, by default all."""
     shape = np.maximum(_SHAPE * (known if counts is None else counts), 1).astype(float)
     brought = np.zeros(len(known))

@@ -18,8 +18,8 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 class Archive:
     """The pages of WARC files; for each URL the last complete record counts. A page is parsed when first requested, and cached.
 
-    Only HTML answers with status 200 are pages; other answers are fetches without a page. Links that lead out of the archive are
-    removed, so that strategies choose only among available pages.
+    Only HTML responses with status 200 are pages; other responses are fetches without a page. Links that lead out of the
+    archive are removed, so that strategies choose only among available pages.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Archive:
         return url
 
     def get(self, url: str) -> Content | None:
-        """The page of a canonical URL, under the URL at the end of its redirects; None if the answer was no page."""
+        """The page of a canonical URL, under the URL at the end of its redirects; None if the response was no page."""
         final = self.resolve(url)
         if final not in self._bodies:
             if final in self._failed:

@@ -182,7 +182,7 @@ def original(page: TopicPage) -> TopicPage | None:
 
 
 def capture(page: TopicPage) -> Page | None:
-    """The stored answer of a page."""
+    """The stored response of a page."""
     return Page.objects.filter(run_id=page.run_id, key_hash=page.url_hash).select_related("warc").first()
 
 

@@ -1,4 +1,4 @@
-"""Processing of an answer before it is judged: small exchangeable stages, each reading and extending one draft."""
+"""Processing of a response before it is judged: small exchangeable stages, each reading and extending one draft."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_TEXT = 2_000_000
 
 @dataclass(slots=True)
 class Draft:
-    """An answer being processed to a page. A stage sets `problem` if it is not a page, and the remaining stages are skipped."""
+    """A response being processed to a page. A stage sets `problem` if it is not a page, and the remaining stages are skipped."""
 
     url: str
     body: bytes

@@ -176,7 +176,7 @@ def cookies_of(text: str) -> dict[str, str]:
 
 
 def cookies_set(headers: Iterable[tuple[str, str]]) -> dict[str, str | None]:
-    """The changes by an answer's Set-Cookie lines: values by name, None for a deleted cookie."""
+    """The changes by a response's Set-Cookie lines: values by name, None for a deleted cookie."""
     changed: dict[str, str | None] = {}
     for name, line in headers:
         if name.lower() != "set-cookie":

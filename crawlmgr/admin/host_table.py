@@ -82,7 +82,7 @@ TABLE = Table(
         _seconds("crawl_delay_seconds", "Crawl-delay"),
         Column("failures", gettext_lazy("Failures in a row"), lambda host: host.failures, _failures, falling("failures"),
                look="num"),
-        Column("last", gettext_lazy("Last answer"), lambda host: host.last_error or host.last_status, _last, look="one"),
+        Column("last", gettext_lazy("Last response"), lambda host: host.last_error or host.last_status, _last, look="one"),
         Column("robots", "robots.txt", lambda host: host.robots_verdict, _robots, look="nowrap"),
         _figure("requests", gettext_lazy("Requests")),
         Column("bytes", gettext_lazy("Received"), lambda host: host.bytes, lambda host: tags.size(host.bytes), falling("bytes"),

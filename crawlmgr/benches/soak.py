@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(slots=True)
 class Tally:
-    """Totals over all rounds. `lost`, `doubled`: posts, pages and records; `failed`, `wedged`: runs; `desk`: HTTP answers by
+    """Totals over all rounds. `lost`, `doubled`: posts, pages and records; `failed`, `wedged`: runs; `desk`: HTTP responses by
     status."""
 
     kills: int = 0

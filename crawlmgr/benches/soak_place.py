@@ -169,7 +169,7 @@ class Place:
 
     @contextmanager
     def readers(self, count: int, session: str) -> Iterator[dict[str, int]]:
-        """Context manager in which `count` clients read pages of the desk; yields the counts of answers by status, 0 for no
+        """Context manager in which `count` clients read pages of the desk; yields the counts of responses by status, 0 for no
         answer."""
         counts: dict[str, int] = {}
         over = threading.Event()

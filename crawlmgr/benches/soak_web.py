@@ -1,4 +1,4 @@
-"""The sites that `bench soak` crawls: the demonstration's, with delayed answers, and the true contents to compare with."""
+"""The sites that `bench soak` crawls: the demonstration's, with delayed responses, and the true contents to compare with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from crawlmgr.demo.topic_web import TopicWeb
 
 
 class Sites:
-    """A forum with a number of days of posts, a topic web and a database; each answer takes `delay_seconds`, which may change."""
+    """A forum with a number of days of posts, a topic web and a database; each response takes `delay_seconds`, which may
+    change."""
 
     def __init__(self, now: datetime, seed: int, days: int, delay_seconds: float) -> None:
         self._forum = Forum(now, seed, days)

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='run',
             name='busy',
-            field=models.PositiveBigIntegerField(default=0, verbose_name='answers 429 or 503'),
+            field=models.PositiveBigIntegerField(default=0, verbose_name='responses 429 or 503'),
         ),
         migrations.AddField(
             model_name='run',

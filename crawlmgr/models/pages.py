@@ -31,7 +31,7 @@ class WarcFile(models.Model):
 
 
 class Page(models.Model):
-    """The stored answer for one address of one run; unique by (run, key_hash), a later try replaces it."""
+    """The stored response for one address of one run; unique by (run, key_hash), a later try replaces it."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="pages", null=True, blank=True)
     host = models.ForeignKey("crawlmgr.Host", models.CASCADE, related_name="pages")

@@ -7,8 +7,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class RunTally(models.Model):
-    """How many answers of a run had a status code (`what` "status"; for a failure without one its name), how many of its pages a
-    content type ("type"), and how its first addresses ended ("seed"). Counted in the transactions that store the answers."""
+    """How many responses of a run had a status code (`what` "status"; for a failure without one its name), how many of its
+    pages a content type ("type"), and how its first addresses ended ("seed"). Counted in the transactions that store the
+    responses."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="tallies")
     what = models.CharField(max_length=8)

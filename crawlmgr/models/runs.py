@@ -77,7 +77,7 @@ class Run(models.Model):
     updated = models.PositiveBigIntegerField(_("updated"), default=0)
     unchanged = models.PositiveBigIntegerField(_("unchanged"), default=0)
     items = models.PositiveBigIntegerField(_("items"), default=0)
-    busy = models.PositiveBigIntegerField(_("answers 429 or 503"), default=0)
+    busy = models.PositiveBigIntegerField(_("responses 429 or 503"), default=0)
     retries = models.PositiveBigIntegerField(_("tries again"), default=0)
     waits = models.PositiveBigIntegerField(_("waits for hosts"), default=0)
     waited_seconds = models.FloatField(_("time waited (s)"), default=0.0)

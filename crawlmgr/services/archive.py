@@ -102,7 +102,7 @@ def _original(page: Page) -> WarcRecord | None:
 
 
 def read_page(page: Page) -> WarcRecord | None:
-    """The stored answer of a page; for a revisit, the record of the original content. None if the file is gone. Raises
+    """The stored response of a page; for a revisit, the record of the original content. None if the file is gone. Raises
     archive_files.Unreachable if the store that has it does not answer."""
     if page.warc is None or page.warc_offset is None:
         return None

@@ -142,7 +142,7 @@ class WebSession:
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
         """One exchange, redirects included. The caller has taken the host's turn and updates its clock (`hosts.settle`) in the
-        transaction that stores the answer."""
+        transaction that stores the response."""
         response = self.fetcher.fetch(request)
         self.requests += 1 + len(response.redirects)
         log_answer(response)

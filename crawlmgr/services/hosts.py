@@ -1,4 +1,4 @@
-"""Host clocks: turns shared by all workers, and the effect of an answer on the time of the next turn."""
+"""Host clocks: turns shared by all workers, and the effect of a response on the time of the next turn."""
 
 from __future__ import annotations
 
@@ -188,10 +188,10 @@ class Hours:
 def settle(
     host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None, hours: Hours | None = None
 ) -> None:
-    """Updates the host's clock according to the answer received at `now` (success, Retry-After, failure) and adds to its sums.
+    """Updates the host's clock according to the response received at `now` (success, Retry-After, failure) and adds to its sums.
     With `hours` the hourly sums are collected there, to be written by the caller at the end of its transaction.
 
-    The delay counts from `sent_at`, the time when the request was sent (default: from the answer).
+    The delay counts from `sent_at`, the time when the request was sent (default: from the response).
 
     `host` is the caller's copy; its failures and delay are brought up to date. A plain success takes a single statement if the
     copy is current and no Retry-After is in force.

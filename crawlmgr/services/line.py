@@ -188,7 +188,7 @@ class Line:
         return flight.parked
 
     def done(self, landed: Landed) -> None:
-        """Frees the memory budget of an answer that has been processed."""
+        """Frees the memory budget of a response that has been processed."""
         self._room.give_back(landed.size_bytes)
 
     def close(self) -> list[Url]:

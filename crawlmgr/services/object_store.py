@@ -127,7 +127,7 @@ def _ask(call: Callable[[Any], Answer]) -> Answer | None:
 
 
 def _cut_off(error: Exception) -> bool:
-    """Whether an answer had begun; botocore asks again by itself only before that."""
+    """Whether a response had begun; botocore asks again by itself only before that."""
     return type(error).__name__ in ("ResponseStreamingError", "IncompleteReadError", "ReadTimeoutError")
 
 

@@ -19,7 +19,7 @@ from crawlmgr.services import runs
 BATCH = 500
 """Rows deleted per transaction."""
 AT_ONCE = 20_000
-"""Most rows deleted while the user waits for the answer; larger deletions are left to a worker."""
+"""Most rows deleted while the user waits for the response; larger deletions are left to a worker."""
 PATIENCE_SECONDS = 10.0
 """Seconds to wait for runs that were asked to stop."""
 

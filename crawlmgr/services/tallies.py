@@ -34,7 +34,7 @@ class Tally:
         self._hosts: dict[int, list[int]] = {}
 
     def answer(self, response: FetchResponse) -> None:
-        """An answer, also one that is asked for again."""
+        """A response, also one that is asked for again."""
         name = str(response.status) if response.failure is None else response.failure.value
         self._add(STATUS, name, response.received_bytes)
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a pooled connection: the request is written in one piece, and the head of the answer is parsed directly."""
+"""HTTP/1.1 on a pooled connection: the request is written in one piece, and the head of the response is parsed directly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SWITCHING = 101
 
 
 class Headers:
-    """The header lines of an answer in order. Names are case-insensitive; several lines of one name are joined by ", "."""
+    """The header lines of a response in order. Names are case-insensitive; several lines of one name are joined by ", "."""
 
     __slots__ = ("_joined", "_pairs")
 
@@ -85,7 +85,7 @@ def content_length(value: str | None) -> int | None:
 
 
 class _Head(Answer):
-    """An answer whose head is parsed by the functions above: http.client uses the e-mail parser, at ten times the cost."""
+    """A response whose head is parsed by the functions above: http.client uses the e-mail parser, at ten times the cost."""
 
     def begin(self) -> None:
         while True:
@@ -132,8 +132,8 @@ class Kept:
 
 
 class DirectReply:
-    """An answer whose head has been read and whose body is still to come, with the methods of an urllib3 response that reading it
-    needs."""
+    """A response whose head has been read and whose body is still to come, with the methods of an urllib3 response that reading
+    it needs."""
 
     def __init__(self, answer: _Head, connection: Any, pool: HTTPConnectionPool, exchange: Exchange) -> None:
         self._answer, self._connection, self._pool, self._exchange = answer, connection, pool, exchange
@@ -164,8 +164,8 @@ class DirectReply:
 
 
 def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: Exchange) -> DirectReply:
-    """Sends a request on a pooled connection, opened if none is free, and reads the head of the answer. Raises the network's and
-    the address guard's errors, and ValueError for a header that cannot be sent."""
+    """Sends a request on a pooled connection, opened if none is free, and reads the head of the response. Raises the network's
+    and the address guard's errors, and ValueError for a header that cannot be sent."""
     message = _message(prepared, exchange)
     connection: Any = pool._get_conn()
     try:

@@ -94,9 +94,9 @@ class FetchSettings:
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """One request; `etag` and `last_modified` are the stored values of an earlier answer and make it conditional.
+    """One request; `etag` and `last_modified` are the stored values of an earlier response and make it conditional.
 
-    `cookies` belong to the requested origin, like the settings' own. An answer to a `confidential` request is not archived. A
+    `cookies` belong to the requested origin, like the settings' own. A response to a `confidential` request is not archived. A
     redirect to an address that `shuns` holds for is not followed.
     """
 
@@ -113,7 +113,7 @@ class FetchRequest:
 
 @dataclass(frozen=True)
 class Hop:
-    """A redirect that was followed: the answer of `url` that pointed to `location` (absolute)."""
+    """A redirect that was followed: the response of `url` that pointed to `location` (absolute)."""
 
     url: str
     status: int
@@ -131,7 +131,7 @@ class Hop:
 
     @classmethod
     def of(cls, response: FetchResponse, location: str) -> Hop:
-        """Makes a Hop from an answer whose redirect to `location` is followed."""
+        """Makes a Hop from a response whose redirect to `location` is followed."""
         return cls(
             url=response.url,
             status=response.status,
@@ -151,7 +151,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class FetchResponse:
-    """The answer, complete or not: with `failure` set, body and headers hold what had arrived by then.
+    """The response, complete or not: with `failure` set, body and headers hold what had arrived by then.
 
     `body` is decoded (Content-Encoding undone) and possibly cut; `raw_body` is as received after transfer decoding. `cut` names
     what is missing: "body" (length, time or break), None when nothing is.
@@ -180,7 +180,7 @@ class FetchResponse:
 
     @property
     def ok(self) -> bool:
-        """True for a complete answer with a 2xx status."""
+        """True for a complete response with a 2xx status."""
         return self.failure is None and 200 <= self.status < 300
 
     @property

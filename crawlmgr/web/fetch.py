@@ -305,7 +305,7 @@ class Fetcher:
     def _once(
         self, step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
     ) -> tuple[FetchResponse, bool]:
-        """Sends one request without following redirects. Second value: whether the answer set cookies."""
+        """Sends one request without following redirects. Second value: whether the response set cookies."""
         parts = parse(step.url)
         origin = self._origin(parts, settings)
         prepared = requests.PreparedRequest()

@@ -74,10 +74,10 @@ def backoff(failures: int, policy: PacePolicy) -> float:
 def after(
     state: HostState, response: FetchResponse, now: datetime, policy: PacePolicy, sent_at: datetime | None = None
 ) -> HostState:
-    """The host's clock after an answer that arrived at `now`.
+    """The host's clock after a response that arrived at `now`.
 
-    The delay counts from `sent_at`, the time the last request was sent (None: from its answer); Retry-After and back-off count
-    from the answer. A success resets the failures. 429 and 503 obey Retry-After in full, and without it back off as for an
+    The delay counts from `sent_at`, the time the last request was sent (None: from its response); Retry-After and back-off count
+    from the response. A success resets the failures. 429 and 503 obey Retry-After in full, and without it back off as for an
     unreachable host. The clock never moves back, so a Retry-After that outlasts a restart is kept.
     """
     busy = response.status in BUSY

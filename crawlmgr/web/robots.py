@@ -73,7 +73,7 @@ def product_token(user_agent: str) -> str:
 
 
 def from_response(response: FetchResponse, now: datetime, agent: str = "crawlmgr") -> RobotsRules:
-    """Rules from the answer to a request for robots.txt (up to five redirects already followed).
+    """Rules from the response to a request for robots.txt (up to five redirects already followed).
 
     2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed. 5xx, 429, or no complete
     answer: nothing for now. Valid for the time in Cache-Control, between five minutes and 24 hours (default 24 hours); a denial

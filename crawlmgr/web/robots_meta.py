@@ -40,7 +40,7 @@ def header_words(lines: Iterable[str], product: str) -> frozenset[str]:
 
 
 def wishes(response: FetchResponse, product: str) -> PageWishes:
-    """The robots directives of an answer: from its header and, for HTML, its meta tags; `none` means noindex and nofollow."""
+    """The robots directives of a response: from its header and, for HTML, its meta tags; `none` means noindex and nofollow."""
     words = header_words((value for name, value in response.headers if name.lower() == "x-robots-tag"), product)
     if "html" in response.content_type.lower() or not response.content_type:
         words |= scan(response.text, response.url).robots_meta

@@ -14,14 +14,14 @@ FEWEST = 8
 SLOW = 2.0
 """Times the usual answer time from which a host counts as slow."""
 MEMORY = 0.5
-"""Weight of a host's last answer in its mean answer time."""
+"""Weight of a host's last response in its mean answer time."""
 
 
 class TimeShares:
     """Shares the requests of a run among its hosts by time instead of by turns.
 
     By turns, a host that answers in 2.4 s among hosts that answer in 0.3 s would hold eight times as much of the line as each
-    of them. Here a slow host waits as long in proportion to its answers as the other hosts do: its wait divided by its answer
+    of them. Here a slow host waits as long in proportion to its responses as the other hosts do: its wait divided by its response
     time is the median of theirs. While requests are free nobody waits, and that median is near nought.
     """
 

@@ -164,10 +164,10 @@ class WarcWriter:
         return self._append([field for field in record.fields if field[0].lower() != "content-length"], record.block)
 
     def write_exchange(self, response: FetchResponse, *, revisit_of: WarcRecord | None = None) -> list[RecordPointer]:
-        """Writes the answer and its request, then those of each redirect before it. With `revisit_of`, the earlier record of the
-        same content, a revisit record replaces the answer; a 304 is a revisit of the kind server-not-modified.
+        """Writes the response and its request, then those of each redirect before it. With `revisit_of`, the earlier record of
+        the same content, a revisit record replaces the response; a 304 is a revisit of the kind server-not-modified.
 
-        The first pointer is the answer's. The digest is computed over the body as stored, with Content-Encoding, as other
+        The first pointer is the response's. The digest is computed over the body as stored, with Content-Encoding, as other
         programs check it.
         """
         pointers = self._write_pair(response, revisit_of)
@@ -224,7 +224,7 @@ def _revisit_fields(original: WarcRecord, not_modified: bool) -> list[tuple[str,
 
 
 def _answer_of(hop: Hop) -> FetchResponse:
-    """The answer that a redirect hop was."""
+    """The response that a redirect hop was."""
     return FetchResponse(
         hop.url,
         hop.url,

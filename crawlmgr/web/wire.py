@@ -1,4 +1,4 @@
-"""One request on the wire: its cookies, its deadline and byte limits, the bounded reading of its answer, and its failure."""
+"""One request on the wire: its cookies, its deadline and byte limits, the bounded reading of its response, and its failure."""
 
 from __future__ import annotations
 
@@ -276,5 +276,5 @@ def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, ow
 
 
 def take_cookies(jar: RequestsCookieJar, prepared: requests.PreparedRequest, headers: Any) -> None:
-    """Stores the cookies that an answer sets and that are valid for its address."""
+    """Stores the cookies that a response sets and that are valid for its address."""
     jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]

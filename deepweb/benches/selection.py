@@ -161,7 +161,7 @@ def _to_90(curves: list[list[float]]) -> float | None:
 
 
 def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries: int) -> dict[str, float]:
-    """Size estimates divided by the true size, from random words of middle frequency with uncut answers."""
+    """Size estimates divided by the true size, from random words of middle frequency with complete answers."""
     terms = middling_terms(database, rng, queries)
     answers = [database.matches((term,)) for term in terms]
     times = np.bincount(np.concatenate([np.array(answer, dtype=np.int64) for answer in answers]), minlength=len(database))
@@ -173,7 +173,7 @@ def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries
 
 
 def _interval(database: HiddenDatabase, seeds: list[Term], probes: int, number: int) -> dict[str, Any]:
-    """The probes' interval divided by the true size, after 100 queries of `fresh` with cut answers."""
+    """The probes' interval divided by the true size, after 100 queries of `fresh` with truncated answers."""
     policy = FreshPolicy(seeds, database.limit, database.refused)
     seen, _ = harvest(database, policy, 100)
     plan = plan_probes(seen, policy.scale(seen), database.limit, np.random.default_rng(number), probes)

@@ -57,7 +57,7 @@ def figures(harvests: Sequence[Harvest], stopped_by: str = "") -> dict[str, Any]
 
 
 def share_of_cuts(ids: Sequence[int]) -> float | None:
-    """The share of cut answers among queries for records whose answer had records; None without any."""
+    """The share of truncated answers among queries for records whose answer had records; None without any."""
     asked = Q(kind__in=COUNTED, state=QueryState.VALID)
     rows = Query.objects.filter(asked, harvest_id__in=ids)
     counts = rows.aggregate(whole=Count("pk"), cut=Count("pk", filter=Q(overflowed=True)))

@@ -186,7 +186,7 @@ class HarvestSession:
 
     @property
     def limit(self) -> int | None:
-        """The number of records at which the site cuts its answers, None if there is no evidence of it."""
+        """The number of records at which the site truncates its answers, None if there is no evidence of it."""
         return cut_at(self.seen.outcomes, self.log.totals)
 
     @property

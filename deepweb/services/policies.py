@@ -66,8 +66,8 @@ def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
 
 
 def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
-    """The best word or, if answers are cut or there is no text box, the best binding of other inputs; among several kinds of
-    query, the one that a plan of all remaining queries begins with."""
+    """The best word or, if answers are truncated or there is no text box, the best binding of other inputs; among several kinds
+    of query, the one that a plan of all remaining queries begins with."""
     seen, box = bench.seen, bench.asking.box
     choice, worth = _best_word(bench, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)

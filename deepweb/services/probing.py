@@ -43,7 +43,7 @@ def next_probe(bench: HarvestSession) -> Ask | None:
 
 
 def _is_cut_too_often(bench: HarvestSession) -> bool:
-    """Tells whether the probes' answers are cut more often than expected: then rarer words have to be drawn."""
+    """Tells whether the probes' answers are truncated more often than expected: then rarer words have to be drawn."""
     probes = bench.state.get("probes", [])
     cut = sum(bool(probe["overflowed"]) for probe in probes)
     return (

@@ -320,7 +320,7 @@ def read_stages() -> list[Callable[..., None]]:
 
 
 def in_archive(urls: Sequence[str]) -> set[str]:
-    """The addresses for which the archive has an answer."""
+    """The addresses for which the archive has a response."""
     keys = {url_hash(url): url for url in urls}
     found: set[str] = set()
     wanted = list(keys)

@@ -1,7 +1,7 @@
-"""Forums with JSON or feeds for guests: the address to request instead of a page, and the same reading from its answer.
+"""Forums with JSON or feeds for guests: the address to request instead of a page, and the same reading from its response.
 
 The frontier, the boards and the threads keep the addresses of pages; only the request goes elsewhere. A caller gets `api_address`
-for a page, fetches it instead and passes the body to `read_api`; if the answer is refused (403, 404, 429) or its reading is of
+for a page, fetches it instead and passes the body to `read_api`; if the response is refused (403, 404, 429) or its reading is of
 kind other, it fetches the page itself and does not use the API again in this visit.
 """
 
@@ -52,7 +52,7 @@ def api_address(engine: str, url: str, root: str) -> str | None:
 
 
 def read_api(body: str | bytes, url: str) -> PageReading:
-    """The reading of an answer fetched from `url` (the API's or the feed's own address), in the same form as `read_page`'s.
+    """The reading of a response fetched from `url` (the API's or the feed's own address), in the same form as `read_page`'s.
 
     Addresses in the reading (records, `next`, `pages`, `last`, `board_url`) are those of pages, so that API and page give the
     same keys; `next` is passed to `api_address` again. An unknown body (an error message, an HTML page, damage, more than 20 MB)

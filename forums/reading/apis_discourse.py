@@ -38,7 +38,7 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """The reading of an answer of this API, None if it has another form. `url` is the answer's own address."""
+    """The reading of a response of this API, None if it has another form. `url` is the response's own address."""
     base = re.split(r"/(?:t|c|categories|latest)(?:[/.]|$)", url, maxsplit=1)[0]
     if "category_list" in answer:
         return PageReading(PageKind.index, tuple(_boards(table(answer["category_list"]).get("categories"), base)))
@@ -114,7 +114,7 @@ def _topics(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
 
 
 def _board_of(url: str) -> str | None:
-    """The page address of the category in an answer's own address."""
+    """The page address of the category in a response's own address."""
     head = url.split("?", 1)[0]
     return head.removesuffix(".json") if "/c/" in head else None
 

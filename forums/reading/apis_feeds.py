@@ -1,4 +1,4 @@
-"""RSS and Atom feeds and sitemaps as lists of threads: one small answer that shows what is new on a whole forum."""
+"""RSS and Atom feeds and sitemaps as lists of threads: one small response that shows what is new on a whole forum."""
 
 from __future__ import annotations
 

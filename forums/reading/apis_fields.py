@@ -1,4 +1,4 @@
-"""Reading fields of untrusted JSON answers: a value of the wrong type gives None, never an error."""
+"""Reading fields of untrusted JSON responses: a value of the wrong type gives None, never an error."""
 
 from __future__ import annotations
 

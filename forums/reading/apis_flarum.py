@@ -33,7 +33,7 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """The reading of an answer of this API, None if it has another form. `url` is the answer's own address."""
+    """The reading of a response of this API, None if it has another form. `url` is the response's own address."""
     data = answer.get("data")
     if not isinstance(data, list) or "/api/" not in url:
         return None
@@ -88,7 +88,7 @@ def _board(row: Mapping[str, Any], base: str, included: _Included) -> BoardRecor
 
 
 def _address_of(row: Mapping[str, Any], base: str) -> str:
-    """The page address of a discussion: newer answers include the number in the slug, older ones do not."""
+    """The page address of a discussion: newer responses include the number in the slug, older ones do not."""
     key, slug = text(row.get("id")), text(table(row.get("attributes")).get("slug"))
     return f"{base}/d/{slug if slug.split('-')[0] == key else f'{key}-{slug}' if slug else key}"
 

@@ -26,7 +26,7 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """The reading of an answer of this API, None if it has another form. `url` is the answer's own address."""
+    """The reading of a response of this API, None if it has another form. `url` is the response's own address."""
     base = url.split("/api/", 1)[0]
     if isinstance(answer.get("posts"), list) and "tid" in answer:
         return _posts(answer, base)

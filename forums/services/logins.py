@@ -156,7 +156,7 @@ class Membership:
         return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
 
     def step(self, run: Run, item: Url, response: FetchResponse, now: datetime) -> list[NewUrl]:
-        """Processes the answer of a step and returns the next one; the final check decides."""
+        """Processes the response of a step and returns the next one; the final check decides."""
         self.refresh(response)
         if item.kind == FORM:
             return self._filled(run, response, now)

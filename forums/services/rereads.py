@@ -51,7 +51,7 @@ def start(site: Site, *, now: datetime, user: Any = None, start: bool = True) ->
 
 
 def pages_of(site: Site) -> QuerySet[Page]:
-    """The newest stored answer for each address of the site's host, oldest first."""
+    """The newest stored response for each address of the site's host, oldest first."""
     stored = Page.objects.filter(host_id=site.host_id, status=200, warc__isnull=False)
     newest = stored.values("url_hash").annotate(newest=Max("id")).values("newest")
     return Page.objects.filter(pk__in=newest).select_related("warc").order_by("id")

@@ -119,7 +119,7 @@ def _run(forum: Site, state: str, **values: object) -> Run:
 def test_a_failed_visit_is_told_with_its_cause_and_what_helps_until_one_succeeds(client: Client, forum: Site) -> None:
     run = _run(forum, "failed")
     for address in ("/admin/forums/", "/admin/runs/", "/admin/?part=live"):
-        assert "no answer in time" in client.get(address).content.decode(), address
+        assert "no response in time" in client.get(address).content.decode(), address
     overview = client.get("/admin/").content.decode()
     assert f'action="/admin/runs/{run.pk}/resume/"' in overview and "Riverside failed" in overview
     _run(forum, "finished", stopped_by="complete")
