@@ -20,7 +20,7 @@ from tests.serving import ROOT, Serve, manage
 from tests.site.forum import ForumServer, LocalForum
 
 __all__ = ["page", "sync_api"]
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 OWN = ("--allow-private", "--delay", "0", "--json")
 TOLD = """

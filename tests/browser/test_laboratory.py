@@ -29,6 +29,7 @@ FOUND_MOST = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_from_texts_and_an_ontology_to_the_best_strategy(page: Any, desk: str, site: LocalSite, language: str) -> None:  # noqa: F811
     login(page, desk)

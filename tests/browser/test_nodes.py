@@ -19,7 +19,7 @@ from tests.postgresql import Server
 from tests.serving import Serve, family, wait_for
 
 __all__ = ["database_server", "page", "sync_api"]
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.once, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 STALL_SECONDS = "15"
 NODE = "cellar"
 
