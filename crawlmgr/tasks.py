@@ -20,11 +20,12 @@ from django_q.signals import post_spawn
 from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import alarms, archive_moves, dispatch, nodes, pruning, query_statistics, queue, trouble
+from crawlmgr.services import alarms, archive, archive_moves, dispatch, nodes, pruning, query_statistics, queue, trouble
 from crawlmgr.supervisor import group, memory_bytes
 
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
+LEFT_FILES_SECONDS = 600  # between two searches for WARC files whose writers were killed
 MEMORY_SECONDS = 60  # measuring is expensive: the system counts every memory page of every process for it
 RECYCLED = -2
 """Timer value that django-q2 sets for a worker that ended by itself after its number of tasks."""
@@ -129,6 +130,8 @@ def tick(node: str) -> None:
         nodes.measured(node, now, memory_bytes(group(os.getpgrp())))
     if nodes.tick(node, now):
         dispatch.dispatch(now)
+    if cache.add(f"left-files-{quote(node)}", 1, LEFT_FILES_SECONDS):
+        archive.close_left(now)
     if settings.ARCHIVE_STORE and archive_moves.waiting():
         queue.move_files(node, os.environ.get("Q_CLUSTER_NAME") or settings.Q_CLUSTER["name"])
 

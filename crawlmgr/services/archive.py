@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import socket
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -16,6 +17,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from crawlmgr.locks import is_held
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.services import archive_files, hosts
 from crawlmgr.services.walking import in_parts
@@ -25,6 +27,9 @@ from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file,
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
+INFO_BYTES = 1_000  # more than a warcinfo record of ours takes
+LEFT_AFTER_SECONDS = 60.0
+"""A file that was never closed, is not locked and has not been written to for so long has lost its writer."""
 
 
 class DiskLow(Exception):
@@ -223,6 +228,29 @@ def _member(page: Page) -> bytes | None:
         return None
     piece = archive_files.piece(page.warc, page.warc_offset, page.warc_length)
     return piece if piece is not None and piece[:2] == b"\x1f\x8b" else None
+
+
+def is_left(path: Path) -> bool:
+    """Whether nobody writes to a file any more: its writer has closed it or was killed."""
+    return time.time() - path.stat().st_mtime >= LEFT_AFTER_SECONDS and not is_held(path)
+
+
+def close_left(now: datetime) -> int:
+    """Closes the files of this machine's folder whose writers were killed: bytes and records are counted. Files that a writer was
+    killed in before the index named them hold no page, and are deleted. Returns how many files were closed."""
+    folder = Path(settings.ARCHIVE_DIR)
+    closed = 0
+    for row in WarcFile.objects.filter(closed=None, place="", imported=False):
+        path = archive_files.path_of(row)
+        if path.exists() and is_left(path):
+            report = check_file(path)
+            left = WarcFile.objects.filter(pk=row.pk, closed=None)
+            closed += left.update(bytes=path.stat().st_size, records=report.records, closed=now)
+    small = {path.name: path for path in folder.glob("*.warc.gz") if path.stat().st_size < INFO_BYTES and is_left(path)}
+    for name in small.keys() - set(WarcFile.objects.filter(name__in=small).values_list("name", flat=True)):
+        if check_file(small[name]).records <= 1:  # its warcinfo record, or a part of that
+            small[name].unlink(missing_ok=True)
+    return closed
 
 
 def check(*, quick: bool = False) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -12,13 +11,10 @@ from typing import NamedTuple
 from django.conf import settings
 from django.core.cache import cache
 
-from crawlmgr.locks import is_held
 from crawlmgr.models import WarcFile
 from crawlmgr.services import archive, archive_files, events, object_store
 
 log = logging.getLogger("crawlmgr.archive")
-LEFT_AFTER_SECONDS = 60.0
-"""A file that was never closed, is not locked and has not been written to for so long has lost its writer."""
 TOLD_AGAIN_SECONDS = {"store_away": 600, "file_damaged": 86_400}
 
 
@@ -68,7 +64,7 @@ def _movable() -> Iterator[WarcFile]:
     rows = {file.name: file for file in WarcFile.objects.filter(place="", name__in=_names()).order_by("pk")}
     for file in rows.values():
         path = archive_files.path_of(file)
-        if path.exists() and not cache.get(_damaged_key(file)) and (file.closed is not None or _left(path)):
+        if path.exists() and not cache.get(_damaged_key(file)) and (file.closed is not None or archive.is_left(path)):
             yield file
 
 
@@ -79,10 +75,6 @@ def _leftovers() -> Iterator[WarcFile]:
 
 def _names() -> list[str]:
     return sorted(path.name for path in Path(settings.ARCHIVE_DIR).glob("*.warc.gz"))
-
-
-def _left(path: Path) -> bool:
-    return time.time() - path.stat().st_mtime >= LEFT_AFTER_SECONDS and not is_held(path)
 
 
 def _whole(file: WarcFile, now: datetime) -> bool:

@@ -200,7 +200,7 @@ def test_what_does_not_match_its_index_or_is_being_written_stays(road: Road, mon
     path.write_bytes(path.read_bytes()[:70_000])
     url = "http://a.example/open"
     open_.write(FetchResponse(request_url=url, url=url, status=200, body=b"x", raw_body=b"x", fetched_at=NOW), NOW)
-    monkeypatch.setattr(archive_moves, "LEFT_AFTER_SECONDS", -1.0)
+    monkeypatch.setattr(archive, "LEFT_AFTER_SECONDS", -1.0)
     assert archive_moves.move(NOW) == archive_moves.Moved(0, 0, 1, "")
     told = Event.objects.get()
     assert told.code == "file_damaged" and damaged.name in told.text and path.exists()

@@ -1,0 +1,61 @@
+"""A command as a process of its own whose WARC files are full at once, and that kills itself (SIGKILL) when one of them is:
+`python -m tests.rotating_worker MOMENT forum crawl 1 --json`; MOMENT "never" ends it normally."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import django
+
+ROTATE_BYTES = 12_000
+MOMENTS = ("full", "closed", "opened", "listed")
+"""A file is full; its successor's moments: the full one is closed but the index does not say so, it has been opened, it is listed."""
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    """The command with the arguments of this process."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
+    django.setup()
+    from django.core.management import call_command
+
+    from crawlmgr.services import archive
+    from crawlmgr.web.warc import WarcWriter
+
+    moment, *words = sys.argv[1:]
+    archive.ROTATE_BYTES = ROTATE_BYTES
+    real_open, real_close, real_init = archive.Archive._open, WarcWriter.close, WarcWriter.__init__
+    full: list[str] = []  # names of files that were full
+
+    def opened(self: Any, now: Any) -> WarcWriter:
+        if self.writer is not None and self.writer.size >= ROTATE_BYTES:
+            full.append(self.writer.path.name)
+            if moment == "full":
+                die()
+        writer = real_open(self, now)
+        if full and moment == "listed":
+            die()
+        return writer
+
+    def close(self: WarcWriter) -> None:
+        real_close(self)
+        if full and moment == "closed":
+            die()
+
+    def init(self: WarcWriter, *args: Any, **named: Any) -> None:
+        real_init(self, *args, **named)
+        if full and moment == "opened":
+            die()
+
+    archive.Archive._open, WarcWriter.close, WarcWriter.__init__ = opened, close, init  # type: ignore[method-assign,assignment]
+    call_command(*words)
+
+
+if __name__ == "__main__":
+    main()
