@@ -317,10 +317,13 @@ class AdaptiveLoop:
         ahead.visiting = np.zeros(self.count, dtype=bool)
         ahead.overview = copy.deepcopy(self.overview)
         readable = None if ahead.overview is None else np.ones(len(ahead.overview), dtype=bool)
+        moments = [now + step * step_seconds for step in range(1, int((until - now) / step_seconds) + 1)]
+        ahead.forecast = self.forecast.foreseen(np.array(moments))
         parts, looks = [Outlook(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))], []
-        for step in range(1, int((until - now) / step_seconds) + 1):
-            moment = now + step * step_seconds
+        for moment in moments:
             due, source = ahead.choose(moment, None, readable)
+            if not len(due) and source < 0:
+                continue
             waiting = ahead.expected_events(moment, due)
             delay = ahead.index(moment)[due]
             parts.append(Outlook(due, np.full(len(due), moment), waiting, delay))

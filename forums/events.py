@@ -200,7 +200,12 @@ class LocalClock:
     def local_hours(self, times: Floats) -> Floats:
         """Hours since 1970-01-01 00:00 on the local wall clock, for epoch seconds of any shape."""
         slots = ((np.asarray(times) / HOUR_SECONDS - self._first) // self._step).astype(np.int64)
-        return (times + self._offsets[np.clip(slots, 0, len(self._offsets) - 1)]) / HOUR_SECONDS
+        return (times + self._offsets[np.minimum(np.maximum(slots, 0), len(self._offsets) - 1)]) / HOUR_SECONDS
+
+    def local_hour(self, now: float) -> float:
+        """`local_hours` of one moment: the same number without the cost of arrays."""
+        slot = int((now / HOUR_SECONDS - self._first) // self._step)
+        return (now + float(self._offsets[min(max(slot, 0), len(self._offsets) - 1)])) / HOUR_SECONDS
 
     def midnight(self, day: date) -> float:
         """Epoch seconds of a local midnight."""

@@ -13,6 +13,8 @@ from forums.intensity import DAY_HOURS, Intensity
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
+ROWS_AT_ONCE = 8192  # boards times moments whose forecast an outlook computes together: few enough for a processor's cache
+
 
 @dataclass(frozen=True, slots=True)
 class ForecastOptions:
@@ -173,15 +175,62 @@ class Forecast:
 
     def expected(self, now: float, boards: Ints) -> Floats:
         """Expected weighted events of these boards since the time up to which they are known."""
-        elapsed = np.maximum(self.time(np.full(len(boards), now), boards) - self._operational[boards], 0.0)
+        return self._since_known(np.full(len(boards), now), boards)
+
+    def expected_at(self, moments: Floats, boards: Ints) -> Floats:
+        """`expected` at several moments (epoch seconds), (moments, boards)."""
+        found = self._since_known(np.repeat(moments, len(boards)), np.tile(boards, len(moments)))
+        return found.reshape(len(moments), len(boards))
+
+    def _since_known(self, times: Floats, boards: Ints) -> Floats:
+        elapsed = np.maximum(self.time(times, boards) - self._operational[boards], 0.0)
         return expected(self._level[boards], self._amplitudes[boards], self._decay[boards], elapsed)
 
     def expected_by_visits(self, now: float) -> Floats:
         """Expected weighted events of every board since it was settled, ignoring overview sources, (n,)."""
-        elapsed = np.maximum(self.time(np.full(len(self.all), now), self.all) - self._settled_time, 0.0)
-        return expected(self._level, self._settled_amplitudes, self._decay, elapsed)
+        return self._since_settled(np.full(len(self.all), now), self.all)
+
+    def expected_by_visits_at(self, moments: Floats, boards: Ints) -> Floats:
+        """`expected_by_visits` of these boards at several moments (epoch seconds), (moments, boards)."""
+        found = self._since_settled(np.repeat(moments, len(boards)), np.tile(boards, len(moments)))
+        return found.reshape(len(moments), len(boards))
+
+    def _since_settled(self, times: Floats, boards: Ints) -> Floats:
+        elapsed = np.maximum(self.time(times, boards) - self._settled_time[boards], 0.0)
+        return expected(self._level[boards], self._settled_amplitudes[boards], self._decay[boards], elapsed)
+
+    def foreseen(self, moments: Floats) -> Foreseen:
+        """A copy that stays as it is, for outlooks that ask at these moments in order."""
+        return Foreseen(self, moments)
 
     def usual_per_hour(self, now: float, board: int) -> float:
         """The board's mean weighted events per hour at this time of day."""
         hour = self.sites.local_hours(np.array([now]), np.array([board]))[0] % DAY_HOURS
         return float(self.rates[board, int(hour * self.rates.shape[1] / DAY_HOURS)])
+
+
+class Foreseen(Forecast):
+    """A forecast that learns nothing more and is asked at known moments, in order: it is computed for many moments at once and
+    kept until the last of them has passed. Its values are those of the forecast it copies, bit by bit."""
+
+    def __init__(self, forecast: Forecast, moments: Floats) -> None:
+        vars(self).update(vars(forecast))
+        self._moments, self._at_once = moments, max(ROWS_AT_ONCE // max(len(self.all), 1), 1)
+        self._place: dict[float, int] = {moment: place for place, moment in enumerate(moments.tolist())}
+        self._start = {"expected": -self._at_once, "by_visits": -self._at_once}
+        self._table: dict[str, Floats] = {}
+
+    def expected(self, now: float, boards: Ints) -> Floats:
+        return self._row("expected", now)[boards]
+
+    def expected_by_visits(self, now: float) -> Floats:
+        return self._row("by_visits", now)
+
+    def _row(self, name: str, now: float) -> Floats:
+        """The values of all boards at one of the moments, (n,)."""
+        row = self._place[now] - self._start[name]
+        if not 0 <= row < self._at_once:
+            start = self._start[name] = self._place[now]
+            compute = self.expected_at if name == "expected" else self.expected_by_visits_at
+            self._table[name], row = compute(self._moments[start : start + self._at_once], self.all), 0
+        return self._table[name][row]

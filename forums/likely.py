@@ -89,8 +89,8 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
 def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats, Floats]:
     """The weighted events expected of these boards from now on, and their index from visits alone, (boards, moments) each."""
     so_far = loop.forecast.expected(float(moments[0]), board)
-    mass = np.stack([loop.forecast.expected(float(moment), board) - so_far for moment in moments], axis=1)
-    by_visits = np.stack([loop.forecast.expected_by_visits(float(moment))[board] for moment in moments], axis=1)
+    mass = loop.forecast.expected_at(moments, board).T - so_far[:, None]
+    by_visits = loop.forecast.expected_by_visits_at(moments, board).T
     since = (moments - loop.fetched_until()[board][:, None]) / HOUR_SECONDS
     return np.maximum.accumulate(mass, axis=1), by_visits * np.maximum(since, 0.0) / 2.0
 

@@ -12,6 +12,7 @@ from forums.events import DAY_SECONDS, HOUR_SECONDS, Floats, Sites
 from forums.intensity import DAY_HOURS
 
 PLAN_STEPS = 96
+_BOUNDS = np.arange(PLAN_STEPS + 1.0)
 PAUSE_TICKS = 10  # a longer gap between rankings is a pause, after which the rest of the day is planned again
 
 
@@ -142,7 +143,7 @@ class Pace:
             budget.used = budget.from_used = int(visits_per_day * budget.from_plan)
 
     def _local(self, now: float) -> float:
-        return float(self._sites.clocks[0].local_hours(np.array([now]))[0])
+        return self._sites.clocks[0].local_hour(now)
 
     def _hours_left(self, now: float) -> float:
         return self._closing() - self._local(now) % DAY_HOURS
@@ -174,4 +175,4 @@ class Pace:
     def _done(self, now: float) -> float:
         """Share of the day's visits planned up to now."""
         hour = self._local(now) % DAY_HOURS
-        return float(np.interp(hour * PLAN_STEPS / DAY_HOURS, np.arange(PLAN_STEPS + 1.0), self.plan))
+        return float(np.interp(hour * PLAN_STEPS / DAY_HOURS, _BOUNDS, self.plan))

@@ -218,3 +218,22 @@ def test_a_packed_loop_goes_on_as_it_was():
     rest = [run_day(loop, START + 7 * HOUR, hours=17.0) for loop in (one, two)]
     assert rest[0][0].tolist() == rest[1][0].tolist() and rest[0][1].tolist() == rest[1][1].tolist()
     assert one.budget == two.budget
+
+
+@pytest.mark.parametrize("boards", [1, 3, 400])
+def test_an_outlook_foresees_what_is_forecast_at_each_moment(boards):
+    rng = np.random.default_rng(boards)
+    board, times = rng.integers(0, boards, 50), START - 48 * HOUR * rng.random(50)
+    loop = loop_of(rng.gamma(1.0, 20.0, boards), 40, Seen(board, times, np.ones(50)), zones=("UTC", "Asia/Kolkata")[:boards])
+    moments = START + 120.0 * np.arange(1.0, 60.0)
+    foreseen = loop.forecast.foreseen(moments)
+    some = np.arange(0, boards, 2)
+    for moment in moments.tolist():
+        assert foreseen.expected(moment, some).tobytes() == loop.forecast.expected(moment, some).tobytes()
+        assert foreseen.expected_by_visits(moment).tobytes() == loop.forecast.expected_by_visits(moment).tobytes()
+
+
+@given(st.floats(START - 40 * DAY, START + 40 * DAY), st.sampled_from(["UTC", "America/St_Johns", "Europe/Berlin"]))
+def test_the_hour_of_one_moment_is_that_of_many(now, zone):
+    clock = LocalClock(ZoneInfo(zone), START - 30 * DAY, START + 30 * DAY)
+    assert clock.local_hour(now) == clock.local_hours(np.array([now]))[0]
