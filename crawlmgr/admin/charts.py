@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 
 COLOURS = ("#3b82f6", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899", "#14b8a6", "#f97316", "#6366f1", "#94a3b8")
 NEW, UPDATED, UNCHANGED, BAD = "#3b82f6", "#10b981", "#94a3b8", "#ef4444"
-FEWEST_BARS = 12  # with fewer bars than this, the bars are not stretched over the full width
+FEWEST_BARS = 12  # fewer bars than this are as narrow as if there were so many, spread over the full width
+BAR_GAP = 0.15
 FEW_COUNTED = 5
 DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtickrange": [86_399_999, None], "value": "%m-%d"}]
 
@@ -161,7 +162,7 @@ def _layout(x: str, y: str, y2: str, axis: str, length: int) -> dict[str, Any]:
     elif axis == "dates":
         xaxis.update(type="date", tickformatstops=DAY_TICKS, hoverformat="%Y-%m-%d %H:%M", nticks=8)
     else:
-        xaxis.update(type="category", nticks=12, range=[-0.5, max(FEWEST_BARS, length) - 0.5])
+        xaxis.update(type="category", nticks=12, range=[-0.5, length - 0.5])
     yaxis = {
         "title": {"text": y, "font": small, "standoff": 6},
         "automargin": True,
@@ -173,7 +174,7 @@ def _layout(x: str, y: str, y2: str, axis: str, length: int) -> dict[str, Any]:
     layout: dict[str, Any] = {
         "template": {},
         "barmode": "stack",
-        "bargap": 0.15,
+        "bargap": BAR_GAP if axis != "names" or not length else 1 - (1 - BAR_GAP) * min(1, length / FEWEST_BARS),
         "hovermode": "x unified",
         "showlegend": False,
         "font": {"size": 11},

@@ -17,7 +17,7 @@ def shown(entry: str) -> str:
     """An entry's name: the strategy's, then what distinguishes it."""
     strategy, _sign, rest = entry.partition(" ")
     told = {NOW: _("as saved"), TYPED: _("as typed")}.get(rest) or (titles.preset(rest) if rest in titles.PRESETS else rest)
-    return f"{titles.strategy(strategy)} {told}".strip()
+    return " · ".join(part for part in (titles.strategy(strategy), told) if part)
 
 
 def axes(sweep: Sweep) -> dict[str, str]:
@@ -29,9 +29,9 @@ def axes(sweep: Sweep) -> dict[str, str]:
 def sweep_title(name: str) -> str:
     """The title of a sweep: what it varies."""
     titles = {
-        "weights": _("dolphin: the three weights on a triangle"),
-        "tunnels": _("dynamic_tunnel: length of tunnels (k) by threshold (τ, as a multiple of the topic's)"),
-        "ants": _("ant_colony: number of ants by evaporation (ρ)"),
+        "weights": _("Dolphin: the three weights on a triangle"),
+        "tunnels": _("Dynamic tunnels: length of tunnels (k) by threshold (τ, as a multiple of the topic's)"),
+        "ants": _("Ant colony: number of ants by evaporation (ρ)"),
     }
     return titles[name]
 

@@ -117,9 +117,9 @@ def strategies() -> list[str]:
 
 
 def strategy(name: str) -> str:
-    """A strategy's name in the user's language with its identifier; of one without a title, or unknown, the identifier alone."""
+    """A strategy's name in the user's language; of one without a title, or unknown, its identifier."""
     title = strategy_class(name, settings.TOPIC_STRATEGIES).title if name in strategies() else ""
-    return f"{_(title)} ({name})" if title else name
+    return _(title) if title else name
 
 
 def parameter(name: str, owner: str = "") -> str:

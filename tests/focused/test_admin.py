@@ -159,7 +159,7 @@ def test_labels_and_marks_give_precision_and_recall_and_draws_of_samples(client:
     steps = {key: trail["steps"] for key, trail in found.trails.items()}
     assert steps["best_first#1"] != steps["best_first#3"], "the third draw has other samples"
     shown = client.get(f"/admin/topics/comparison/{found.pk}/").content.decode()
-    assert "Crawl recall" in shown and "Best first (best_first) As published" in shown
+    assert "Crawl recall" in shown and "Best first · As published" in shown
     told = client.get(f"/admin/topics/comparison/{found.pk}/points.csv", {"as": "json"}).json()
     assert len(told["points"]) == sum(map(len, steps.values())) and told["results"] == found.result["results"]
     for wrong in ("url,label\nhttp://a.example/,2", "address\nx", "url,label\nhttp://a.example/,0"):

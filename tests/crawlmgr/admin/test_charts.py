@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from datetime import date
 
+import pytest
+
 from crawlmgr.admin.charts import NEW, UPDATED, Series, chart, heatmap
 
 DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
@@ -28,8 +30,11 @@ def test_names_from_the_web_are_no_markup_for_the_chart() -> None:
 
 
 def test_few_bars_are_not_stretched_over_the_width() -> None:
-    drawn = chart("c", "Title", [Series("a", ["#1", "#2"], [1, 2], NEW)], x="", y="", dates=False).figure
-    assert drawn["layout"]["xaxis"]["range"] == [-0.5, 11.5]
+    drawn = chart("c", "Title", [Series("a", ["#1", "#2"], [1, 2], NEW)], x="", y="", dates=False).figure["layout"]
+    assert drawn["xaxis"]["range"] == [-0.5, 1.5], "no part of the chart stays blank"
+    assert 1 - drawn["bargap"] == pytest.approx(0.85 * 2 / 12)
+    many = chart("c", "Title", [Series("a", list(map(str, range(30))), [1] * 30, NEW)], x="", y="", dates=False).figure["layout"]
+    assert many["bargap"] == 0.15
 
 
 def test_every_row_of_a_heat_map_has_its_whole_height() -> None:
