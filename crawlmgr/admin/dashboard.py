@@ -39,15 +39,16 @@ def home(request: HttpRequest) -> HttpResponse:
     wanted = len(context["alarms"]) + sum(found.get("alarms", 0) for found in context["panels"])
     context["head"] = tiles.head(request, now, wanted)
     if not context["active"] and not context["ended"] or demonstration.wished():
-        context |= _beginnings(request)
+        context |= _beginnings(request, active=bool(active))
     context["may_see"] = request.user.has_perm("crawlmgr.view_run")
     if not live:
         context["charts"] = [requests_chart(now)] if context["may_see"] else []
     return page(request, "desk/home.html", context, title=_("Overview"), item="home", live="desk/home_live.html")
 
 
-def _beginnings(request: HttpRequest) -> dict[str, Any]:
-    """What the home page of an empty desk offers: the kinds of crawls, and the demonstration."""
+def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
+    """What the home page of an empty desk offers: the kinds of crawls, and the demonstration, which works until it has made all
+    that its tour shows."""
     kinds = [
         {"kind": one, "url": reverse(f"admin:{one.room}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
@@ -57,6 +58,7 @@ def _beginnings(request: HttpRequest) -> dict[str, Any]:
         "kinds": kinds,
         "tour_steps": [(step, tour.address(known, number)) for number, step in enumerate(known, 1)],
         "demonstration": demonstration.wished(),
+        "working": active or len(known) < len(admin.site.tour),
         "may_demonstrate": demonstration.possible() and request.user.has_perm(OPEN_PRIVATE),
     }
 

@@ -24,7 +24,7 @@ SAID: dict[str, str] = {
     "no_boards": gettext_noop("no boards were found"),
     "unreachable": gettext_noop("the address could not be reached"),
     "failed": gettext_noop("the run failed"),
-    "watermark": gettext_noop("reached the threads that the last complete visit had read"),
+    "watermark": gettext_noop("known threads reached: those that the last complete visit had read"),
     "unchanged": gettext_noop("a list page without any changed row"),
     "history": gettext_noop("reached the limit of the history to read"),
     "end_of_board": gettext_noop("the last page of the board"),

@@ -20,8 +20,9 @@ from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tags import duration
 from crawlmgr.services.export_formats import safe_cell
 from forums import delay_report, law
+from forums.admin import tabs
 from forums.admin.charts import WEEKDAYS
-from forums.admin.tuning import find_scope, tabs, trail
+from forums.admin.tuning import find_scope, trail
 from forums.delay import DelaySummary
 from forums.events import Floats
 from forums.models import Site
@@ -132,7 +133,7 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "site": site,
         "pk": pk,
-        "tabs": tabs(pk, "forum-delays"),
+        "tabs": tabs.of_forum(request, pk, "forum-delays"),
         "report": report,
         "sentence": _sentence(report),
         "wrong": not form.is_valid(),

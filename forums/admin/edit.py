@@ -18,6 +18,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.services import sealed_settings
 from crawlmgr.web.url import canonical, host_key
 from forums import reads
+from forums.admin import tabs
 from forums.admin.add import INTERVALS
 from forums.admin.sites import find
 from forums.models import Board, Site
@@ -87,6 +88,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     context = {
         "site": site,
+        "tabs": tabs.of_forum(request, pk, "forum-edit"),
         "form": form,
         "boards": [(board, min(depth, 3), board.pk in chosen) for board, depth in boards],
         "zones": sorted(available_timezones()),

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from crawlmgr.admin.rooms import act, back, page, room
+from forums.admin import tabs
 from forums.admin.structures import load
 from forums.models import LoginMethod, Site, SiteLogin
 from forums.services import logins
@@ -42,6 +43,7 @@ def login_page(request: HttpRequest, pk: int) -> HttpResponse:
     method = request.POST.get("method") or (row.method if row else LoginMethod.FORM)
     context = {
         "site": site,
+        "tabs": tabs.of_forum(request, pk, "forum-login"),
         "row": row,
         "reason": _(REASONS.get(row.reason, row.reason)) if row and row.reason else "",
         "problem": problem,

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.charts import NEW, UNCHANGED, Chart, Series, chart
 from crawlmgr.admin.rooms import act, attempt, back, number, page, room
 from forums import law
-from forums.admin import plan_words, policies
-from forums.admin.tuning import find_scope, tabs, trail
+from forums.admin import plan_words, policies, tabs
+from forums.admin.tuning import find_scope, trail
 from forums.models import Plan, PlanDay, PlannedVisit, Policy, Site
 from forums.reads import plans as reads
 from forums.reads.standing import standing
@@ -30,7 +30,8 @@ def plan_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the plan of a site, or (0) of all sites without a plan of their own."""
     site, now = find_scope(pk), datetime.now(UTC)
     plan = plans.current(site.pk if site else None)
-    context: dict[str, Any] = {"site": site, "pk": pk, "plan": plan, "tabs": tabs(pk, "forum-plan"), "now": now}
+    context: dict[str, Any] = {"site": site, "pk": pk, "plan": plan, "now": now}
+    context["tabs"] = tabs.of_forum(request, pk, "forum-plan")
     if site is not None and (plan is None or not plan.active):
         context["above"] = plans.of_site(site.pk)
     if plan is not None:

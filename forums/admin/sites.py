@@ -17,7 +17,7 @@ from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.reads.status import all_paused
 from forums import reads
-from forums.admin import charts, doubt_words
+from forums.admin import charts, doubt_words, tabs
 from forums.admin.add import INTERVALS
 from forums.admin.logins import login_words
 from forums.admin.plan_note import plan_note
@@ -68,13 +68,14 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
     told = taught(site)
     context = {
         **_head(site, now),
+        "tabs": tabs.of_forum(request, pk, "forum"),
         "rows": rows,
         "pages": range(1, pages + 1) if pages > 1 else (),
         "number": page_number,
         "intervals": INTERVALS,
         "layout": layout_words(site),
         "doubts": doubt_words.doubt_rows(site),
-        "lessons": doubt_words.lessons(site, told),
+        "lessons": [one for one in doubt_words.lessons(site, told) if not one.holds],
         "unread": doubt_words.unread(told),
         "plan": plan_note(request, site.pk),
         "silence": silences.silence(site, now),

@@ -17,6 +17,7 @@ from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.models import ACTIVE, Run
 from forums import reads
 from forums.admin import structure_words as words
+from forums.admin import tabs
 from forums.admin.add import EVIDENCE
 from forums.admin.doubt_words import lessons
 from forums.admin.site_table import engine
@@ -67,6 +68,7 @@ def model_page(request: HttpRequest, pk: int) -> HttpResponse:
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     context = {
         "site": site,
+        "tabs": tabs.of_forum(request, pk, "forum-model"),
         "known": bool(structure),
         "layout": layout_words(site),
         "facts": _facts(site, structure),

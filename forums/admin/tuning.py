@@ -25,7 +25,7 @@ from crawlmgr.admin.rooms import Trail, act, back, page, room
 from crawlmgr.admin.tags import duration
 from crawlmgr.services import memory
 from forums import tuning
-from forums.admin import policies, tuning_charts
+from forums.admin import policies, tabs, tuning_charts
 from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
 from forums.events import Floats
@@ -86,12 +86,6 @@ def find_scope(pk: int) -> Site | None:
     return find_site(pk) if pk else None
 
 
-def tabs(pk: int, here: str) -> list[tuple[str, str, bool]]:
-    """The tabs of a plan's pages: title, address, and whether it is the current page."""
-    rooms = ((_("Plan"), "forum-plan"), (_("Tuning"), "forum-tuning"), (_("Delays"), "forum-delays"))
-    return [(title, reverse(f"admin:{name}", args=[pk]), name == here) for title, name in rooms]
-
-
 def trail(site: Site | None) -> Trail:
     """The breadcrumb of a plan's pages."""
     first = (_("Forums"), reverse("admin:forums"))
@@ -108,7 +102,8 @@ def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
         return back(request, "forum-tuning", pk)
     form.is_valid()
     known = reads.known(_drafted(plan, form), now, None, {})
-    context: dict[str, Any] = {"site": site, "pk": pk, "form": form, "plan": plan, "tabs": tabs(pk, "forum-tuning")}
+    context: dict[str, Any] = {"site": site, "pk": pk, "form": form, "plan": plan}
+    context["tabs"] = tabs.of_forum(request, pk, "forum-tuning")
     context |= {"stages": " ".join(STAGES), "known": known, "boards": _board_rows(known) if known else []}
     if known is not None:
         shown = _quick(known, plan, form, exact=False)

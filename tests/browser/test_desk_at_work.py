@@ -208,7 +208,7 @@ def test_why_a_site_is_silent(page: Any, say: Say) -> None:
     page.click(".note a:has-text('Riverside')")
     page.wait_for_selector("#silence-banner")
     assert "https://riverside.example/" in page.inner_text("#content")
-    page.click(f".desk-tools a:has-text('{say('Model')}')")
+    page.click(f".tabs a:has-text('{say('Model')}')")
     page.wait_for_url(f"**/forums/site/{site.pk}/model/")
 
 

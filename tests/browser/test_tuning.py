@@ -23,7 +23,7 @@ def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServ
     page.fill("#id_history", "400")
     page.click("main button:has-text('Save'), #content button:has-text('Save')")
     page.wait_for_selector("a:has-text('Plan') >> nth=0")
-    page.click(".desk-tools a:has-text('Plan')")
+    page.click(".tabs a:has-text('Plan')")
     page.wait_for_selector("text=adaptive: closed loop")  # a new forum is visited by the loop
     page.click(".tabs a:has-text('Tuning')")
     page.wait_for_url("**/tuning/")

@@ -1,0 +1,19 @@
+"""The tabs above the pages of one forum, or of the plan that all forums share."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+
+def of_forum(request: HttpRequest, pk: int, here: str) -> list[tuple[str, str, bool]]:
+    """Title and address of each page of a forum that the user may see, and whether it is the current one; of 0, which means all
+    forums, the pages of their plan."""
+    planned = [(_("Plan"), "forum-plan"), (_("Tuning"), "forum-tuning"), (_("Delays"), "forum-delays")]
+    rooms = planned if request.user.has_perm("forums.view_plan") else []
+    if pk:
+        rooms = [(_("Overview"), "forum"), *rooms, (_("Model"), "forum-model")]
+        if request.user.has_perm("forums.change_site"):
+            rooms += [(_("Login"), "forum-login"), (_("Edit"), "forum-edit")]
+    return [(title, reverse(f"admin:{name}", args=[pk]), name == here) for title, name in rooms]
