@@ -43,7 +43,7 @@ def source_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dic
 
 @router.post(
     "/search-sites/find", auth=changes, summary=gettext_noop("Find search forms"),
-    description=gettext_noop("The forms found come under `tables/forms`."),
+    description=gettext_noop("The forms found are listed under `tables/forms`."),
 )
 def find(request: HttpRequest, wanted: Find) -> dict[str, Any]:
     if not wanted.urls:
@@ -54,8 +54,7 @@ def find(request: HttpRequest, wanted: Find) -> dict[str, Any]:
 @router.post(
     "/forms/{int:form}/harvest", auth=changes, summary=gettext_noop("Harvest the database behind a form"),
     description=gettext_noop(
-        "Records come under `tables/records`; the figures are the run's `result` when it has "
-        "ended."
+        "Records are listed under `tables/records`; the figures are in the run's `result` when it has ended."
     ),
 )
 def harvest(request: HttpRequest, form: int, wanted: Harvest) -> dict[str, Any]:

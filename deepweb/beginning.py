@@ -1,4 +1,5 @@
-"""The start of a harvest: the ways of submitting the form that are tried in turn, and what is tried if words return nothing."""
+"""The start of a harvest: the ways of submitting the form that are tried in turn, and the alternatives tried if query words
+return no record."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def looks_inside_values(form: Form, way: Way) -> bool:
 
 
 def unfiltered(form: Form, way: Way) -> Query:
-    """The query that leaves a filter's column open, if the form offers that; empty for other ways."""
+    """The query that searches all columns of a filter ("any column"), if the form offers that; empty for other ways."""
     column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)
     open_ = [o for o in column.options if not o.value.strip()] if column is not None else []
     return (Term(column.name, open_[0].value),) if column is not None and open_ else ()
@@ -121,8 +122,8 @@ def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
 
 
 def forget_what_was_shown(state: MutableMapping[str, Any]) -> None:
-    """Deletes what nonsense queries showed of a site while a required choice was missing, since it answers differently with
-    it."""
+    """Deletes the results of nonsense queries sent while a required choice was missing, since the site responds differently
+    with the choice."""
     for name in ("nonsense", "nonsense_failed", "furniture"):
         state.pop(name, None)
 

@@ -47,8 +47,9 @@ def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, 
     """Fits log matches = sum of the logarithms of what the terms match - (terms - 1) log total, by coordinate descent.
 
     Priors: the total is log-normal about `size`, variance 1/2; the share of a value about that among the records seen, or equal
-    for each value of an input that records do not show, standard deviation 0.7 / sqrt(1 + count); `words` are the matches of the
-    words that choices were asked with, as guessed. The values of an input that were all asked add up to the total.
+    for each value of an input that records do not show, standard deviation 0.7 / sqrt(1 + count); `words` are the estimated
+    numbers of matches of the words that choices were combined with. If all values of an input were queried, their numbers add
+    up to the total.
     """
     fit = _Fit(seen, choices, size, words)
     fit.run()
@@ -103,7 +104,8 @@ class _Fit:
         return term.value in self._places.get(term.input, ())
 
     def _look_at(self, seen: Seen, name: str, values: Sequence[str]) -> None:
-        """Records which seen records contain or were found by each value, and sets the priors of the values' shares from it."""
+        """Determines which seen records contain, or were found by, each value, and sets the priors of the values' shares from
+        it."""
         marks = seen.having([Term(name, value) for value in values])
         other = np.zeros(seen.records, dtype=bool)  # found by queries that do not bind this input
         for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
@@ -168,7 +170,7 @@ class _Fit:
         self.log_total = total / weights
 
     def _share_out(self, name: str) -> None:
-        """Distributes the total less the queried values over the other values, in proportion to their priors."""
+        """Distributes the total, minus the matches of queried values, over the other values, in proportion to their priors."""
         asked, shares = self._asked[name], np.exp(self._prior[name])
         if not asked.all():
             whole = float(np.exp(self.log_total))

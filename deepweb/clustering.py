@@ -43,7 +43,7 @@ class Space:
         """Eq. (1): weight = (sum of K over occurrences) * ln(N / n_i). A word on every page has weight 0: it belongs to the
         template.
 
-        For a single page nothing is known of the template, so ln(N / n_i) is taken as 1. Words unknown to the space are left out.
+        For a single page the template is unknown, so ln(N / n_i) is taken as 1. Words unknown to the space are left out.
         Shape (len(pages), len(words)).
         """
         idf = np.log(self.documents / self.frequencies) if self.documents > 1 else np.ones(len(self.words))
@@ -120,7 +120,7 @@ class Clustering:
 def kmeans(rows: sparse.csr_matrix, k: int, random_seed: int, starts: int = 10) -> Clustering:
     """k-means over joined rows: ||x-y||² = 2 - 2 eq. (3), so its means are eq. (4) over unit vectors.
 
-    `k` is cut to the number of different pages. ValueError for k < 1 or no rows.
+    `k` is limited to the number of different pages. ValueError for k < 1 or no rows.
     """
     from sklearn.cluster import KMeans
 

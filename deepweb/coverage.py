@@ -75,7 +75,8 @@ def lu_li(seen: Captures) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The answer to one random word, chosen without regard to expected yield: all record keys, and whether it was cut."""
+    """The answer to one random word, chosen without regard to expected yield: all record keys, and whether the results were
+    truncated."""
 
     records: frozenset[Hashable]
     overflowed: bool
@@ -109,7 +110,7 @@ def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
     """Estimates the database size as the interval between Chao1 and Lu-Li over random probes whose answers were not truncated,
     bounds sorted.
 
-    Truncated answers show which records rank first, not how many there are, so only uncut ones count. With fewer than 20 of
+    Truncated answers show which records rank first, not how many there are, so only complete ones count. With fewer than 20 of
     those, or fewer than 8 records returned twice, the result has the reason "too_few_probes" or "too_few_recaptured" and no
     interval. Chapman's estimate (odd probes against even) is included.
     """

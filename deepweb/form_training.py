@@ -169,7 +169,8 @@ def folds_by_domain(domains: Iterable[str], folds: int, random_seed: int) -> dic
 def cross_validate(
     examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
 ) -> list[FormType]:
-    """The type predicted for each example by a model that saw no form of its domain; `told` is called after each fold."""
+    """The type predicted for each example by a model that saw no form of its domain; the callback `told` is called after each
+    fold."""
     return [kind for kind, _ in predictions(examples, folds, random_seed, told)]
 
 

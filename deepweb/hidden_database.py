@@ -44,7 +44,7 @@ class HiddenDatabase:
         return len(self._postings.get(term, ()))
 
     def matches(self, query: Query) -> list[int]:
-        """Indices of all matching records, best ranked first, uncut."""
+        """Indices of all matching records, best ranked first, not truncated."""
         if any(term in self.refused for term in query):
             return []
         found: set[int] | None = None
@@ -63,7 +63,7 @@ class HiddenDatabase:
         return places[: self.limit]
 
     def ask(self, query: Query) -> tuple[list[tuple[Hashable, tuple[Term, ...]]], bool]:
-        """The answer as (index, terms of the record), and whether it was cut."""
+        """The result of a query as (index, terms of the record) pairs, and whether it was truncated."""
         places = self.matches(query)
         shown = self.shown(query, places)
         return [(place, self._terms_of[place]) for place in shown], len(shown) < len(places)

@@ -49,8 +49,8 @@ class _Base(NamedTuple):
 
 
 class JointYield:
-    """Yields of combined queries. `choices` are the values of inputs by name; `policy` predicts the yield of words alone. Words
-    of columns that it doubts are not combined with choices."""
+    """Predicts the yields of combined queries. `choices` are the values of inputs by name; `policy` predicts the yield of words
+    alone. Words of columns that the policy holds doubtful are not combined with choices."""
 
     def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], policy: FreshPolicy) -> None:
         self._seen, self._box, self._choices, self._policy = seen, box, choices, policy
@@ -78,8 +78,8 @@ class JointYield:
         return max(1.0, self._sizes.total - self._seen.records)
 
     def offers(self) -> tuple[list[Offer], list[list[Offer]]]:
-        """The queries of a word with choices that should bring most; and, by set of inputs, those of choices alone, no two of
-        which find the same record."""
+        """Returns the queries of a word with choices that are expected to bring most new records; and, by set of inputs,
+        queries of choices alone, no two of which find the same record."""
         with_words: list[Offer] = []
         families: dict[frozenset[str], list[Offer]] = {}
         for base in self._bases():
@@ -116,7 +116,7 @@ class JointYield:
         return list(itertools.islice((place for place in trusted if seen.term(place).input == self._box), WORDS))
 
     def _with_told(self, matching: np.ndarray) -> np.ndarray:
-        """The words' numbers of matches; for queried words those of their answers."""
+        """Returns the words' numbers of matches: for queried words as their answers showed, for others as predicted."""
         found, column = matching.copy(), {term: place for place, term in enumerate(self._words)}
         for outcome in self._seen.outcomes:
             place = column.get(outcome.query[0]) if len(outcome.query) == 1 else None
@@ -150,7 +150,7 @@ class JointYield:
         return float(new_of(known, unseen, self._cut, self._mixed, first, shape)[0])
 
     def _beside(self, base: _Base) -> list[Offer]:
-        """The words that should bring most combined with the given choices."""
+        """Returns the words expected to bring most new records if combined with the given choices."""
         if not self._words:
             return []
         both = self._said * base.members[:, None]
@@ -194,8 +194,8 @@ class JointYield:
 
 
 def _mixed(seen: Seen, fit: Yield) -> float:
-    """How far answers are random samples of all matches: from the answers' yields and, the more is known, from the order of
-    records in them, which is the same in all answers if a site always shows the same records first."""
+    """Estimates how far answers are random samples of all matches, in [0, 1], from the answers' yields and, with more data,
+    from the order of their records: a site that always shows the same records first has one order in all answers."""
     same, pairs = pairs_in_order(seen)
     known = pairs / (pairs + _PAIRS)
     return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))

@@ -50,7 +50,7 @@ class Source(models.Model):
     pages = models.PositiveIntegerField(_("pages"), default=0)
     records = models.PositiveIntegerField(_("records"), default=0)
     created = models.DateTimeField(_("created"))
-    looked_at = models.DateTimeField(_("looked at"), null=True, blank=True)
+    looked_at = models.DateTimeField(_("inspected"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("source")
@@ -72,7 +72,7 @@ class Cluster(models.Model):
     named = models.BooleanField(default=False)
     terms = models.JSONField(_("top terms"), default=list)
     forms_count = models.PositiveIntegerField(_("forms"), default=0)
-    made = models.DateTimeField(_("made"))
+    made = models.DateTimeField(_("created"))
     how = models.JSONField(default=dict, blank=True)
     silhouette = models.FloatField(null=True, blank=True)
 
@@ -159,7 +159,7 @@ class Harvest(models.Model):
     low = models.FloatField(null=True, blank=True)
     high = models.FloatField(null=True, blank=True)
     unknown = models.CharField(max_length=40, blank=True)
-    stopped_by = models.CharField(_("ended by"), max_length=60, blank=True)
+    stopped_by = models.CharField(_("end reason"), max_length=60, blank=True)
     ended = models.BooleanField(default=False)
 
     class Meta:
@@ -179,8 +179,8 @@ class Harvest(models.Model):
 class Query(models.Model):
     """One query of a harvest with all its result pages. `found` are the ids of the records returned, in order.
 
-    `overflowed`: the site did not show all matches. `partial`: we stopped before the last page, or lost it. `stated` are numbers
-    on the page that may be the total, `total` the one found to be it.
+    `overflowed`: the site did not show all matches. `partial`: the crawl stopped before the last result page, or could not
+    fetch it. `stated` are numbers on the page that may be the total, `total` the one found to be it.
     """
 
     harvest = models.ForeignKey(Harvest, models.CASCADE, related_name="log")
@@ -197,7 +197,7 @@ class Query(models.Model):
     new = models.PositiveIntegerField(_("new"), default=0)
     total = models.PositiveBigIntegerField(_("stated"), null=True, blank=True)
     stated = models.JSONField(default=list)
-    overflowed = models.BooleanField(_("cut"), default=False)
+    overflowed = models.BooleanField(_("truncated"), default=False)
     partial = models.BooleanField(_("not read to the end"), default=False)
     found = models.JSONField(default=list)
     records_after = models.PositiveIntegerField(default=0)

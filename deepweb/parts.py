@@ -103,8 +103,8 @@ class Parts:
         return found
 
     def _brought(self, overall: Seen, part: Query) -> tuple[float, float]:
-        """Number of records that match the words queried in a part, and the sum of these words' shares of other words'
-        records."""
+        """Returns the number of records that match the words queried in a part, and the sum of these words' shares of the
+        records that other words found."""
         told = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
         matching = float(sum(outcome.matching or outcome.returned for outcome in told))
         return matching, sum(_share(overall, outcome.query[0]) for outcome in told)

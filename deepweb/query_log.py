@@ -28,12 +28,13 @@ class Logged(NamedTuple):
         return not (self.overflowed or self.partial)
 
     def told(self) -> Told:
-        """What this answer tells about the number of matches, for finding the stated total."""
+        """Returns what this answer states about the number of matches, for finding the line with the total."""
         return Told(self.stated, len(self.found), not self.partial, frozenset(self.choice.query))
 
 
 class QueryLog:
-    """A list of queries; `seen` holds an outcome for each entry, in the same order, and its cut marks are kept up to date."""
+    """A list of queries; `seen` holds an outcome for each entry, in the same order, and its marks of truncation are kept up to
+    date."""
 
     def __init__(self) -> None:
         self.entries: list[Logged] = []
@@ -66,8 +67,8 @@ class QueryLog:
 
     def settle(self, seen: Seen) -> dict[int, tuple[int | None, bool]]:
         """Determines totals from the text line that was found to state them, and with them which answers were truncated,
-        including earlier ones taken for complete: returns (total, cut) of each entry that may have changed. Outcomes in `seen`
-        may be marked as cut before that is certain."""
+        including earlier ones taken for complete: returns (total, is truncated) of each entry that may have changed. Outcomes
+        in `seen` may be marked as truncated before that is certain."""
         line = trusted_shape([entry.told() for entry in self.entries[-_JUDGED:]])
         for place in range(0 if line != self._line else len(self) - 1, len(self)):
             entry = self.entries[place]
@@ -87,7 +88,8 @@ class QueryLog:
         return changed
 
     def _suspect(self, seen: Seen) -> None:
-        """Marks answers of a typical page-limit size as cut for choosing the next query, as long as no cut has been proved."""
+        """Marks answers of a typical page-limit size as truncated for choosing the next query, as long as no truncation has
+        been proved."""
         size = likely_cut(seen.outcomes)
         for place, entry in enumerate(self.entries):
             suspect = entry.overflowed or (not entry.partial and entry.total is None and len(entry.found) == size)

@@ -17,9 +17,9 @@ MAX_LENGTH = 40
 def query_words(text: str) -> list[str]:
     """The content words of `text` in order, lower case but never stemmed and never changed to another script.
 
-    Chinese is segmented in its simplified form and then cut from the original text, because a site that writes traditional
-    characters finds nothing for simplified ones. Left out: stop words, bare numbers, single Latin letters, words longer than 40
-    characters.
+    Chinese is segmented in its simplified form, and the words are then taken from the original text, because a site that writes
+    traditional characters finds nothing for simplified ones. Left out: stop words, bare numbers, single Latin letters, words
+    longer than 40 characters.
 
     >>> query_words("Running the crawlers 網頁")
     ['running', 'crawlers', '網頁']

@@ -1,4 +1,4 @@
-"""Division of a range input's values into cells, each with about as many records as one answer can hold.
+"""Divides a range input's values into cells, each with about as many records as one answer can hold.
 
 Cell bounds follow the estimated density of records, from the answers to earlier ranges and the values of records seen so far.
 An answer is "cut" where the site returned only the first `limit` of the matching records; a stretch is an interval of values.
@@ -138,7 +138,7 @@ def scale_of(asked: Sequence[Asked], limit: int) -> float:
     """Matching records per record seen before: exp of the posterior mean of the logarithm, given the answers; prior log-normal
     about 15. The number of matches of an answer is log-normal about scale * before, its logarithm with variance
     0.2 + 1 / before; an answer of which it is only known that it was cut has more than `limit`."""
-    from scipy.special import log_ndtr  # takes a fifth of a second to import, which commands that only print save
+    from scipy.special import log_ndtr  # imported here to save commands that do not need it a fifth of a second
 
     told = [(each.before, each.matching, each.known) for each in asked if each.before > 0]
     grid = np.linspace(0.0, np.log(_LARGEST_SCALE), _SCALES)
@@ -160,13 +160,13 @@ def cells(
     left: int | None = None,
     everywhere: bool = False,
 ) -> list[Cell]:
-    """The ranges that may be asked next: the ends of each stretch in which no narrow range was asked (see `_begins`); and the
-    parts of narrow ranges whose answers were truncated, in cells of about 0.75 `limit` records each.
+    """Returns the ranges that may be queried next: the ends of each stretch in which no narrow range was asked (see `_begins`);
+    and the parts of narrow ranges whose answers were truncated, in cells of about 0.75 `limit` records each.
 
     The density of records is estimated from the ranges `asked`; inside them from the values of the records seen (`values`,
-    sorted); where no range gives a count, by `scale` matching records per record seen. `left`: queries that may still be asked.
-    A range that was cut is never asked again. With `everywhere` each stretch is divided from start to end: where words find
-    records as well, any part may hold most unknown ones.
+    sorted); where no range gives a count, by `scale` matching records per record seen. `left`: the number of queries that may
+    still be sent. A range whose answer was truncated is never queried again. With `everywhere` each stretch is divided from
+    start to end: where words find records as well, any part may hold most unknown ones.
     """
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit, step)
@@ -278,7 +278,7 @@ def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Ce
 
 
 def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
-    """Divides stretches in which no narrow range was asked into parts with about as many records as one answer can hold."""
+    """Divides stretches in which no narrow range was queried into parts with about as many records as one answer can hold."""
     found = []
     for low, high in fresh:
         part = state.inside(low, high)
@@ -346,7 +346,7 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
 
 
 def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
-    """Estimated records in a range that was asked; None for the whole without a known count, asked before a record was seen."""
+    """Estimates the records of a queried range; None for the whole range if queried before any record was seen and uncounted."""
     if each.known:
         return each.matching
     if not each.before and each.range == whole:

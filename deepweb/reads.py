@@ -98,7 +98,7 @@ def curve(harvest: Harvest) -> list[tuple[int, int, int]]:
 
 
 def records() -> QuerySet[Record]:
-    """Every record with its site's name."""
+    """Returns all records with the names of their sites."""
     names = ("url", "fields", "first_seen", "detail_at", "source__name")
     return Record.objects.select_related("source").only(*names)
 

@@ -31,8 +31,8 @@ class SearchedColumns:
                 told[2] += 1
 
     def missing(self, columns: Iterable[str]) -> frozenset[str]:
-        """Columns that are shown but not searched; none if that would be all of `columns`, since one must be searched: more is
-        shown then than the lists tell."""
+        """Columns that are shown but not searched; none if that would be all of `columns`: one must be searched, so the lists
+        then do not show the text that is searched."""
         found = frozenset(
             name
             for name, (hits, misses, queries) in self.counts.items()

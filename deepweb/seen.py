@@ -36,8 +36,8 @@ class Outcome(NamedTuple):
     """The result of one query: records returned, new ones among them, and whether the site left some out.
 
     `before` is how many of the records seen before had its first term; `predicted` and `bucket` are the choice's prediction and
-    kind. `partial`: the answer was not read to its end, so it does not show where the site cuts. `matching` is the number of
-    matching records, if the site states it.
+    kind. `partial`: the answer was not read to its end, so it gives no evidence of the site's result limit. `matching` is the
+    number of matching records, if the site states it.
     """
 
     query: Query
@@ -246,8 +246,8 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
 
 
 def likely_cut(outcomes: Sequence[Outcome]) -> int | None:
-    """A size at which the site may cut its answers, guessed early: the largest so far, if it is a typical page limit (10, 25, 50,
-    200, …). It is used to choose the next query while `cut_at` has no evidence, not to mark answers."""
+    """An early guess of the size at which the site truncates its answers: the largest so far, if it is a typical page limit
+    (10, 25, 50, 200, …). It is used to choose the next query while `cut_at` has no evidence, not to mark answers."""
     largest = digits = max((outcome.returned for outcome in outcomes if not outcome.partial), default=0)
     while digits > 100 and digits % 10 == 0:
         digits //= 10

@@ -50,7 +50,7 @@ def _best(score: np.ndarray, free: np.ndarray) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPolicy:
-    """Chooses the unqueried word contained in most seen records; hard to beat if answers are not truncated."""
+    """Chooses the unqueried word contained in most seen records; a strong baseline if answers are not truncated."""
 
     seeds: Sequence[Term]
     refused: frozenset[Term] = frozenset()
@@ -66,12 +66,12 @@ class FrequencyPolicy:
 
 @dataclass(frozen=True, slots=True)
 class FreshPolicy:
-    """Chooses the query with most expected new records, given that answers are truncated at `limit` (None: not cut).
+    """Chooses the query with most expected new records, given that answers are truncated at `limit` (None: no truncation).
 
     score = E[new] * learned, over the words not queried yet; E[new] comes from `word_yield`, fitted to all answers so far: U, the
     number of a word's unseen records, is gamma-distributed with mean df_seen * (s - 1) * (fresh / g)^0.2. A complete answer
-    brings all of them, a cut one as many as this site's truncated answers do. - s is the ratio of a word's records to its seen
-    records;
+    brings all of them, a truncated one as many as this site's truncated answers usually do. - s is the ratio of a word's
+    records to its seen records;
     - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were returned (n)
     and how many of them once (f1), shrunk towards the share g of the whole harvest; - learned = ratio of actual to predicted new
     records for words of one kind (input, column and length), because author names and common syllables with the same df_seen

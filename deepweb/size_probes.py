@@ -83,7 +83,7 @@ def plan_probes(
     Drawn systematically over the words in the order of their weights: no word twice, and each class of weights in its share.
 
     `scale` is the ratio of a word's records to its seen records, for all words or for each. The pool: words of at least four
-    records whose `scale` times that number stays below 0.7 of `limit`, so that their answers are hardly ever cut; the more
+    records whose `scale` times that number stays below 0.7 of `limit`, so that their answers are hardly ever truncated; the more
     records a word was seen in, the steadier is the ratio of its answer to its weight. If that pool has fewer than five words per
     probe, or leaves out more than 5 % of the records, words of three or two records are added. Drawing by weight makes every
     probe contribute about the same to the sum.
@@ -137,10 +137,10 @@ def estimate_size(
 
     degree = the number of pool words that find the record: counted among its terms, among separate words and phrases of its text,
     or as substrings; the narrowest of these that explains the probes' own answers. A word with a truncated answer finds nothing
-    for certain: it contributes 0, and counts in a degree with the probability that a word of its frequency is not cut; `counts`
-    are the records with each word of the pool among some that are fully known (default: the weights). If none explains 90 % of
-    the answers (other fields are searched), half of them were cut, or the pool reaches less than half of the records, the
-    interval of `coverage.estimate` is given if it is narrow enough.
+    for certain: it contributes 0, and counts in a degree with the probability that an answer to a word of its frequency is not
+    truncated; `counts` are the records with each word of the pool among some that are fully known (default: the weights). If
+    none explains 90 % of the answers (other fields are searched), half of them were truncated, or the pool reaches less than
+    half of the records, the interval of `coverage.estimate` is given if it is narrow enough.
     """
     whole = [answer for answer in answers if not answer.overflowed]
     rough = _rough(answers, records_seen)
@@ -201,7 +201,7 @@ def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Te
     """The probability, for each word of the pool, that its answer is not truncated.
 
     Words of one class (seen equally often) occur in records in proportion to the lengths of their answers, so the lengths of
-    complete answers are compared with those of all; the length of a cut one is predicted from its count by the ratio of the
+    complete answers are compared with those of all; the length of a truncated one is predicted from its count by the ratio of the
     complete ones.
     """
     whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]

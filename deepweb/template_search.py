@@ -210,7 +210,7 @@ class TemplateSearch:
         return self.limit is not None and self._told(slot) >= _FEW_VALUES
 
     def _told(self, slot: Slot) -> int:
-        """The number of seen records with a known position in a range."""
+        """Returns the number of seen records with a known position in a range."""
         return int(np.isfinite(self.values.get(slot.names[0], np.empty(0))).sum())
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:
@@ -256,7 +256,7 @@ class TemplateSearch:
         return self._by_template.get(frozenset(slot.names), [])
 
     def _usual(self, seen: Seen, template: Template) -> float:
-        """Mean new records of a template's recent queries; before any, those of a complete answer."""
+        """Returns the mean number of new records of a template's recent queries; before any query, that of a complete answer."""
         new = [seen.outcomes[place].new for place in self._by_template.get(template, [])][-_LATEST:]
         return (sum(new) + float(self.limit or _UNKNOWN)) / (len(new) + 1)
 

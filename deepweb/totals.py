@@ -105,7 +105,7 @@ def trusted_shape(told: Sequence[Told]) -> str | None:
 
     No answer may hold more records than the number, and a query that binds more terms may not have a larger number. Then one line
     that counts the very results it shows is enough; otherwise the numbers must differ between queries, and must equal the records
-    returned in half of the answers read to their end (all others would have been cut). Among several lines, the one in most
+    returned in half of the answers read to their end (all others would have been truncated). Among several lines, the one in most
     answers is taken, then the one with the largest number.
     """
     by_shape: dict[str, list[tuple[Told, Stated]]] = defaultdict(list)

@@ -52,7 +52,8 @@ def fitted(seen: Seen, cut: float) -> Yield:
       same first) and K (1 - F / D) (drawn at random), at the share `mixed` between them, with three times a binomial's
       variance. If records shared by two answers are in different orders, `mixed` is shifted towards 1.
     """
-    from scipy.special import log_ndtr  # takes a fifth of a second to import, which commands that only print save
+    # imported here because it takes a fifth of a second, which commands that do not need it save
+    from scipy.special import log_ndtr
 
     told = _answers(seen)
     kinds = np.ones(int(seen.kinds.max(initial=0)) + 1 + len(seen.outcomes))

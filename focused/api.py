@@ -47,7 +47,7 @@ def topic_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict
 
 @router.post(
     "", auth=changes, summary=gettext_noop("Add a topic"),
-    description=gettext_noop("Seeds that are no addresses are left out and named in `bad_seeds`, with their place in the list."),
+    description=gettext_noop("Seeds that are not addresses are skipped and listed in `bad_seeds` with their position."),
 )
 def add(request: HttpRequest, wanted: NewTopic) -> dict[str, Any]:
     documents = [(f"text {number}", text) for number, text in enumerate(wanted.documents, 1)]
@@ -69,7 +69,7 @@ def topic_page(request: HttpRequest, topic: int) -> dict[str, Any]:
 
 @router.post(
     "/{int:topic}/crawl", auth=changes, summary=gettext_noop("Crawl a topic"),
-    description=gettext_noop("Pages come under `tables/pages?run=…`, with their relevance."),
+    description=gettext_noop("Pages are listed under `tables/pages?run=…`, with their relevance."),
 )
 def crawl(request: HttpRequest, topic: int, wanted: Crawl) -> dict[str, Any]:
     found = Topic.objects.get(pk=topic)

@@ -212,9 +212,9 @@ def compare(
 
     Deterministic: the same arguments give the same pages in the same order. Without labels the judge is the similarity of a page
     under weights from all runs' pages, relevant from the topic's own threshold; recall is then undefined (None). `random_ties`
-    takes equal priorities in random instead of first-come order. `growing` computes the word weights of the similarity curve from
-    what each run had fetched at each point, as the Dolphin patent does, instead of from all runs' pages. `further` are strategies
-    by dotted name.
+    orders links of equal priority at random instead of first come, first served. `growing` computes the word weights of the
+    similarity curve from what each run had fetched at each point, as the Dolphin patent does, instead of from all runs' pages.
+    `further` are strategies by dotted name.
     """
     topic = with_seed_pages(topic, archive)
     trails: list[tuple[Entry, Trail, float]] = []

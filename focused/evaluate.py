@@ -126,7 +126,7 @@ def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, 
 
 def _matrix(links: Mapping[str, Iterable[str]]) -> tuple[list[str], sparse.csr_matrix]:
     """Pages and their link matrix: without links to self, and without links inside a host if the graph has at least 5 hosts."""
-    from scipy import sparse  # takes a tenth of a second to import, which commands that only print save
+    from scipy import sparse  # imported here because it takes a tenth of a second, which commands that do not need it save
 
     urls = list(links)
     numbers = {url: i for i, url in enumerate(urls)}

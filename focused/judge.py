@@ -61,8 +61,8 @@ class Feedback:
     Rocchio's method with pseudo relevance feedback: v = half the centroid of the samples + half that of the 20 pages nearest to
     it - the centroid of all, over (1 + ln f) idf weights normalised to length 1; a page's score is its inner product with v. For
     pages marked by the operator (`mark`), the centroid of those on topic is added and half that of those off topic subtracted,
-    each less that of all. To the score from a page's own words that from sibling pages (means over the pages with a link to it)
-    is added.
+    each after subtracting the centroid of all pages. To the score from a page's own words that from sibling pages (means over
+    the pages with a link to it) is added.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Feedback:
         self._waiting.clear()
 
     def _name(self, numbers: NDArray[np.uint32]) -> None:
-        """Gives columns to new words, each named once."""
+        """Assigns a column to each new word."""
         self._columns[numbers] = np.arange(self._width, self._width + len(numbers))
         self._width += len(numbers)
         if self._width > len(self._frequencies):
@@ -194,7 +194,8 @@ class Feedback:
         return min(1.0, max(0.0, (score - low) / max(high - low, 1e-9)))
 
     def score(self, number: int, parent: int = -1) -> float:
-        """The score of one page, reached from page `parent`, based on the last ranking, which need not have included either."""
+        """The score of one page, reached from page `parent`, by the weights of the last ranking; neither page need have been
+        part of it."""
         indices, weights = self._page(number)
         values = weights * self._idf.take(indices)
         own = float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
@@ -229,7 +230,8 @@ class Feedback:
 
     def _matrix(self) -> tuple[sparse.csr_matrix, Vector]:
         """Matrix pages x words with (1 + ln f) (ln((N + 1) / (n + 1)) + 1), and the lengths of its rows."""
-        from scipy import sparse  # takes a tenth of a second to import, which commands that only list the strategies save
+        # imported here because it takes a tenth of a second, which commands that only list strategies save
+        from scipy import sparse
 
         end, shape = self._words.size, (len(self), self._width)
         self._idf = np.log((len(self) + 1) / (self._frequencies[: shape[1]] + 1)) + 1

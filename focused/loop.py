@@ -14,7 +14,7 @@ from focused.strategies.base import Strategy
 
 
 class Outside(Exception):
-    """No record of the source contains the URL: neither a page nor a fetch."""
+    """The source has no record of the URL: neither of a page nor of a failed fetch."""
 
 
 class Source(Protocol):
@@ -56,7 +56,7 @@ class Trail:
 
 
 class Walk:
-    """The steps of every topic crawl between two fetches, live or over an archive; the caller provides the pages.
+    """The processing between two fetches, used by live crawls and by crawls over an archive; the caller provides the pages.
 
     The caller selects a node, then calls `failed`, or `judge` and with its result `expand`.
     """

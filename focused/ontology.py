@@ -124,7 +124,7 @@ def read_turtle(data: bytes) -> Ontology:
     """Reads an ontology from RDF in Turtle: concepts are all resources with a label (rdfs:label, skos:prefLabel, altLabel or
     hiddenLabel, in any language) or in skos:broader, skos:narrower or rdfs:subClassOf. Raises ValueError if the data is
     not Turtle or has no concept."""
-    import rdflib  # takes a fifth of a second to import, needed only for reading an ontology
+    import rdflib  # imported here because it takes a fifth of a second and is only needed for reading an ontology
 
     graph = rdflib.Graph()
     try:
@@ -179,7 +179,7 @@ class OntologySimilarity:
 
     s(C1, C2) = 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2)) (Wu and Palmer, and eq.
     (10) of the ant colony paper): depth(root) = 1 (the longest way counts), Up(C) holds C itself, lcs is the deepest concept
-    above both; 0 where there is none. `words` are all words with a similarity to others: a label of several words counts for each
+    above both; 0 if there is none. `words` are all words with a similarity to others: a label of several words counts for each
     of them.
     """
 

@@ -15,10 +15,12 @@ GRAPHS = ("memory", "database")
 class RunOptions:
     """Options of a topic run. A budget of 0 means none; the budget of pages always applies."""
 
-    pages: int = parameter(1000, gettext_noop("Pages to fetch at most"), 1, 100_000_000, title=gettext_noop("Number of pages"))
+    pages: int = parameter(
+        1000, gettext_noop("Maximum number of pages to fetch"), 1, 100_000_000, title=gettext_noop("Number of pages")
+    )
     minutes: float = parameter(
         0.0,
-        gettext_noop("Minutes at most (0: no limit)"),
+        gettext_noop("Maximum number of minutes (0: no limit)"),
         0, 1_000_000,
         title=gettext_noop("Time limit"),
     )
@@ -61,11 +63,11 @@ class RunOptions:
     ahead: int = parameter(
         0,
         gettext_noop(
-            "Number of addresses chosen ahead, before the pages of earlier ones have arrived (0: as many as keep "
+            "Number of addresses chosen before earlier pages have arrived (0: as many as keep "
             "the connection busy)"
         ),
         0, 512,
-        title=gettext_noop("Chosen ahead"),
+        title=gettext_noop("Links chosen ahead"),
     )
     context: str = parameter(
         "plain",

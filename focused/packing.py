@@ -1,4 +1,5 @@
-"""Makes a pack from a recorded web for benchmarks and training: its pages, and topics derived from its own structure."""
+"""Makes a pack (data set) for benchmarks and training from a recorded web: its pages, and topics derived from the web's own
+structure."""
 
 from __future__ import annotations
 

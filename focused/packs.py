@@ -1,5 +1,5 @@
-"""Packs: recorded webs with labelled topics for benchmarks and training; one folder per pack, with pages and a folder per
-topic."""
+"""Packs are data sets for benchmarks and training: recorded webs with labelled topics; one folder per pack, with pages and a
+folder per topic."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PackTopic:
 
 
 def folders(data: Path) -> list[Path]:
-    """The packs in a folder, by name. Raises ValueError if there is none."""
+    """The packs (data sets) in a folder, by name. Raises ValueError if there is none."""
     found = sorted(path.parent for path in data.glob("*/pages.warc.gz"))
     if not found:
         raise ValueError(f"no pack in {data}: none of its folders holds pages.warc.gz")

@@ -52,7 +52,8 @@ class Parameter:
 
 
 def gettext_noop(text: str) -> str:
-    """Marks a text for translation and returns it: pure modules do not use Django's, the desk translates what it shows."""
+    """Marks a text for translation and returns it unchanged. Replaces Django's function in pure modules; the web interface
+    translates the text when it is displayed."""
     return text
 
 

@@ -50,7 +50,8 @@ class Lesson(NamedTuple):
 
 @dataclass(slots=True)
 class Looks:
-    """Samples of the frontier: scaled features and true values of some links, and the features of fetched links."""
+    """Samples taken from the frontier during a crawl: scaled features and true values of some links, and the features of
+    fetched links."""
 
     features: list[Vector]
     worth: list[float]

@@ -144,8 +144,9 @@ class Relevance:
         return self._softly(counts) if self._measure is not None else self._against(self._vector, self._norm, counts)
 
     def alike(self, word: str) -> float:
-        """Weight of a word that is not the topic's: ontology_weight times the greatest s(word, t) (eq. (10) of the ant colony
-        paper) times t's weight, over the topic's heaviest words t that the ontology contains; 0 without an ontology."""
+        """Weight of a word that is not among the topic's words: ontology_weight times the greatest s(word, t) (eq. (10) of the
+        ant colony paper) times t's weight, over the topic's heaviest words t that the ontology contains; 0 without an
+        ontology."""
         if self._measure is None or word not in self._measure.words:
             return 0.0
         found = self._alike.get(word)

@@ -35,8 +35,9 @@ class AdaptiveLoop:
     and the index is above the price.
 
     With `looks`, `choose` also names an overview source to read, at most one, charged at its cost in visits; `told` passes in
-    what an index page showed, `swept` the events of the threads that a newest list named. Then index_i = sum of w (t - t_e) over
-    posts known to wait, plus F_i(y) y / 2 for those that may have been posted in the y hours since the board was last seen.
+    the figures that an index page showed, `swept` the events of the threads that a newest list named. Then index_i = sum of w
+    (t - t_e) over posts known to wait, plus F_i(y) y / 2 for those that may have been posted in the y hours since the board was
+    last seen.
     """
 
     def __init__(
@@ -67,7 +68,8 @@ class AdaptiveLoop:
 
     def _of(self, forecast: Forecast) -> None:
         self.forecast, self.sites, self.count, self._all = forecast, forecast.sites, len(forecast.all), forecast.all
-        self.resting_until: Floats = np.zeros(self.count)  # epoch seconds; boards that could not be read are not visited before
+        # epoch seconds before which boards that could not be read are not visited again
+        self.resting_until: Floats = np.zeros(self.count)
         self._taken = np.zeros(self.count)  # forecast events that the visits of an outlook have fetched
 
     def _overview(self, looks: Looks | None) -> Overview | None:
@@ -253,7 +255,7 @@ class AdaptiveLoop:
             open_now, readable = open_now & within, self._readable_within(readable, within)
         rank = np.where(self.pressing(now), np.inf, index)
         budget = self.budget
-        # visits that the day's other rankings can no longer make
+        # visits that the remaining rankings of the day can no longer make
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
         steer, step = self._steer(), self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
@@ -263,7 +265,9 @@ class AdaptiveLoop:
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
-                continue  # ranked again after the source was read; not deferred if the least spending would be missed
+                # boards of the source are ranked again after it was read; not deferred if fewer visits than the required minimum
+                # would then be made
+                continue
             if not open_now[board] or not spend.takes(value, 1, forced=place == np.inf):
                 break
             chosen.append(board)

@@ -78,8 +78,8 @@ def site_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 @router.post(
     "", auth=changes, summary=gettext_noop("Add a forum"),
     description=gettext_noop(
-        "Inspects the site in the background. When the run has ended, its `result` names the boards, and `found/{run}` keeps "
-        "the forum. Private addresses are opened by an administrator on the desk, never here."
+        "Inspects the site in the background. When the run has ended, its `result` lists the boards, and `found/{run}` saves "
+        "the forum. Private addresses can be allowed only by an administrator in the web interface, never here."
     ),
 )
 def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
 
 
 @router.post(
-    "/found/{int:run}", auth=changes, summary=gettext_noop("Keep a forum that was found"),
+    "/found/{int:run}", auth=changes, summary=gettext_noop("Save an inspected forum"),
     description=gettext_noop("`run` is the run that inspected it."),
 )
 def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def plan_page(request: HttpRequest, site: int) -> dict[str, Any]:
 
 @router.patch(
     "/{int:site}/plan", auth=changes, summary=gettext_noop("Change a forum's plan"),
-    description=gettext_noop("Makes the plan where there is none yet. The next visits are chosen anew at once."),
+    description=gettext_noop("Creates the plan if there is none. The next visits are chosen again immediately."),
 )
 def plan_change(request: HttpRequest, site: int, change: PlanChange) -> dict[str, Any]:
     Site.objects.only("pk").get(pk=site)

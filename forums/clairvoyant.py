@@ -66,8 +66,8 @@ def _covered(value: list[float], moment: list[float], weight: list[float], a: in
 def bound(board: Ints, times: Floats, weights: Floats, budget: int) -> Bound:
     """The largest dual value max over price of sum_i (delay_i + price visits_i) - price * budget, by bisection.
 
-    board, times (seconds, ascending) and weights: one entry per event. Valid for any policy with `budget` visits in total, at any
-    times; exact where some price uses the budget exactly.
+    board, times (seconds, ascending) and weights: one entry per event. Valid for any policy with `budget` visits in total, at
+    any times; equal to the optimum if some price uses the budget exactly.
     """
     if budget < 1:
         raise ValueError("the bound needs at least one visit")

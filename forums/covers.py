@@ -1,4 +1,4 @@
-"""Which boards the rows of overview sources cover: each row's own board, and boards below it that have no row."""
+"""Determines which boards the rows of overview sources cover: each row's own board, and sub-boards that have no row."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ class Covers:
         return np.divide(found, sums, out=1.0 / alike, where=sums > 0)
 
     def waits_elsewhere(self, pair: int) -> Ints:
-        """The other pairs of a pair's row on which the new posts may be, not visited since."""
+        """The other pairs of a pair's row whose boards may have the new posts, because they were not visited since."""
         row = self.row[pair]
         mates = np.arange(self.bounds[row], self.bounds[row + 1])
         return mates[self.open[mates] & self.counted()[mates] & (mates != pair)]
 
     def take_in(self, row: int) -> bool:
-        """Makes a row that showed more than its boards brought count hidden boards again that were set apart; returns whether
-        there were any."""
+        """If a row showed more posts than visits of its boards found, lets it count hidden boards again that were set apart;
+        returns whether there were any."""
         mates = slice(int(self.bounds[row]), int(self.bounds[row + 1]))
         found = bool((self.apart[mates] >= APART_AT).any())
         self.apart[mates] = np.minimum(self.apart[mates], APART_AT - 1)

@@ -65,7 +65,7 @@ class ForumCrawler:
     def __init__(self) -> None:
         self._site: Site | None = None
         self._model: SiteModel | None = None
-        self._gone: set[int] = set()  # visits whose board was not found at its address
+        self._gone: set[int] = set()  # visits whose board's address gave "not found"
         self._rules: SiteRules | None = None
         self._look: Explorer | None = None
         self._samples: list[FetchedPage] = []
@@ -245,7 +245,7 @@ class ForumCrawler:
             return visits.store_list(run, item, response, read.reading, settings, now)
         stored = visits.store_thread(run, item, response, read.reading, settings, now)
         ended = stored.counts.get("new", 0) + stored.counts.get("updated", 0)
-        # the model's statement about counts no longer holds
+        # the model's rule relating reply counts to post counts no longer holds
         if settings.use_teacher and ended and visits.contradicted(item.group):
             again = self._learn_again(run, item, LayoutChange("thread", ("contradiction",)), now)
             stored.links = [*stored.links, *(again.links if again is not None else ())]

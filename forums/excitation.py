@@ -83,7 +83,7 @@ def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floa
 
     clock: operational time of each event (hours since its board's history began); events before `start` only excite, those in
     [start, stop) (one value per board) are fitted. Boards have weight B^-1/2. Events in one five-minute bin do not excite each
-    other. Returns `kernel` if nothing can be learnt.
+    other. Returns `kernel` unchanged if there are too few events to fit.
     """
     order = np.lexsort((clock, board))
     board, clock, weights = board[order], clock[order], weights[order]

@@ -275,7 +275,7 @@ class Visit:
         state.stale = 0 if tally.fresh else state.stale + 1
         behind = bool(facts.resume_url) and state.phase == "fresh" and state.page < facts.resume_page
         joined = bool(facts.resume_url) and state.phase == "fresh" and state.page == facts.resume_page
-        # the other visit read this page: no proof of overlap
+        # the interrupted visit had also read this page, so unchanged rows do not prove that new threads were all seen
         overlap = joined or (state.phase == "resume" and state.resumed == 0)
         state.resumed += state.phase == "resume"
         quiet = bool(tally.fresh) and not tally.hits

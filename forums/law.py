@@ -1,4 +1,4 @@
-"""The forum paper's basic equations in one place: weights and delays of eq. (1) to (6), importance W, the bounds of theta."""
+"""The forum paper's basic equations: weights and delays of eq. (1) to (6), importance W, the bounds of theta."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ PATHS, POSTS = 32, 10  # simulated futures per board, and posts in each
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
 # quantile factors of the time until a board's second and later visits, if only visits provide information (from replayed logs)
 LATER = (0.95, 1.1)
-LATER_BY_LOOKS = (0.85, 2.6)  # the same if overview sources provide information
+LATER_BY_LOOKS = (0.85, 2.6)  # the same quantile factors if overview sources provide information
 BURSTS = 1.0  # shape of the gamma distribution of actual to forecast posts, because posts come in bursts
 # standard deviation (log) of the price two hours ahead, and of the time to the next reading of a source
 PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4

@@ -1,7 +1,8 @@
 """Working hours in planning: a day's timetable for sites that may be visited in some hours only.
 
-While a site is closed its planning clock stands: the open hours of a day are stretched to 24 planning hours, what is posted while
-it is closed counts as posted when it opens, and the visits planned there are mapped back. Every policy so keeps its own rule.
+The planning clock of a site stops outside its working hours: the open hours of a day are stretched to 24 planning hours, posts
+made outside them count as made when they begin, and planned visits are mapped back to real hours. So every policy can be used
+unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MINUTES = 1440
 
 
 def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
-    """The open hours of a day by the clock of `zone`; () where it is closed all day.
+    """Returns the open hours of a day on the clock of `zone`, as (begin, end) in hours; () if it is closed all day.
 
     >>> spans(windows.parse("22:00-06:00", ZoneInfo("UTC")), date(2026, 5, 1), ZoneInfo("UTC"))
     ((0.0, 6.0), (22.0, 24.0))
@@ -40,11 +41,11 @@ def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
 
 
 def squeezed(rates: Floats, open_: Spans) -> Floats:
-    """Rates (n, bins) an hour of a day by the planning clock; the sum over the day stays."""
+    """Converts rates (n, bins) per hour of a day to rates per hour of the planning clock; the sum over the day is unchanged."""
     bins = rates.shape[1]
     starts, ends, before = _bounds(open_)
     minute = (np.arange(MINUTES) + 0.5) * DAY_HOURS / MINUTES
-    place = np.searchsorted(ends, minute, side="right")  # the span that is open then, or that opens next
+    place = np.searchsorted(ends, minute, side="right")  # the open span that contains this hour, or the next one
     last = place == len(starts)
     place = np.where(last, 0, place)
     at = before[place] + np.where(last, 0.0, np.maximum(minute - starts[place], 0.0))
@@ -57,7 +58,7 @@ def squeezed(rates: Floats, open_: Spans) -> Floats:
 
 
 def placed(hours: Floats, open_: Spans) -> Floats:
-    """Hours of the planning clock as hours of the day; inside the open ones."""
+    """Converts hours of the planning clock to hours of the day, which lie inside the open hours."""
     starts, ends, before = _bounds(open_)
     along = np.asarray(hours, dtype=float) / DAY_HOURS * float((ends - starts).sum())
     place = np.searchsorted(before, along, side="right") - 1
@@ -70,8 +71,8 @@ def _bounds(open_: Spans) -> tuple[Floats, Floats, Floats]:
 
 
 def schedule(policy: str, given: planning.DayInput, visits_per_day: int, open_: Sequence[Spans]) -> planning.Schedule:
-    """As `planning.schedule`, with every visit in the open hours of its site (one entry of `open_` a site number). Boards of
-    sites that are closed all day have none."""
+    """Like `planning.schedule`, with every visit in the open hours of its site (`open_` has one entry per site number). Boards
+    of sites that are closed all day get no visits."""
     boards = np.flatnonzero(np.array([bool(open_[number]) for number in given.site.tolist()], dtype=bool))
     if not len(boards):
         return planning.Schedule((), ())
@@ -98,7 +99,7 @@ def _mapped(table: Timetable, site: Ints, open_: Sequence[Spans]) -> Timetable:
 
 
 def turn(day: date, alike: Sequence[bool]) -> int:
-    """The place of a day among the days of weekdays like it (`alike`, by weekday): a cycle of several days goes on over them, so
-    that every board has its turn also where some days are closed."""
+    """The position of a day among all days whose weekdays have the same open hours (`alike`, by weekday). A visiting cycle of
+    several days continues over these, so that every board is visited even if some days are closed."""
     weeks, weekday = divmod(day.toordinal() - 1, 7)
     return weeks * sum(alike) + sum(alike[:weekday])

@@ -1,4 +1,4 @@
-"""The openings of working hours as arrays: whether many moments lie in them, and which sites are open at one."""
+"""Working hours as arrays of open intervals: tests whether many moments lie in them, and which sites are open at one moment."""
 
 from __future__ import annotations
 
@@ -18,39 +18,40 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Openings:
-    """The openings of a window in some days, epoch seconds, for tests of many moments at once."""
+    """The open intervals of a window of working hours within some days, in epoch seconds, for testing many moments at once."""
 
     starts: Floats
     ends: Floats
 
     @classmethod
     def of(cls, window: windows.Window, since: float, until: float) -> Openings:
-        """Those between two moments."""
+        """Returns the open intervals between two moments."""
         first, last = (datetime.fromtimestamp(at, UTC) for at in (since, until))
         parts = windows.between(window, first, last)
         return cls(np.array([one.timestamp() for one, _end in parts]), np.array([end.timestamp() for _start, end in parts]))
 
     def at(self, times: Floats) -> Bools:
-        """Whether each of these moments lies in an opening."""
+        """Tells for each of these moments whether it lies in an open interval."""
         place = np.searchsorted(self.starts, times, side="right") - 1
         if not len(self.ends):
             return np.zeros(np.shape(times), dtype=bool)
         return np.asarray((place >= 0) & (times < self.ends[np.maximum(place, 0)]))
 
     def around(self, at: float) -> tuple[float, float]:
-        """The opening that holds this moment; without limit where none does."""
+        """Returns the open interval that contains this moment; an unlimited one if none does."""
         place = int(np.searchsorted(self.starts, at, side="right")) - 1
         inside = place >= 0 and at < self.ends[place]
         return (float(self.starts[place]), float(self.ends[place])) if inside else (-np.inf, np.inf)
 
     def next(self, at: float) -> float:
-        """The moment itself where it lies in an opening, else the beginning of the next one; inf where none is known."""
+        """Returns the moment itself if it lies in an open interval, otherwise the beginning of the next one; inf if none is
+        known."""
         place = int(np.searchsorted(self.ends, at, side="right"))
         return max(float(self.starts[place]), at) if place < len(self.starts) else np.inf
 
 
 def mask(openings: Sequence[Openings | None], site: Ints, now: float) -> Bools | None:
-    """Boards whose site may be visited at that moment, (n,); None where no site keeps hours."""
+    """A mask of the boards whose site may be visited at that moment, (n,); None if no site has working hours."""
     if not any(one is not None for one in openings):
         return None
     known: dict[int, bool] = {}

@@ -16,7 +16,7 @@ Arrays = dict[str, "Floats | Bools | Ints"]
 DOUBTED_AT = 2  # contradictions (halved by each agreement) from which a board's figures on a source are ignored
 SOURCE_DOUBTED_AT = 3  # contradictions in a row, over all its boards, from which a whole source is ignored
 MOST_WRONG = 8
-LONGEST_LAG_HOURS = 1.0  # a page that is older than that is of too little use
+LONGEST_LAG_HOURS = 1.0  # an overview page with a longer lag is not used
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
 
@@ -84,7 +84,7 @@ class Overview:
         return trusted & np.isfinite(self.covers.as_of[self.covers.own])
 
     def _telling(self) -> Bools:
-        """Pairs of a trusted row and a board that it counts, (pairs,)."""
+        """A mask of the pairs of a trusted row and a board that it counts, (pairs,)."""
         return self.believed()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
@@ -201,7 +201,7 @@ class Overview:
         board = self.board[rows]
         threads = np.maximum(sight.threads - self.threads[rows], 0.0)
         posts = np.maximum(sight.posts - self.posts[rows], 0.0)
-        posts = np.fmax(posts, threads)  # nan where the page shows neither, or nothing was shown before
+        posts = np.fmax(posts, threads)  # nan if the page shows neither, or showed nothing at the previous reading
         new = np.where(np.isfinite(threads), threads, 0.0)
         weight = self.new_weight[board] * new + self.reply_weight[board] * np.maximum(np.nan_to_num(posts) - new, 0.0)
         flag = ~np.isfinite(posts) & np.isfinite(sight.last_post)
@@ -247,7 +247,7 @@ class Overview:
         return lost[~chosen[lost]]
 
     def believe_shown(self, source: int, boards: Ints, now: float) -> None:
-        """Trusts the readings of a newest list for boards that it has named for the first time."""
+        """Trusts a newest list for boards that it has named for the first time."""
         pairs = self.covers.of(self.rows(source))
         own = np.arange(pairs.start, pairs.stop)[np.isin(self.covers.board[pairs], boards)]
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
@@ -377,7 +377,7 @@ class Overview:
         source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
         missing = int(round(found - told))
         lag = self.lag_hours[source]
-        if self.newest[source]:  # its threads were fetched, so a visit must not find more
+        if self.newest[source]:  # the newest list's threads were fetched, so a visit must not find further posts
             right = not found
         elif self.guessed[row] and told:  # the source did not say how many
             right = found > 0

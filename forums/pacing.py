@@ -103,7 +103,7 @@ class Pace:
         return float((roots / self.budget.visits_per_day) ** 2 / 2.0)
 
     def turn(self, now: float) -> None:
-        """Starts the budget's day at local midnight; plans the day, or its rest after a pause or a late start."""
+        """Begins a new budget day at local midnight; plans the day, or the rest of it after a pause or a late start."""
         budget = self.budget
         local = self._local(now)
         day = np.floor(local / DAY_HOURS)

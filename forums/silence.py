@@ -31,7 +31,7 @@ class Silence:
 
 
 def find_silence(counts: Ints, hours: Ints) -> Silence | None:
-    """The silence at the end of a record of hours, None if it is not longer than usual or too little is known.
+    """The silence at the end of a record of hours, None if it is not longer than usual or the record is too short.
 
     counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered. hours: (n,) local hour of the
     day, 0 to 23. The expected number in an hour is the mean of its hour of the day up to the last item, so that nights count
@@ -66,7 +66,7 @@ class Drop:
 
 
 def find_drop(counts: Ints) -> Drop | None:
-    """A drop of 30 % or more at the end of a record of hours, None if there is none or too little is known.
+    """A drop of 30 % or more at the end of a record of hours, None if there is none or the record is too short.
 
     counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered; at least 32 days of them. The
     last two days are compared with the mean of the same days of the last four weeks. Forums are uneven: the logarithm of the

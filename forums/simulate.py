@@ -250,15 +250,15 @@ class Simulation:
         return followed
 
     def _looks(self, policy: str, every: Ints) -> Looks | None:
-        """The overview source that a policy has besides its visits, if any."""
+        """Returns the overview source that a policy reads besides its visits, if any."""
         if policy not in OBSERVES:
             return None
         source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)
         return Looks([source], self.importance, weighted(0.0, self.importance, self.setup.theta))
 
     def named(self, now: float) -> Ints:
-        """The boards that a newest list names at this time: those of the threads with the newest posts. It shows nothing of
-        others, so of a board that it has never named it is believed only from that board's next visit on."""
+        """The boards that a newest list names at this time: those of the threads with the newest posts. The list shows nothing
+        of other boards, so for a board that it has never named it is trusted only from that board's next visit on."""
         stop = int(np.searchsorted(self.events.times, now, side="right"))
         size = NEWEST_ROWS
         while True:
@@ -312,7 +312,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The result of a loop: board and time of everything fetched, and what it spent when, in visits."""
+    """The result of a loop: board and time of everything fetched, and the times and costs (in visits) of all fetches."""
 
     board: Ints
     moments: Floats

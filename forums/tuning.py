@@ -21,7 +21,9 @@ CURVES = (*PAPER, "optimal")
 QUICK_SWEEPS = 2
 STEPS = 9
 SPAN = 4.0
-SMOOTH_FROM = 4  # visits per board above which the optimal curve follows its law without the floor of one visit
+# visits per board above which the optimal curve follows the square-root law, because the minimum of one visit per board no longer
+# matters
+SMOOTH_FROM = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class ChannelForm(forms.Form):
     )
     url = forms.CharField(max_length=2000, label=gettext_lazy("Address"))
     rules = forms.MultipleChoiceField(
-        required=False, choices=[], widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Reports"),
+        required=False, choices=[], widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Events to report"),
         help_text=gettext_lazy("None selected: everything."),
     )
     quiet_from = forms.TimeField(
@@ -53,13 +53,13 @@ class ChannelForm(forms.Form):
     )
     quiet_to = forms.TimeField(
         required=False, label=gettext_lazy("Quiet until"), widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
-        help_text=gettext_lazy("What happens meanwhile is reported then, if it still holds."),
+        help_text=gettext_lazy("Problems that begin in the quiet hours are reported at their end, if they still exist."),
     )
     timezone = forms.CharField(max_length=64, initial="UTC", label=gettext_lazy("Time zone"))
     language = forms.ChoiceField(choices=[("en", "English"), ("zh-hans", "简体中文")], label=gettext_lazy("Language"))
     allow_private = forms.BooleanField(
         required=False, label=gettext_lazy("May reach a private address"),
-        help_text=gettext_lazy("For a server in your own network: the named one only."),
+        help_text=gettext_lazy("For a server in your own network; only the host entered above."),
     )
     MAIL = ("host", "port", "security", "user", "password", "sender", "to")
 
@@ -72,7 +72,7 @@ class ChannelForm(forms.Form):
         if kind == ChannelKind.WEBHOOK:
             self.fields["url"].help_text = _("Gets each alarm as JSON by POST; its Idempotency-Key is never used twice.")
         elif kind == ChannelKind.CHAT:
-            self.fields["url"].help_text = _("An address of apprise, such as slack://…, tgram://…, ntfy://…, dingtalk://…")
+            self.fields["url"].help_text = _("An Apprise URL, such as slack://…, tgram://…, ntfy://…, dingtalk://…")
         for name, field in self.fields.items():
             if name not in ("rules", "allow_private"):
                 field.widget.attrs["class"] = "field"
@@ -143,7 +143,7 @@ def new_channel(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and opens_nothing(request, form, "allow_private"):
         made = form.keep(request)
         if made is not None:
-            messages.success(request, _("Kept. Send a test to see whether it works."))
+            messages.success(request, _("Saved. Send a test to see whether the channel works."))
             return back(request, "alarms")
     context = {"form": form, "tabs": [(text, f"?kind={value}", value == kind) for value, text in ChannelKind.choices]}
     trail = [(_("Alarms"), reverse("admin:alarms"))]
@@ -162,7 +162,7 @@ def _find(pk: int) -> AlarmChannel:
 def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
     """Sends a test message over a channel at once."""
     alarms.test(_find(pk), datetime.now(UTC))
-    messages.success(request, _("A worker sends a test; its result is shown below."))
+    messages.success(request, _("A worker is sending a test message; its result is shown below."))
     return back(request, "alarms")
 
 
@@ -170,7 +170,7 @@ def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
 def remove_channel(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes a channel."""
     alarm_channels.remove(_find(pk), datetime.now(UTC))
-    messages.success(request, _("Nothing more is sent there."))
+    messages.success(request, _("No more messages are sent to this channel."))
     return back(request, "alarms")
 
 
@@ -181,7 +181,7 @@ def mute(request: HttpRequest, pk: int) -> HttpResponse:
     if alarm is None:
         raise Http404(_("There is no such alarm."))
     alarms.mute(alarm, now=datetime.now(UTC), user=request.user)
-    messages.success(request, _("Nothing more is sent about it."))
+    messages.success(request, _("No more messages are sent about this alarm."))
     return back(request, "alarms")
 
 

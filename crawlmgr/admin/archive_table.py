@@ -35,8 +35,8 @@ def _take(file: WarcFile) -> str:
 
 def _states() -> list[tuple[str, str]]:
     return [
-        ("", _("Every file")), ("open", _("being written")), ("closed", _("closed")), ("imported", _("imported")),
-        ("store", _("in the store")),
+        ("", _("All files")), ("open", _("being written")), ("closed", _("closed")), ("imported", _("imported")),
+        ("store", _("in the file store")),
     ]  # fmt: skip
 
 

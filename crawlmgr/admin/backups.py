@@ -18,7 +18,7 @@ from crawlmgr.services import backups
 
 MAY = "crawlmgr.delete_backupplan"
 EVERY = (
-    (0, gettext_lazy("only when asked")),
+    (0, gettext_lazy("only on request")),
     (24, gettext_lazy("every day")),
     (24 * 7, gettext_lazy("every week")),
     (24 * 30, gettext_lazy("every 30 days")),

@@ -79,7 +79,7 @@ def demonstrate(request: HttpRequest) -> HttpResponse:
 def end_demonstration(request: HttpRequest) -> HttpResponse:
     """Stops the demonstration; the pages that it crawled are kept."""
     demonstration.end()
-    messages.success(request, _("The demonstration ends. What it crawled stays; `manage.py demo --remove` takes it away."))
+    messages.success(request, _("The demonstration is ending. Its data is kept; `manage.py demo --remove` deletes it."))
     return back(request, "index")
 
 

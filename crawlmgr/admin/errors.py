@@ -47,7 +47,7 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 def denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """403: the account lacks the permission."""
-    text = _("Your account may not see or do this. An administrator can give it the right.")
+    text = _("Your account does not have this permission. An administrator can grant it.")
     return _answer(request, 403, Told(_("Not allowed"), text, "lock"))
 
 
@@ -63,13 +63,13 @@ def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
 def missing(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """404, with the message of the exception if it was written for users."""
     said = str(exception) if isinstance(exception, Http404) and not isinstance(exception, Resolver404) else ""
-    text = said or _("It may have been deleted, or the address is wrong.")
-    return _answer(request, 404, Told(_("There is nothing here"), text, "search_off"))
+    text = said or _("The page may have been deleted, or the address is wrong.")
+    return _answer(request, 404, Told(_("Page not found"), text, "search_off"))
 
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
     """405: the address accepts only POST (a button), or only GET."""
-    text = _("It is used by a button only. Go back to the page with the button.")
+    text = _("This address only receives the request of a button. Go back to the page with the button.")
     answer = _answer(request, 405, Told(_("This address cannot be opened directly"), text, "block"))
     answer.headers["Allow"] = ", ".join(methods)
     return answer
@@ -87,7 +87,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     """500 for a program error; 503 if the database is unavailable, locked or out of space, or the archive's store away."""
     told = _of_stores(sys.exc_info()[1])
     if told is None:
-        text = _("An internal error. It is in the log (logs/crawlmgr.log) under this time.")
+        text = _("An internal error. Details are in the log (logs/crawlmgr.log) at this time.")
         return _answer(request, 500, Told(_("Something went wrong"), text, "bug_report"), framed=False)
     answer = _answer(request, 503, told, framed=False)
     answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
@@ -100,18 +100,18 @@ def _of_stores(error: BaseException | None) -> Told | None:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         if isinstance(error, Unreachable):
-            text = _("Pages that were moved there cannot be shown until it does. Nothing is lost.")
-            return Told(_("The store of the archive does not answer"), text, "cloud_off")
+            text = _("Pages that were moved there cannot be shown until it responds again. No data is lost.")
+            return Told(_("The archive's file store does not respond"), text, "cloud_off")
         if isinstance(error, DatabaseProblem):
             if trouble.full(error):
-                text = _("The database cannot write. Runs are paused and go on once there is room again.")
+                text = _("The database cannot write. Runs are paused and continue once disk space is freed.")
                 return Told(_("The disk is full"), text, "hard_drive")
             if trouble.passing(error):
-                text = _("Another process is using it, or its server is unavailable or starting. This is temporary; stored "
-                         "data is safe.")
+                text = _("Another process is using the database, or the database server is unavailable or starting. "
+                         "This is temporary; stored data is safe.")
                 return Told(_("The database is busy"), text, "hourglass_top")
             if _not_opened(error):
-                text = _("Its file cannot be opened or read. Check that its folder exists; stored data is safe.")
+                text = _("The database file cannot be opened or read. Check that its folder exists; stored data is safe.")
                 return Told(_("The database is unavailable"), text, "cloud_off")
         error = error.__cause__ or error.__context__
     return None
@@ -125,7 +125,7 @@ def _not_opened(error: BaseException) -> bool:
 def _too_much(error: Exception | None) -> str:
     if isinstance(error, RequestDataTooBig):
         size = settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 1_000_000
-        return _("The fields hold more than %(size)s MB of text. Send a longer one as a file.") % {"size": f"{size:g}"}
+        return _("The fields contain more than %(size)s MB of text. Upload a longer text as a file.") % {"size": f"{size:g}"}
     if isinstance(error, TooManyFieldsSent | TooManyFilesSent):
         return _("Too many fields or files at once. Send them in parts.")
     return ""

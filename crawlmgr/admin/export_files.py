@@ -41,7 +41,7 @@ def by_address(request: HttpRequest, secret: str) -> HttpResponseBase:
         raise Http404(_("There is no such file."))
     file = saved_exports.newest(export)
     if file is None:
-        raise Http404(_("Nothing is written yet."))
+        raise Http404(_("No file has been written yet."))
     tag = f'"{file.sha256}"'
     send = condition(etag_func=lambda *_: tag)(lambda _request: _sent(file, manifest="manifest" in request.GET))
     answer: HttpResponseBase = send(request)

@@ -30,9 +30,9 @@ PREVIEW = 10
 LONGEST_CELL = 80
 FORMATS = {
     "csv": gettext_lazy("CSV: text for spreadsheets; text that begins like a formula gets an apostrophe"),
-    "json": gettext_lazy("JSON: one list"),
-    "jsonl": gettext_lazy("JSON lines: a line a row"),
-    "xlsx": gettext_lazy("XLSX: a workbook; every text keeps its value"),
+    "json": gettext_lazy("JSON: one array"),
+    "jsonl": gettext_lazy("JSON lines: one row per line"),
+    "xlsx": gettext_lazy("XLSX: a workbook; texts are never turned into formulas"),
     "parquet": gettext_lazy("Parquet: typed columns, for analysis"),
     "sqlite": gettext_lazy("SQLite: a database with one table"),
     "warc": gettext_lazy("WARC: the pages of a run as they were fetched"),
@@ -57,7 +57,8 @@ class ExportForm(forms.Form):
 
     name = forms.CharField(max_length=100, label=gettext_lazy("Name"))
     columns = forms.MultipleChoiceField(
-        required=False, widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Columns"), help_text=gettext_lazy("None: all.")
+        required=False, widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Columns"),
+        help_text=gettext_lazy("None selected: all.")
     )
     site = NamedField(
         required=False, max_length=300, label=gettext_lazy("Only this site"), help_text=gettext_lazy("Type a part of its name.")
@@ -71,14 +72,14 @@ class ExportForm(forms.Form):
     )
     days = forms.IntegerField(
         required=False, min_value=1, max_value=saved_exports.MOST_DAYS, label=gettext_lazy("Only the last days"),
-        help_text=gettext_lazy("Counted back from the time of each export."),
+        help_text=gettext_lazy("Number of days before the time of each export."),
     )
     format = forms.ChoiceField(choices=[], label=gettext_lazy("Format"))
     bom = forms.BooleanField(
         required=False, label=gettext_lazy("CSV with a byte order mark"),
         help_text=gettext_lazy("Excel needs it to show Chinese text."),
     )
-    every_hours = forms.TypedChoiceField(choices=Every.choices, coerce=int, label=gettext_lazy("Write it"))
+    every_hours = forms.TypedChoiceField(choices=Every.choices, coerce=int, label=gettext_lazy("Frequency"))
     keep = forms.IntegerField(min_value=1, max_value=saved_exports.MOST_KEPT, initial=5, label=gettext_lazy("Files kept"))
 
     def __init__(self, table: str, header: Sequence[str], *given: Any, **named: Any) -> None:
@@ -135,7 +136,7 @@ def new(request: HttpRequest) -> HttpResponse:
         wish = form.wish(now, request.user)
         if "keep-it" in request.POST:
             saved_exports.begin(wish, now=now, user=request.user)
-            messages.success(request, _("Saved. A worker writes it now."))
+            messages.success(request, _("Saved. A worker is writing the file now."))
             return redirect("admin:export-page", wish.pk)
         chosen, shape = saved_exports.chosen(wish, now), exports.Shape(wish.columns)
     if not form.is_bound:
@@ -206,7 +207,9 @@ def one(request: HttpRequest, pk: int) -> HttpResponse:
 def write(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts writing an export now."""
     export = _find(pk)
-    attempt(request, _("A worker writes it now."), lambda: saved_exports.start(export, now=datetime.now(UTC), user=request.user))
+    attempt(request, _(
+        "A worker is writing the file now."
+    ), lambda: saved_exports.start(export, now=datetime.now(UTC), user=request.user))
     return back(request, "export-page", pk)
 
 

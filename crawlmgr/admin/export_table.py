@@ -61,7 +61,7 @@ def _file(line: Line) -> str:
 
 
 def _opened(line: Line) -> str:
-    return format_html('<span class="badge on">{}</span>', _("open")) if line.export.digest else tags.NOTHING
+    return format_html('<span class="badge on">{}</span>', _("has an address")) if line.export.digest else tags.NOTHING
 
 
 def _of_file(name: str) -> Any:
@@ -69,7 +69,7 @@ def _of_file(name: str) -> Any:
 
 
 def _kinds() -> list[tuple[str, str]]:
-    return [("", _("Every table")), *((name, _(text)) for name, text in NAMES.items())]
+    return [("", _("All tables")), *((name, _(text)) for name, text in NAMES.items())]
 
 
 TABLE = Table(
@@ -93,7 +93,7 @@ TABLE = Table(
     narrowing.words_in("name"),
     (Choice("table", gettext_lazy("Table"), _kinds, lambda rows, code: rows.filter(table=code)),),
     (
-        Action("write", gettext_lazy("Write now"), "edit_document", "crawlmgr.change_export"),
+        Action("write", gettext_lazy("Export now"), "edit_document", "crawlmgr.change_export"),
         Action(tables.DELETE, gettext_lazy("Delete"), "delete", "crawlmgr.delete_export"),
     ),
     "exports-do",
@@ -105,7 +105,7 @@ TABLE = Table(
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out an action on the selected exports: write now, delete, or undo the deletion."""
     def told(count: int) -> str:
-        return ngettext("Done for %(count)s export.", "Done for %(count)s exports.", count)
+        return ngettext("Applied to %(count)s export.", "Applied to %(count)s exports.", count)
 
     verbs: dict[str, table_actions.Verb] = {"write": lambda _, one, now: saved_exports.start(one, now=now, user=request.user)}
     return table_actions.carry_out(request, TABLE, Export.objects.all(), verbs, reverse("admin:exports"), told)

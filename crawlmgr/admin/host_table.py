@@ -77,7 +77,7 @@ TABLE = Table(
         Column("next", gettext_lazy("Next request"), lambda host: host.next_at, _next, look="nowrap"),
         Column("in_flight", gettext_lazy("In flight"), lambda host: host.in_flight,
                lambda host: f"{host.in_flight} / {host.connections}", look="num"),
-        _seconds("pace", gettext_lazy("Pause in force")),
+        _seconds("pace", gettext_lazy("Current delay")),
         _seconds("delay_seconds", gettext_lazy("Own delay")),
         _seconds("crawl_delay_seconds", "Crawl-delay"),
         Column("failures", gettext_lazy("Failures in a row"), lambda host: host.failures, _failures, falling("failures"),

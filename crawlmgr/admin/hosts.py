@@ -109,7 +109,7 @@ def _tried(host: Host, text: str) -> dict[str, Any] | None:
     except UrlError:
         return {"look": "bad", "text": words.say("bad_url")}
     if host_key(address) != host.key:
-        return {"look": "warn", "text": _("This address lies on %(host)s.") % {"host": host_key(address)}}
+        return {"look": "warn", "text": _("This address belongs to the host %(host)s.") % {"host": host_key(address)}}
     if host.robots_fetched_at is None:
         return {"look": "warn", "text": _("robots.txt has not been read yet.")}
     rules = robots.RobotsRules(

@@ -28,7 +28,7 @@ from crawlmgr.services.recurring import Starts
 SHOWN = 5
 MAY = "crawlmgr.change_run"
 NAMES = {
-    "hours": gettext_lazy("Hours"), "timezone": gettext_lazy("Time zone"), "jitter_seconds": gettext_lazy("Moved by chance (s)"),
+    "hours": gettext_lazy("Hours"), "timezone": gettext_lazy("Time zone"), "jitter_seconds": gettext_lazy("Random shift (s)"),
 }  # fmt: skip
 
 
@@ -69,20 +69,20 @@ class HoursForm(forms.Form):
     start = forms.TimeField(required=False, label=gettext_lazy("From"))
     end = forms.TimeField(required=False, label=gettext_lazy("To"))
     days = forms.TypedMultipleChoiceField(
-        choices=list(WEEKDAYS.items()), coerce=int, required=False, label=gettext_lazy("Opens on"),
+        choices=list(WEEKDAYS.items()), coerce=int, required=False, label=gettext_lazy("Days of the week"),
         widget=forms.CheckboxSelectMultiple,
     )  # fmt: skip
     timezone = forms.CharField(max_length=64, label=gettext_lazy("Time zone"))
     jitter = forms.IntegerField(
-        min_value=0, max_value=timings.MOST_JITTER_SECONDS // 60, label=gettext_lazy("Moved by chance (minutes)")
+        min_value=0, max_value=timings.MOST_JITTER_SECONDS // 60, label=gettext_lazy("Random shift (minutes)")
     )
 
     def clean(self) -> dict[str, Any]:
         found = super().clean() or self.cleaned_data
         if found.get("limited") and not (found.get("start") and found.get("end")):
-            raise forms.ValidationError(_("Give both times."))
+            raise forms.ValidationError(_("Enter both times."))
         if found.get("limited") and not found.get("days"):
-            raise forms.ValidationError(_("Choose a day at least."))
+            raise forms.ValidationError(_("Choose at least one day."))
         if not self.errors:
             try:
                 timings.checked(self.values())
@@ -103,7 +103,7 @@ def _of(kind: str, target: int) -> tuple[Timed, tuple[str, str, str]]:
     timed = TIMED.get(kind)
     found = timed.find(target) if timed is not None else None
     if timed is None or found is None:
-        raise Http404(_("There is no such thing that recurs."))
+        raise Http404(_("There is no such scheduled item."))
     return timed, found
 
 
@@ -117,7 +117,7 @@ def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
     row = timings.of(kind, target)
     form = HoursForm(request.POST or None, initial=_initial(row, timed))
     if request.method == "POST" and form.is_valid():
-        done = _("Saved. What comes next is moved into these hours.")
+        done = _("Saved. The next start is moved into these hours.")
         if attempt(request, done, lambda: timings.put(kind, target, form.values(), now=now, user=request.user)):
             return back(request, "hours", kind, target)
     window = timings.window(row)

@@ -34,12 +34,12 @@ def save(request: HttpRequest) -> HttpResponse:
         return back(request, "index")
     of_list = ListView.objects.filter(user_id=request.user.pk, list=table)
     if not name:
-        messages.error(request, _("Give the view a name."))
+        messages.error(request, _("Enter a name for the view."))
     elif of_list.exclude(name=name).count() >= MOST_VIEWS:
         messages.error(request, _("There are too many views of this list; remove one first."))
     else:
         ListView.objects.update_or_create(user_id=request.user.pk, list=table, name=name, defaults={"query": query})
-        messages.success(request, _("The view %(name)s is kept.") % {"name": name})
+        messages.success(request, _("The view %(name)s is saved.") % {"name": name})
     return redirect(f"{path}?{query}" if query else path)
 
 

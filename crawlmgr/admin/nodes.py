@@ -21,15 +21,17 @@ from crawlmgr.services import nodes, standing
 MAY = "crawlmgr.change_node"
 LAST_OF_MINUTE = 0.999
 LOOKS = {
-    "active": ("ok", gettext_lazy("takes work")), "draining": ("warn", gettext_lazy("draining")),
+    "active": ("ok", gettext_lazy("accepts work")), "draining": ("warn", gettext_lazy("draining")),
     "paused": ("warn", gettext_lazy("paused")), "drained": ("", gettext_lazy("drained")), "lost": ("bad", gettext_lazy("lost")),
 }
 MEANT = {
     "active": "",
-    "draining": gettext_lazy("It takes no further run and ends when it has none in hand."),
-    "paused": gettext_lazy("It takes no run until it is resumed; others go on with its runs."),
-    "drained": gettext_lazy("It has ended. Started again, it takes work."),
-    "lost": gettext_lazy("It gives no sign of life: others go on with its runs. When it returns, it takes work by itself."),
+    "draining": gettext_lazy("The node accepts no further runs and exits when its current runs have ended."),
+    "paused": gettext_lazy("The node accepts no runs until it is resumed; other nodes continue its runs."),
+    "drained": gettext_lazy("The node has exited. After a restart it accepts work."),
+    "lost": gettext_lazy(
+        "The node sends no heartbeats: other nodes continue its runs. When it returns, it accepts work automatically."
+    ),
 }
 """What a state means, for the page of a node."""
 ENDED = ("drained", "lost")
@@ -93,7 +95,7 @@ MEASURES = {
     "speed": Measure(gettext_lazy("Speed"), gettext_lazy("pages a minute"), NO_PAGE, _speeds),
     "share": Measure(gettext_lazy("Share of the work"), gettext_lazy("share of all nodes"), NO_PAGE, _shares),
     "runs": Measure(
-        gettext_lazy("Current runs"), gettext_lazy("runs in hand"), gettext_lazy("No node had a run within the last hour."),
+        gettext_lazy("Current runs"), gettext_lazy("current runs"), gettext_lazy("No node had a run within the last hour."),
         _level(1, 1),
     ),
     "memory": Measure(
@@ -152,7 +154,7 @@ def node_page(request: HttpRequest, pk: int) -> HttpResponse:
 def drain(request: HttpRequest, pk: int) -> HttpResponse:
     """Drains a node: it takes no new runs, and a node started with the `node` command exits once it has none left."""
     nodes.wish(_find(pk), NodeState.DRAINING, datetime.now(UTC))
-    messages.success(request, _("The node is draining: it takes no further runs."))
+    messages.success(request, _("The node is draining: it accepts no further runs."))
     return back(request, "node", pk)
 
 
@@ -160,7 +162,7 @@ def drain(request: HttpRequest, pk: int) -> HttpResponse:
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
     """Pauses a node: it takes no runs until it is resumed."""
     nodes.wish(_find(pk), NodeState.PAUSED, datetime.now(UTC))
-    messages.success(request, _("The node is paused: others go on with its runs."))
+    messages.success(request, _("The node is paused: other nodes continue its runs."))
     return back(request, "node", pk)
 
 
@@ -168,7 +170,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resumes a node: it takes runs again."""
     nodes.wish(_find(pk), NodeState.ACTIVE, datetime.now(UTC))
-    messages.success(request, _("The node takes work again."))
+    messages.success(request, _("The node accepts work again."))
     return back(request, "node", pk)
 
 
@@ -176,7 +178,7 @@ def resume(request: HttpRequest, pk: int) -> HttpResponse:
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
     """Sets the label under which a node is shown."""
     if nodes.rename(_find(pk), request.POST.get("label", "")):
-        messages.success(request, _("The name was kept."))
+        messages.success(request, _("The name is saved."))
     else:
         told = _("A name has at most %(most)s characters, all of which can be printed.")
         messages.error(request, told % {"most": nodes.LONGEST_LABEL})

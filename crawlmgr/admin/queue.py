@@ -48,7 +48,7 @@ class ReadOnly:
 def _button(title: Any, work: Callable[[Iterable[Any]], int]) -> Callable[..., None]:
     def act(_admin: Any, request: HttpRequest, rows: QuerySet[Any]) -> None:
         count = work(rows.values_list("pk", flat=True))
-        done = ngettext("Done for %(count)d task.", "Done for %(count)d tasks.", count) % {"count": count}
+        done = ngettext("Applied to %(count)d task.", "Applied to %(count)d tasks.", count) % {"count": count}
         messages.success(request, done)
 
     act.__name__ = work.__name__
@@ -83,8 +83,8 @@ def _arguments(_admin: object, row: OrmQ) -> str:
 def _name_in_words(_admin: object, schedule: Schedule) -> str:
     """The translated name of a schedule of this project; other schedules keep their own name."""
     own = {
-        "dispatch what is due": _("dispatch what is due"),
-        "prune old rows": _("prune old rows"),
+        "dispatch what is due": _("start due visits and jobs"),
+        "prune old rows": _("prune expired rows"),
         "look for silence": _("check for silent forums"),
     }
     return own.get(schedule.name or "", schedule.name or str(schedule.pk))

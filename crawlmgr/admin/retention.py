@@ -21,24 +21,27 @@ NAMES: dict[str, tuple[str, str]] = {
     "events": (gettext_noop("Events"), gettext_noop("errors, warnings and notes in this interface; the log file is kept "
         "separately")),
     "failed_logins": (gettext_noop("Failed logins"), gettext_noop("used to block logins after too many failures")),
-    "tasks": (gettext_noop("Results of tasks"), gettext_noop("what the queue keeps of each slice and job")),
-    "nodes": (gettext_noop("Worker nodes gone"), gettext_noop("nodes that have not reported since")),
+    "tasks": (gettext_noop("Results of tasks"), gettext_noop("records that the queue keeps of each slice and job")),
+    "nodes": (gettext_noop("Worker nodes that disappeared"), gettext_noop("nodes that have not sent a heartbeat since")),
     "hours": (gettext_noop("Hourly sums of hosts"), gettext_noop("requests, bytes and failures an hour, for charts")),
     "addresses": (
         gettext_noop("Addresses of ended runs"),
-        gettext_noop("what was queued, with its state; a topic's report on its frontier needs them"),
+        gettext_noop("addresses that were queued, with their states; needed for a topic's frontier report"),
     ),
     "fetches": (
         gettext_noop("Fetch records"),
-        gettext_noop("what was fetched when, and where in the archive it lies; without them no capture is found by its address"),
+        gettext_noop("what was fetched when, and its place in the archive; needed to look up a stored page by its address"),
     ),
     "runs": (
         gettext_noop("Ended runs"),
-        gettext_noop("with their visits, fetch records and addresses; posts stay, and so do runs of topics and harvests"),
+        gettext_noop(
+            "including their visits, fetch records and addresses; posts are kept, and so are runs of topics "
+            "and harvests"
+        ),
     ),
     "archive": (
         gettext_noop("Archive files"),
-        gettext_noop("WARC files with the pages themselves; later captures that only say “unchanged” lose their text too"),
+        gettext_noop("WARC files with the content of pages; later captures recorded only as “unchanged” lose their content too"),
     ),
 }
 
@@ -96,9 +99,9 @@ def save(request: HttpRequest) -> HttpResponse:
     """Saves the retention times that were previewed."""
     chosen, wrong = _chosen(request.POST.dict(), pruning.kept())
     if wrong:
-        messages.error(request, _("Give whole days; 0 keeps for ever."))
+        messages.error(request, _("Enter whole days; 0 keeps data forever."))
         return back(request, "retention")
-    done = _("Saved. Expired data is deleted with the next pruning, once a day, or now.")
+    done = _("Saved. Expired data is deleted at the next daily pruning, or immediately with “Prune now”.")
     attempt(request, done, lambda: pruning.keep(chosen, now=datetime.now(UTC), user=request.user))
     return back(request, "retention")
 
@@ -107,5 +110,5 @@ def save(request: HttpRequest) -> HttpResponse:
 def prune(request: HttpRequest) -> HttpResponse:
     """Asks a worker to prune now, as it does once a day by itself."""
     queue.prune()
-    messages.success(request, _("A worker prunes now, some rows at a time."))
+    messages.success(request, _("A worker is pruning now, in batches."))
     return back(request, "retention")

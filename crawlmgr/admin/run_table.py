@@ -27,11 +27,11 @@ SHOWN = {"active": ("queued", "running", "paused"), "finished": ("finished",), "
 
 def _states() -> list[tuple[str, str]]:
     names = {"active": _("Active"), "finished": _("Finished"), "stopped": _("Stopped"), "failed": _("Failed")}
-    return [("", _("Every state")), *names.items()]
+    return [("", _("All states")), *names.items()]
 
 
 def _kinds() -> list[tuple[str, str]]:
-    return [("", _("Every kind")), *((one, words.kind(one)) for one in (*settings.CRAWLERS, *settings.JOBS))]
+    return [("", _("All kinds")), *((one, words.kind(one)) for one in (*settings.CRAWLERS, *settings.JOBS))]
 
 
 def _name(run: Run) -> str:
@@ -90,7 +90,7 @@ TABLE = Table(
         Column("finished", gettext_lazy("Ended"), lambda run: run.finished, lambda run: tags.ago(run.finished),
                falling("finished", nullable=True), look="nowrap"),
         Column("took", gettext_lazy("Took"), _took, lambda run: tags.duration(_took(run)), look="num", usual=False),
-        Column("ended", gettext_lazy("Why it ended"), _why, _end, look="one"),
+        Column("ended", gettext_lazy("End reason"), _why, _end, look="one"),
     ),
     "id",
     narrowing.words_in("label"),
@@ -120,6 +120,6 @@ VERBS: dict[str, table_actions.Verb] = {
 def do(request: HttpRequest) -> HttpResponse:
     """Pauses, resumes or stops the selected runs, and reports how many were in a state that does not allow it."""
     def told(count: int) -> str:
-        return ngettext("Done for %(count)s run.", "Done for %(count)s runs.", count)
+        return ngettext("Applied to %(count)s run.", "Applied to %(count)s runs.", count)
 
     return table_actions.carry_out(request, TABLE, Run.objects.only("pk"), VERBS, reverse("admin:runs"), told)

@@ -105,14 +105,14 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
         return {"look": "", "icon": "hourglass_empty", "text": _("Waits for a free worker.")}
     if run.state == RunState.RUNNING and run.waiting_for and run.waiting_until and run.waiting_until > now:
         if words.of_hours(run.waiting_for):
-            text = _("Begun by schedule; %(waits)s, which open:") % {"waits": words.waits(run.waiting_for)}
+            text = _("Started by schedule; %(waits)s, which begin:") % {"waits": words.waits(run.waiting_for)}
             return {"look": "", "icon": "schedule", "text": text, "until": run.waiting_until}
-        text = _("Waits for the turn of %(host)s:") % {"host": run.waiting_for}
+        text = _("Waits until %(host)s may be requested again:") % {"host": run.waiting_for}
         return {"look": "", "icon": "hourglass_empty", "text": text, "until": run.waiting_until}
     if run.state == RunState.RUNNING and (run.lease_until is None or run.lease_until < now):
         return {"look": "", "icon": "hourglass_empty", "text": _("Waits for a free worker to go on.")}
     if run.state == RunState.RUNNING:
-        return {"look": "ok", "icon": "play_circle", "text": _("Works. Last progress:"), "until": run.progressed or run.started}
+        return {"look": "ok", "icon": "play_circle", "text": _("Working. Last progress:"), "until": run.progressed or run.started}
     if run.state == RunState.PAUSED:
         by_hand = _("paused by a user, or its command was ended; resume it at any time")
         why = words.ended(run.kind, run.stopped_by) if run.stopped_by else by_hand

@@ -82,7 +82,9 @@ def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry
     """The line of something that recurs; None where its kind may not be seen."""
     if one.kind == recurring.PRUNING:
         may = request.user.has_perm("crawlmgr.delete_retention")
-        return Entry(one, _("Retention"), _("Old rows are removed"), reverse("admin:retention"), _("every day")) if may else None
+        return Entry(one, _("Retention"), _(
+            "Expired rows are deleted"
+        ), reverse("admin:retention"), _("every day")) if may else None
     timed = hours.TIMED[one.kind]
     if not request.user.has_perm(timed.see):
         return None
@@ -130,7 +132,9 @@ def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneI
 def pause(request: HttpRequest) -> HttpResponse:
     """Pauses all crawling."""
     count = holds.pause_all(datetime.now(UTC), request.user)
-    told = ngettext("All crawling is paused, %(count)s run with it.", "All crawling is paused, %(count)s runs with it.", count)
+    told = ngettext(
+        "All crawling is paused, including %(count)s run.", "All crawling is paused, including %(count)s runs.", count
+    )
     messages.success(request, told % {"count": count})
     return back(request, "schedules")
 
@@ -139,7 +143,9 @@ def pause(request: HttpRequest) -> HttpResponse:
 def resume(request: HttpRequest) -> HttpResponse:
     """Resumes all crawling."""
     count = holds.resume_all(datetime.now(UTC), request.user)
-    told = ngettext("All crawling goes on, %(count)s run with it.", "All crawling goes on, %(count)s runs with it.", count)
+    told = ngettext(
+        "All crawling is resumed, including %(count)s run.", "All crawling is resumed, including %(count)s runs.", count
+    )
     messages.success(request, told % {"count": count})
     return back(request, "schedules")
 

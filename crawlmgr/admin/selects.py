@@ -65,4 +65,4 @@ class NamedField(CharField):
         like = [pk for pk, one in self.texts.items() if text.casefold() in one.casefold()]
         if len(like) == 1:
             return like[0]
-        raise ValidationError(_("Several have that in their name; choose one.") if like else _("There is none of that name."))
+        raise ValidationError(_("Several names contain this text; choose one.") if like else _("Nothing has this name."))

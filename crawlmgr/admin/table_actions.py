@@ -34,7 +34,7 @@ def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
     if done:
         messages.success(request, text % {"count": done})
     if left := ticked - done:
-        told = ngettext("For %(count)s it cannot be done now.", "For %(count)s it cannot be done now.", left)
+        told = ngettext("%(count)s cannot be changed now.", "%(count)s cannot be changed now.", left)
         messages.warning(request, told % {"count": left})
 
 
@@ -44,13 +44,13 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
         raise PermissionDenied
     if request.POST.get("do") == UNDO:
         count = deletions.undo(table.deletes)
-        told = ngettext("%(count)s is back.", "%(count)s are back.", count)
+        told = ngettext("%(count)s restored.", "%(count)s restored.", count)
         messages.success(request, told % {"count": count})
         return to_list(request, usual)
     ticked = numbers(request.POST.getlist("row"))[:MOST_DELETED]
     names = dict(rows.filter(pk__in=ticked).values_list("pk", name))
     count = deletions.ask(table.deletes, names, datetime.now(UTC), request.user)
-    told = ngettext("%(count)s is deleted; Undo brings it back.", "%(count)s are deleted; Undo brings them back.", count)
+    told = ngettext("%(count)s deleted; Undo restores it.", "%(count)s deleted; Undo restores them.", count)
     messages.success(request, told % {"count": count})
     return to_list(request, usual)
 
@@ -64,7 +64,7 @@ def carry_out(
         return delete(request, table, rows, "name", usual)
     verb, ticked = verbs.get(wish), numbers(request.POST.getlist("row"))[:MOST_TICKED]
     if verb is None or not ticked or not request.user.has_perm(needed[wish]):
-        messages.warning(request, _("Nothing is ticked."))
+        messages.warning(request, _("Nothing is selected."))
         return to_list(request, usual)
     now, done = datetime.now(UTC), 0
     for row in list(rows.filter(pk__in=ticked)):

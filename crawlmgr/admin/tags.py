@@ -216,7 +216,7 @@ def icon(name: str) -> SafeString:
 @register.simple_tag
 def desk_words() -> SafeString:
     """Texts used by the desk's script, in the user's language, as JSON."""
-    return json_script({"offline": _("The server does not answer")}, "desk-words")
+    return json_script({"offline": _("The server does not respond")}, "desk-words")
 
 
 @register.inclusion_tag("desk/facts.html")

@@ -70,8 +70,8 @@ def head(request: HttpRequest, now: datetime, alarms: int) -> dict[str, Any]:
         return {}
     wanted = alarms + sum(tile.look != "" for tile in tiles)
     text = (
-        ngettext("%(count)s thing needs a person.", "%(count)s things need a person.", wanted) % {"count": wanted}
-        if wanted else _("All is well.")
+        ngettext("%(count)s problem needs attention.", "%(count)s problems need attention.", wanted) % {"count": wanted}
+        if wanted else _("No problems.")
     )
     return {"well": wanted == 0, "text": text, "tiles": tiles, "width": f"{WIDTH:.0f}", "height": f"{HEIGHT:.0f}"}
 

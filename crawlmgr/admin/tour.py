@@ -47,7 +47,10 @@ def _alarms() -> Step:
 
 
 def _exports() -> Step:
-    about = _("Choose what, look at the first rows, keep it: by hand, on a schedule, by an address, over the API.")
+    about = _(
+        "Choose the content, check the first rows and save the export: it can run by hand or by schedule and "
+        "be fetched by an address or over the API."
+    )
     return Step(_("Export the data"), about, reverse("admin:exports"))
 
 

@@ -53,7 +53,7 @@ def kept_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
     return page_of([saved_exports.document(row) for row in rows], limit, [row.pk for row in rows])
 
 
-@router.post("", auth=changes, summary=gettext_noop("Keep an export, and write it for the first time"))
+@router.post("", auth=changes, summary=gettext_noop("Save an export and write its first file"))
 def kept_add(request: HttpRequest, wish: NewExport) -> dict[str, Any]:
     made = saved_exports.begin(Export(**wish.dict(), created=_now()), now=_now())
     return saved_exports.document(made)
@@ -77,7 +77,7 @@ def kept_plan(request: HttpRequest, export: int, plan: PlanOfExport) -> dict[str
 
 @router.post(
     "/{int:export}/write", auth=changes, summary=gettext_noop("Write an export now"),
-    description=gettext_noop("The answer is the run that writes it; its `result` shows the progress."),
+    description=gettext_noop("The response is the run that writes the file; its `result` shows the progress."),
 )
 def kept_write(request: HttpRequest, export: int) -> dict[str, Any]:
     return run_document(saved_exports.start(Export.objects.get(pk=export), now=_now()).pk)
@@ -85,12 +85,12 @@ def kept_write(request: HttpRequest, export: int) -> dict[str, Any]:
 
 @router.get(
     "/{int:export}/file", summary=gettext_noop("The newest file of an export"),
-    description=gettext_noop("`manifest`: what is known of it instead (filter, columns, rows, SHA-256)."),
+    description=gettext_noop("With `manifest`, a description of the file instead (filter, columns, rows, SHA-256)."),
 )
 def kept_file(request: HttpRequest, export: int, manifest: bool = False) -> FileResponse:
     file = saved_exports.newest(Export.objects.get(pk=export))
     if file is None:
-        raise HttpError(404, "Nothing is written yet.")
+        raise HttpError(404, "No file has been written yet.")
     try:
         content, name, kind = saved_exports.opened(file, manifest=manifest)
     except OSError:
@@ -99,9 +99,9 @@ def kept_file(request: HttpRequest, export: int, manifest: bool = False) -> File
 
 
 @router.post(
-    "/{int:export}/address", auth=changes, summary=gettext_noop("Make an address that needs no token"),
+    "/{int:export}/address", auth=changes, summary=gettext_noop("Create an address that needs no token"),
     description=gettext_noop(
-        "It always answers with the newest file. It is shown only here; an older one no longer works."
+        "The address always returns the newest file. It is shown only in this response; an earlier address stops working."
     ),
 )
 def kept_open(request: HttpRequest, export: int) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def status(request: HttpRequest) -> dict[str, Any]:
     return state(_now())
 
 
-@api.get("/schedules", tags=["installation"], summary=gettext_noop("What recurs: how often, when next, in which hours"))
+@api.get("/schedules", tags=["installation"], summary=gettext_noop("Scheduled items: how often, when next, in which hours"))
 def schedule_list(request: HttpRequest, limit: Limit = 100) -> dict[str, Any]:
     return recurring.documents(_now(), limit)
 
@@ -127,7 +127,7 @@ def run_report(request: HttpRequest, run: int) -> dict[str, Any]:
 @api.post(
     "/runs/{int:run}/{action}", auth=changes, tags=["runs"], summary=gettext_noop("Pause, resume or stop a run"),
     description=gettext_noop(
-        "Current work is finished first; `wanted` in the response says what was requested. `resume` takes failed ones too."
+        "Current work is finished first; `wanted` in the response is the requested action. `resume` also accepts failed runs."
     ),
 )
 def run_action(request: HttpRequest, run: int, action: Literal["pause", "resume", "stop"]) -> dict[str, Any]:
@@ -144,8 +144,7 @@ def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 @api.get(
     "/tables", tags=["data"], summary=gettext_noop("Tables that can be read and exported"),
     description=gettext_noop(
-        "The columns stand here; those of `records` are in `fields` when they are read page by "
-        "page."
+        "Lists the columns; those of `records` are in `fields` when rows are read page by page."
     ),
 )
 def table_list(request: HttpRequest) -> dict[str, Any]:
@@ -173,8 +172,7 @@ def table_rows(
 @api.get(
     "/export/{table}.{fmt}", tags=["data"], summary=gettext_noop("A whole table as CSV, JSON or JSON lines"),
     description=gettext_noop(
-        "`columns`: names between commas. Other formats than text are written by `manage.py "
-        "export`."
+        "`columns`: comma-separated names. Other formats than text are written by `manage.py export`."
     ),
 )
 def export(
@@ -197,7 +195,7 @@ def _event(one: Event) -> dict[str, Any]:
 
 @api.get(
     "/events", response=Page, tags=["installation"], summary=gettext_noop("What happened, oldest first"),
-    description=gettext_noop("`level`: 20 notes too, 30 warnings and errors, 40 errors only."),
+    description=gettext_noop("`level`: 20 for all events, 30 for warnings and errors, 40 for errors only."),
 )
 def event_list(request: HttpRequest, after: Key = 0, level: int = 0, limit: Limit = 100) -> dict[str, Any]:
     found = [_event(one) for one in Event.objects.filter(pk__gt=after, level__gte=level).order_by("pk")[:limit]]

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=100, verbose_name='name')),
                 ('digest', models.CharField(max_length=64, unique=True)),
                 ('role', models.CharField(choices=[('viewer', 'viewer'), ('operator', 'operator')], default='viewer', max_length=10, verbose_name='role')),
-                ('created', models.DateTimeField(verbose_name='made')),
+                ('created', models.DateTimeField(verbose_name='created')),
                 ('expires', models.DateTimeField(blank=True, null=True, verbose_name='expires')),
                 ('last_used', models.DateTimeField(blank=True, null=True, verbose_name='last used')),
                 ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),

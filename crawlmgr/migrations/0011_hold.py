@@ -22,8 +22,8 @@ class Migration(migrations.Migration):
                 ('by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                'verbose_name': 'pause of everything',
-                'verbose_name_plural': 'pauses of everything',
+                'verbose_name': 'pause of all crawling',
+                'verbose_name_plural': 'pauses of all crawling',
             },
         ),
     ]

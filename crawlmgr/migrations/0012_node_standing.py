@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='node',
             name='state',
-            field=models.CharField(choices=[('active', 'takes work'), ('draining', 'draining'), ('paused', 'paused')], default='active', max_length=10, verbose_name='state'),
+            field=models.CharField(choices=[('active', 'accepts work'), ('draining', 'draining'), ('paused', 'paused')], default='active', max_length=10, verbose_name='state'),
         ),
         migrations.AddField(
             model_name='node',

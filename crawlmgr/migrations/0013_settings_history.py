@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                 ('kind', models.CharField(max_length=60)),
                 ('name', models.CharField(max_length=60, verbose_name='name')),
                 ('values', models.JSONField(default=dict)),
-                ('made', models.DateTimeField(verbose_name='made')),
+                ('made', models.DateTimeField(verbose_name='created')),
                 ('by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={

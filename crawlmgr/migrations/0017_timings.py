@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
                 ('target', models.BigIntegerField()),
                 ('hours', models.CharField(blank=True, max_length=60, verbose_name='hours')),
                 ('timezone', models.CharField(default='UTC', max_length=64, verbose_name='time zone')),
-                ('jitter_seconds', models.PositiveIntegerField(default=0, verbose_name='moved by chance (s)')),
+                ('jitter_seconds', models.PositiveIntegerField(default=0, verbose_name='random shift (s)')),
             ],
             options={
                 'verbose_name': 'hours of work',

@@ -17,9 +17,9 @@ class Migration(migrations.Migration):
             name='BackupPlan',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('every_hours', models.PositiveIntegerField(default=0, verbose_name='how often')),
+                ('every_hours', models.PositiveIntegerField(default=0, verbose_name='frequency')),
                 ('keep', models.PositiveIntegerField(default=7, verbose_name='files kept')),
-                ('next_at', models.DateTimeField(blank=True, null=True, verbose_name='next')),
+                ('next_at', models.DateTimeField(blank=True, null=True, verbose_name='next export')),
                 ('changed', models.DateTimeField(blank=True, null=True, verbose_name='changed')),
                 ('changed_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],

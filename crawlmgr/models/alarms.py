@@ -24,14 +24,14 @@ class AlarmChannel(models.Model):
     name = models.CharField(_("name"), max_length=100)
     kind = models.CharField(_("kind"), max_length=10, choices=ChannelKind.choices)
     sealed = models.TextField()
-    shown = models.CharField(_("leads to"), max_length=200)
+    shown = models.CharField(_("destination"), max_length=200)
     rules = models.JSONField(default=list, blank=True)
     language = models.CharField(_("language"), max_length=10, default="en")
     quiet_from = models.PositiveSmallIntegerField(null=True, blank=True)
     quiet_to = models.PositiveSmallIntegerField(null=True, blank=True)
     timezone = models.CharField(_("time zone"), max_length=64, default="UTC")
     allow_private = models.BooleanField(default=False)
-    created = models.DateTimeField(_("made"))
+    created = models.DateTimeField(_("created"))
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
 
     class Meta:
@@ -76,7 +76,7 @@ class Alarm(models.Model):
 class MessageState(models.TextChoices):
     WAITING = "waiting", _("waiting")
     CLAIMED = "claimed", _("being sent")
-    HANDED = "handed", _("being handed over")
+    HANDED = "handed", _("being delivered")
     SENT = "sent", _("sent")
     FAILED = "failed", _("failed")
     UNSURE = "unsure", _("may have arrived")
@@ -98,7 +98,7 @@ class AlarmMessage(models.Model):
     due = models.DateTimeField(_("due"))
     attempts = models.PositiveSmallIntegerField(_("tries"), default=0)
     claimed_until = models.DateTimeField(null=True, blank=True)
-    created = models.DateTimeField(_("made"))
+    created = models.DateTimeField(_("created"))
     sent = models.DateTimeField(_("sent"), null=True, blank=True)
     detail = models.CharField(max_length=300, blank=True)
 

@@ -11,9 +11,9 @@ class BackupPlan(models.Model):
     """Exists once somebody has set it: at most one row, with key 1. `next_at` is the next backup by schedule, `every_hours` the
     time between two (0: only when asked), `keep` the number of files kept."""
 
-    every_hours = models.PositiveIntegerField(_("how often"), default=0)
+    every_hours = models.PositiveIntegerField(_("frequency"), default=0)
     keep = models.PositiveIntegerField(_("files kept"), default=7)
-    next_at = models.DateTimeField(_("next"), null=True, blank=True)
+    next_at = models.DateTimeField(_("next export"), null=True, blank=True)
     changed = models.DateTimeField(_("changed"), null=True, blank=True)
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
 

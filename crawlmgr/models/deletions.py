@@ -14,8 +14,8 @@ class Deletion(models.Model):
     kind = models.CharField(max_length=20)
     target = models.BigIntegerField()
     name = models.CharField(_("name"), max_length=200)
-    asked = models.DateTimeField(_("asked"))
-    due = models.DateTimeField(_("goes for good"), db_index=True)
+    asked = models.DateTimeField(_("requested"))
+    due = models.DateTimeField(_("deleted permanently at"), db_index=True)
     begun = models.BooleanField(default=False)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
 

@@ -12,7 +12,7 @@ from crawlmgr.models.runs import Run
 class Every(models.IntegerChoices):
     """Intervals of scheduled exports, in hours."""
 
-    NEVER = 0, _("only when asked")
+    NEVER = 0, _("only on request")
     HOUR = 1, _("every hour")
     SIX_HOURS = 6, _("every six hours")
     DAY = 24, _("every day")
@@ -35,8 +35,8 @@ class Export(models.Model):
     days = models.PositiveIntegerField(null=True, blank=True)
     columns = models.JSONField(default=list, blank=True)
     bom = models.BooleanField(default=False)
-    every_hours = models.PositiveIntegerField(_("how often"), choices=Every.choices, default=Every.NEVER)
-    next_at = models.DateTimeField(_("next"), null=True, blank=True, db_index=True)
+    every_hours = models.PositiveIntegerField(_("frequency"), choices=Every.choices, default=Every.NEVER)
+    next_at = models.DateTimeField(_("next export"), null=True, blank=True, db_index=True)
     keep = models.PositiveIntegerField(_("files kept"), default=5)
     digest = models.CharField(max_length=64, blank=True, db_index=True)
     fetched = models.DateTimeField(_("last fetched"), null=True, blank=True)

@@ -15,8 +15,8 @@ class Hold(models.Model):
     runs = models.JSONField(default=list)
 
     class Meta:
-        verbose_name = _("pause of everything")
-        verbose_name_plural = _("pauses of everything")
+        verbose_name = _("pause of all crawling")
+        verbose_name_plural = _("pauses of all crawling")
 
     def __str__(self) -> str:
         return str(self.since)

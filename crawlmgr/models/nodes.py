@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class NodeState(models.TextChoices):
-    ACTIVE = "active", _("takes work")
+    ACTIVE = "active", _("accepts work")
     DRAINING = "draining", _("draining")
     PAUSED = "paused", _("paused")
 
@@ -31,7 +31,7 @@ class Node(models.Model):
     workers = models.PositiveSmallIntegerField(_("workers"), default=0)
     queues = models.CharField(_("queues"), max_length=200, blank=True)
     started = models.DateTimeField(_("started"))
-    heartbeat = models.DateTimeField(_("last sign of life"), null=True, blank=True)
+    heartbeat = models.DateTimeField(_("last heartbeat"), null=True, blank=True)
     pages = models.PositiveBigIntegerField(_("pages"), default=0)
     minutes = models.JSONField(default=list, blank=True)
     levels = models.JSONField(default=list, blank=True)

@@ -49,7 +49,7 @@ class Page(models.Model):
     digest = models.CharField(max_length=40, blank=True)
     received_bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
     elapsed_seconds = models.FloatField(_("seconds"), default=0)
-    cut = models.CharField(_("cut"), max_length=32, blank=True)
+    cut = models.CharField(_("truncated"), max_length=32, blank=True)
     fetched_at = models.DateTimeField(_("fetched"), db_index=True)
     depth = models.PositiveIntegerField(_("depth"), default=0)
     relevance = models.FloatField(_("relevance"), null=True, blank=True)

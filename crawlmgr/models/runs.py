@@ -61,7 +61,7 @@ class Run(models.Model):
     parameters = models.JSONField(_("parameters"), default=dict)
     state = models.CharField(_("state"), max_length=10, choices=RunState.choices, default=RunState.QUEUED)
     wanted = models.CharField(max_length=6, blank=True)
-    stopped_by = models.CharField(_("ended by"), max_length=60, blank=True)
+    stopped_by = models.CharField(_("end reason"), max_length=60, blank=True)
     detail = models.TextField(_("detail"), blank=True)
     waiting_for = models.CharField(_("waiting for"), max_length=300, blank=True)
     waiting_until = models.DateTimeField(null=True, blank=True)

@@ -34,7 +34,7 @@ class SettingsPreset(models.Model):
     kind = models.CharField(max_length=60)
     name = models.CharField(_("name"), max_length=60)
     values = models.JSONField(default=dict)
-    made = models.DateTimeField(_("made"))
+    made = models.DateTimeField(_("created"))
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
 
     class Meta:

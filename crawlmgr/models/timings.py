@@ -14,7 +14,7 @@ class Timing(models.Model):
     target = models.BigIntegerField()
     hours = models.CharField(_("hours"), max_length=60, blank=True)
     timezone = models.CharField(_("time zone"), max_length=64, default="UTC")
-    jitter_seconds = models.PositiveIntegerField(_("moved by chance (s)"), default=0)
+    jitter_seconds = models.PositiveIntegerField(_("random shift (s)"), default=0)
 
     class Meta:
         verbose_name = _("hours of work")

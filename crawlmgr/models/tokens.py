@@ -18,7 +18,7 @@ class ApiToken(models.Model):
     name = models.CharField(_("name"), max_length=100)
     digest = models.CharField(max_length=64, unique=True)
     role = models.CharField(_("role"), max_length=10, choices=TokenRole.choices, default=TokenRole.VIEWER)
-    created = models.DateTimeField(_("made"))
+    created = models.DateTimeField(_("created"))
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     expires = models.DateTimeField(_("expires"), null=True, blank=True)
     last_used = models.DateTimeField(_("last used"), null=True, blank=True)

@@ -22,10 +22,10 @@ RULES = {
     "drop": gettext_noop("a drop of 30 % or more compared with the last runs"),
     "late": gettext_noop("a delay over its target, or visits late against their plan"),
     "layout": gettext_noop("a layout that changed"),
-    "doubt": gettext_noop("reading in doubt"),
+    "doubt": gettext_noop("doubtful reading"),
     "refused": gettext_noop("refused by robots.txt, 401, 403 or 429, or not reached"),
-    "disk": gettext_noop("little room on the disk"),
-    "worker": gettext_noop("trouble with workers"),
+    "disk": gettext_noop("little disk space left"),
+    "worker": gettext_noop("problems with workers"),
     "reached": gettext_noop("a crawl that reached its goal"),
 }
 LATELY = timedelta(days=1)
@@ -81,11 +81,11 @@ def _workers(now: datetime) -> list[Cause]:
     found = []
     seen = Node.objects.filter(heartbeat__gte=now - LATELY, heartbeat__lt=now - timedelta(seconds=2 * settings.STALL_SECONDS))
     for node in seen.exclude(state=NodeState.DRAINING).order_by("pk")[:50]:
-        text = gettext_noop("The node %(name)s has stopped reporting.")
+        text = gettext_noop("The node %(name)s has stopped sending heartbeats.")
         found.append(Cause(f"node {node.pk}", "worker", text, {"name": node.name}, "/admin/workers/"))
     last = Event.objects.filter(at__gte=now - TROUBLE, code__in=WORKER_CODES).order_by("-pk").first()
     if last is not None:
-        text = gettext_noop("A process of the installation ended and was started again: %(text)s")
+        text = gettext_noop("A process of the installation ended and was restarted: %(text)s")
         found.append(Cause("worker", "worker", text, {"text": last.text[:200]}, "/admin/workers/"))
     return found
 

@@ -192,10 +192,10 @@ def worded(message: AlarmMessage) -> tuple[str, str]:
     with translation.override(message.channel.language):
         product, alarm = gettext(PRODUCT), message.alarm
         if alarm is None:
-            return f"{product}: {gettext('test')}", gettext("This channel works: alarms will come here.")
+            return f"{product}: {gettext('test')}", gettext("This channel works: alarms will be sent here.")
         said = sentence(alarm)
         if message.about == "ended":
-            said = gettext("All well again: %(text)s") % {"text": said}
+            said = gettext("Resolved: %(text)s") % {"text": said}
         lines = [said, "", gettext("Since %(time)s UTC.") % {"time": f"{alarm.begun.astimezone(UTC):%Y-%m-%d %H:%M}"}]
         if alarm.ended is not None and not alarm.once:
             lines.append(gettext("Until %(time)s UTC.") % {"time": f"{alarm.ended.astimezone(UTC):%Y-%m-%d %H:%M}"})

@@ -48,15 +48,17 @@ class BudgetForm(django_forms.Form):
     seed_terms = django_forms.CharField(label=gettext_lazy("Initial query words"), max_length=2_000, required=False)
     paper_seeds = django_forms.IntegerField(label=gettext_lazy("Initial query words of the paper's "
         "method"), min_value=1, required=False)
-    per_round = django_forms.IntegerField(label=gettext_lazy("Words a round"), min_value=1, max_value=1_000, required=False)
+    per_round = django_forms.IntegerField(label=gettext_lazy("Words per round"), min_value=1, max_value=1_000, required=False)
     rounds = django_forms.IntegerField(label=gettext_lazy("Rounds"), min_value=1, max_value=1_000, required=False)
-    min_candidates = django_forms.IntegerField(label=gettext_lazy("Fewest candidates"), min_value=1, required=False)
+    min_candidates = django_forms.IntegerField(label=gettext_lazy(
+        "Minimum number of candidate words"
+    ), min_value=1, required=False)
     too_common = django_forms.FloatField(label=gettext_lazy("Too common from"), min_value=0, max_value=1, required=False)
     too_rare = django_forms.FloatField(label=gettext_lazy("Too rare below"), min_value=0, max_value=1, required=False)
     stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)
 
     def wishes(self) -> dict[str, Any]:
-        """The cleaned fields as parameters of a run."""
+        """Returns the validated fields as parameters of a harvest run."""
         data = {name: value for name, value in self.cleaned_data.items() if value is not None or name not in PAPER}
         data.pop("pages_per_host", None)
         data["policy"] = data["policy"] or "fresh"
@@ -64,7 +66,7 @@ class BudgetForm(django_forms.Form):
         return data
 
     def web(self) -> dict[str, Any]:
-        """The fields as crawl settings."""
+        """Returns the validated fields as crawl settings (delay, page limits)."""
         most = self.cleaned_data["pages_per_host"]
         return {"pages_per_host": most} if most else {}
 
@@ -194,7 +196,8 @@ def try_query(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("deepweb/harvest/<int:pk>/", "harvest", "deepweb.view_harvest")
 def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one harvest: its figures, its curve with the coverage band, its queries."""
+    """Shows one harvest: its figures, the curve of records against requests with the estimated coverage as a band, and its
+    queries."""
     row = Harvest.objects.select_related("run", "form__source").defer("state", "form__words").filter(pk=pk).first()
     if row is None:
         raise Http404(_("There is no such harvest."))

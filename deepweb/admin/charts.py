@@ -57,7 +57,7 @@ def harvest_curve(harvest: Harvest) -> Chart:
         y2=_("share of the database") if harvest.low else "",
         numbers=True,
         note=note,
-        empty=_("No query has been answered yet."),
+        empty=_("No query has returned results yet."),
     )
     if "yaxis2" in drawn.figure.get("layout", {}):
         drawn.figure["layout"]["yaxis2"]["range"] = [0, 1]

@@ -1,4 +1,4 @@
-"""Texts for the codes stored by the deep web."""
+"""Interface texts for the reason codes that deep-web tables store."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ CODES = {
     "gain": gettext_noop("the last ten queries brought hardly anything new"),
     "good_turing": gettext_noop("nearly everything that comes back is known already"),
     "coverage": gettext_noop("the wanted share of the database was reached"),
-    "rounds": gettext_noop("the paper's own rule: the rounds are over"),
-    "too_few_candidates": gettext_noop("the paper's own rule: too few words are left for another round"),
+    "rounds": gettext_noop("the paper's stop rule: all rounds were made"),
+    "too_few_candidates": gettext_noop("the paper's stop rule: too few words are left for another round"),
     "no_more_words": gettext_noop("there is no query word left"),
     "no_results": gettext_noop("no query returned a record"),
     "needs_browser": gettext_noop("a script sends this form: it needs a browser"),
@@ -23,7 +23,7 @@ CODES = {
     "no_forms": gettext_noop("no form was found"),
     "not_search": gettext_noop("this is no search form"),
     "personal_fields": gettext_noop("the form asks for personal data or a password"),
-    "unsure": gettext_noop("it is not sure that this is a search form: correct the type or release it"),
+    "unsure": gettext_noop("this may not be a search form: correct the type or release it"),
     "nothing_to_fill": gettext_noop("there is nothing to fill in"),
     "post_textarea": gettext_noop("a POST form with a text area is never sent"),
     "post_unsure": gettext_noop("a POST form that is not surely a search form is not sent"),
@@ -34,7 +34,9 @@ CODES = {
     "no_records": gettext_noop("no record was found"),
     "more_probes": gettext_noop("more random probes"),
     "more_queries": gettext_noop("more queries, so that more words are known"),
-    "a_partition": gettext_noop("queries that the site does not truncate: words restricted by a choice, a date or a number"),
+    "a_partition": gettext_noop(
+        "queries whose results the site does not truncate: words combined with an option, a date or a number"
+    ),
     "details": gettext_noop("the records' detail pages"),
     "other_words": gettext_noop("other initial query words"),
     "no_probes": gettext_noop("no random probe was sent"),
@@ -43,8 +45,8 @@ CODES = {
     "too_few_recaptured": gettext_noop("too few records came back twice"),
     "too_many_cut": gettext_noop("too many random probes had truncated results"),
     "too_wide": gettext_noop("the interval would be too wide to be useful"),
-    "answers_not_understood": gettext_noop("the records shown do not reveal by which words they are found"),
-    "below_records_seen": gettext_noop("the estimate contradicts what was seen"),
+    "answers_not_understood": gettext_noop("the records shown do not reveal which words find them"),
+    "below_records_seen": gettext_noop("the estimate contradicts the records found"),
 }
 KINDS = {"deepweb-find": gettext_noop("discovery of search forms"), "deepweb-harvest": gettext_noop("harvest of search forms")}
 

@@ -50,7 +50,7 @@ def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
 
 def _states() -> list[tuple[str, str]]:
     names = dict(RunState.choices)
-    return [("", _("Every state")), ("active", _("Active")), *((code, str(names[code])) for code in SHOWN if code in names)]
+    return [("", _("All states")), ("active", _("Active")), *((code, str(names[code])) for code in SHOWN if code in names)]
 
 
 TABLE = Table(

@@ -54,7 +54,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 admin.site.add_branch(14, branch)
 admin.site.add_panel(14, panel)
 def _coverage() -> Step | None:
-    about = gettext_lazy("Each query brings fewer records that are new. Random probes show how much of the database has been "
+    about = gettext_lazy("Each query returns fewer new records. Random probes estimate how much of the database has been "
                          "harvested.")
     harvest = Harvest.objects.filter(form__source__parameters__has_key=MARK).order_by("-pk").first()
     return Step(gettext_lazy("A coverage curve"), about, address("admin:harvest", harvest.pk)) if harvest is not None else None
@@ -65,7 +65,7 @@ admin.site.add_beginning(
     14,
     Beginning(
         gettext_lazy("A database behind a search form"),
-        gettext_lazy("Its form is found and queried until nearly all records are stored."),
+        gettext_lazy("The form is found and queried until nearly all records are stored."),
         "source-add", "deepweb.add_source", "manage_search",
     ),
 )

@@ -54,7 +54,7 @@ def _cell(record: Record, name: str) -> str:
 
 def _sites() -> list[tuple[str, str]]:
     names = Source.objects.order_by("name").values_list("pk", "name")[:MOST_SITES]
-    return [("", _("Every site")), *((str(pk), name) for pk, name in names)]
+    return [("", _("All sites")), *((str(pk), name) for pk, name in names)]
 
 
 def _state(record: Record) -> str | None:

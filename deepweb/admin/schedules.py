@@ -1,4 +1,4 @@
-"""Harvests that recur: how often a form is asked again, and started now as it is by schedule."""
+"""Admin views of scheduled harvests: set how often a form is harvested again, and start such a harvest now."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def _find(pk: int) -> Form:
 
 @act("deepweb/form/<int:pk>/schedule/", "form-schedule", "deepweb.change_form")
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets how often the form is asked again."""
+    """Sets the interval at which the form is harvested again."""
     form, seconds = _find(pk), number(request.POST.get("interval", ""))
     if seconds not in {value for value, _name in INTERVALS}:
         messages.error(request, _("Choose an interval."))
         return back(request, "search-form", pk)
-    done = _("The form is asked again by schedule.") if seconds else _("The form is asked only when somebody starts it.")
+    done = _("The form is harvested again by schedule.") if seconds else _("The form is harvested only when a user starts it.")
     attempt(request, done, lambda: dispatch.repeat(form, seconds, datetime.now(UTC)))
     return back(request, "search-form", pk)
 
 
 @act("deepweb/form/<int:pk>/again/", "form-again", "crawlmgr.add_run")
 def again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks the form now with the settings of its last harvest."""
+    """Starts a harvest of the form now, with the settings of its last harvest."""
     form, now = _find(pk), datetime.now(UTC)
     wishes, web = dispatch.last_settings(form)
     done = _("The harvest has started.")

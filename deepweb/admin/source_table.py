@@ -48,7 +48,7 @@ def _state_word(row: SourceRow) -> str:
 
 def _states() -> list[tuple[str, str]]:
     return [
-        ("", _("Every state")), ("search", _("can be queried")), ("none", _("no search form")), ("new", _("not inspected yet")),
+        ("", _("All states")), ("search", _("can be queried")), ("none", _("no search form")), ("new", _("not inspected yet")),
     ]  # fmt: skip
 
 
@@ -100,7 +100,7 @@ VERBS: dict[str, table_actions.Verb] = {"find": _find}
 def do(request: HttpRequest) -> HttpResponse:
     """Actions on the selected sites: search for forms again, delete, or undo the deletion."""
     def told(count: int) -> str:
-        return ngettext("Done for %(count)s search site.", "Done for %(count)s search sites.", count)
+        return ngettext("Applied to %(count)s search site.", "Applied to %(count)s search sites.", count)
 
     rows = Source.objects.defer("links")
     return table_actions.carry_out(request, TABLE, rows, VERBS, reverse("admin:sources"), told)

@@ -1,4 +1,4 @@
-"""The kinds of search form of the local web: their inputs, and how their sites answer, paginate and lay out results."""
+"""The kinds of search form of the local test web: their inputs, and how their sites match, paginate and lay out results."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class Kind:
     """One kind of form and how its site answers.
 
     `box` is the name of the input for words ("" for none), `matches`: words, parts, or (any word), phrase; `cut`: the most
-    records it shows; `ranked`: whether all answers have one common order. `paging`: link, path, button, post, number, offset,
-    more, cursor, postback, data or none. `layout`: list, table, cards, definitions, flat, bare, data. `answer`: page, script (the
-    form is made by a script, records are JSON) or aspnet. `extra` is HTML inside the form that chooses no records.
+    records it shows; `ranked`: whether all responses list records in one common order. `paging`: link, path, button, post,
+    number, offset, more, cursor, postback, data or none. `layout`: list, table, cards, definitions, flat, bare, data. `answer`:
+    page, script (the form is made by a script, records are JSON) or aspnet. `extra` is HTML inside the form that chooses no
+    records.
     """
 
     name: str

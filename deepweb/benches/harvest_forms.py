@@ -120,7 +120,7 @@ def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dic
 
 
 def _cuts_right(site: FormSite, queries: Sequence[_Query]) -> float | None:
-    """The share of valid queries for records whose mark `cut` (the site left out matching records) is right; None without any."""
+    """The share of valid queries for records that were correctly marked as truncated or complete; None without any."""
     marks = []
     for query in queries:
         if query.kind in ("seed", "trial", "policy") and query.state == "valid" and not query.partial:

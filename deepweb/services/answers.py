@@ -189,7 +189,7 @@ def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: d
 
 
 def _goes_on(bench: HarvestSession, row: Query, number: int) -> bool:
-    """Tells whether the next page of an answer should be requested: not if pages repeat, or bring almost only known records."""
+    """Decides whether to request the next page of an answer: no if pages repeat, or bring almost only known records."""
     if bench.state.get("came_round") or number >= bench.wishes.max_pages:
         return False
     if row.kind == QueryKind.PROBE:

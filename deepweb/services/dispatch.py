@@ -1,4 +1,4 @@
-"""Scheduled harvests: forms that are asked again by themselves, with the settings of their last harvest."""
+"""Scheduled harvests: starts harvests of forms that are due again, with the settings of their last harvest."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from deepweb.models import Form, Harvest
 from deepweb.services import harvests
 
 LEAST_SECONDS, MOST_SECONDS = 3600, 366 * 86_400
-FROZEN = ("forms", "settings")  # of a run's parameters, what is not a wish
+FROZEN = ("forms", "settings")  # parameters of a run that are not harvest options
 
 
 def repeat(form: Form, seconds: int | None, now: datetime) -> None:
-    """Has a form asked again every so many seconds from now on, as in its last harvest; None: only when somebody starts it.
-    Raises ValueError with one line."""
+    """Schedules harvests of a form at this interval in seconds, with the options of its last harvest; None: only when a user
+    starts one. Raises ValueError with one line."""
     if seconds and not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise ValueError("a harvest is repeated every hour at the most, and once a year at the least")
     at = timings.when(timings.of(harvests.KIND, form.pk), now + timedelta(seconds=seconds), now) if seconds else None
@@ -26,14 +26,15 @@ def repeat(form: Form, seconds: int | None, now: datetime) -> None:
 
 
 def last_settings(form: Form) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The wishes and the crawl settings of a form's last harvest that was no single query tried; ({}, {}) for the usual ones."""
+    """Returns the options and the crawl settings of a form's last harvest, not counting single trial queries; ({}, {}) for the
+    defaults."""
     last = Harvest.objects.filter(form=form).order_by("-pk").values_list("run__parameters", flat=True)[:20]
     found = next((one for one in last if not one.get("fixed")), {})
     return {name: value for name, value in found.items() if name not in FROZEN}, found.get("settings", {})
 
 
 def repeat_by_key(form: int, seconds: int | None, now: datetime) -> None:
-    """The same of a form by its number. Raises ValueError where there is none."""
+    """Like `repeat`, for a form given by its number. Raises ValueError where there is none."""
     row = Form.objects.filter(pk=form).defer("words").first()
     if row is None:
         raise ValueError(f"there is no form {form}")
@@ -41,8 +42,8 @@ def repeat_by_key(form: int, seconds: int | None, now: datetime) -> None:
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
-    """Starts a harvest of every form that is due; returns the number started. Forms being asked are passed over; one whose
-    working hours are over waits for them."""
+    """Starts a harvest of every form that is due; returns the number started. Forms being harvested are skipped; a form outside
+    its working hours waits for them."""
     rows = Form.objects.filter(next_harvest__lte=now, interval_seconds__isnull=False)
     found = list(rows.select_related("source").defer("words").order_by("next_harvest")[:limit])
     return due.start_each(harvests.KIND, found, _start, now)
@@ -50,7 +51,7 @@ def start_due(now: datetime, limit: int = 50) -> int:
 
 @transaction.atomic
 def _start(form: Form, hours: Timing | None, now: datetime) -> bool:
-    """A run and when the next one is due, both or neither."""
+    """Creates a run and sets when the next one is due, in one transaction."""
     seconds = form.interval_seconds or MOST_SECONDS
     rows, name = Form.objects.filter(pk=form.pk), form.source.name
     if not due.claim(rows, "next_harvest", form.next_harvest, name=name, seconds=seconds, hours=hours, now=now):
@@ -72,7 +73,7 @@ def retime(form: int, hours: Timing, now: datetime) -> None:
 
 
 def entries(now: datetime, most: int) -> list[recurring.Recurring]:
-    """The forms that are asked again by themselves."""
+    """Returns the forms with scheduled harvests, for the page of schedules."""
     rows = Form.objects.filter(interval_seconds__isnull=False, next_harvest__isnull=False).order_by("next_harvest")
     columns = rows.values_list("pk", "source__name", "interval_seconds", "next_harvest")
     return [recurring.Recurring(harvests.KIND, *row) for row in columns[:most]]

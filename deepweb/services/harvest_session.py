@@ -153,8 +153,8 @@ class HarvestSession:
 
     # --- what an answer adds
     def take(self, row: Query) -> dict[int, tuple[int | None, bool]]:
-        """Adds a finished query to the log; returns what it shows about earlier ones, by number: their totals, and whether they
-        were cut."""
+        """Adds a finished query to the log; returns what it shows about earlier queries, by number: their totals, and whether
+        they were truncated."""
         self._shown.load(row.found)
         self.known.update(row.found)
         if not is_counted(row):

@@ -1,4 +1,4 @@
-"""What a harvest asks next: the opening queries, then words, choices and ranges by its policy."""
+"""Chooses a harvest's next query: first the opening queries, then words, choices and ranges by its policy."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class NextQuery:
 
     def _may_show_everything(self, valid: int) -> bool:
         """Tells whether to try a query without a word: at once for a filter, otherwise if the first words find nothing or the
-        first three answers seem not to be cut."""
+        first three answers seem not to be truncated."""
         if self._bench.way.is_filter or self._bench.parts:
             return self._bench.way.is_filter
         if not valid:
@@ -112,8 +112,8 @@ class NextQuery:
         return self._first() if self._bench.take_other_way() else in_vain(self._bench.form)
 
     def _seed(self, valid: int) -> Ask | None:
-        """The next of the first words, `valid` of which returned records; after some without result, a choice without a word.
-        None if this way of submitting has used up its tries."""
+        """Returns the next of the first words, `valid` of which returned records; after some without result, a choice without a
+        word. None if this way of submitting has used up its tries."""
         part, asked = self._bench.parts.at(len(self._bench.log)), len(self._bench.log) - int(self._bench.state.get("way_from", 0))
         if not valid and asked >= TRIES_A_WAY and not self._bench.parts:
             choice = lone_choice(self._bench.slots, self._bench.seen)

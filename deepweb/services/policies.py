@@ -57,7 +57,8 @@ def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
     known = bench.state.get("paper", {"queue": [], "round": 1, "started": 0})
 
     def said(record: Hashable) -> dict[Term, float]:
-        """K * tf of the words of a record as listed; title words have the K of a title."""
+        """Returns K * tf (eq. (1) of the deep-web paper) of the words of a record as listed; title words have the K of a
+        title."""
         return bench.asking.weights(bench.listed.get(record, {}), TITLE) if isinstance(record, int) else {}
 
     queue = [Term(*term) for term in known["queue"]]

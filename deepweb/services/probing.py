@@ -26,7 +26,7 @@ SCALE_UP = 2.0
 
 
 def next_probe(bench: HarvestSession) -> Ask | None:
-    """The next random probe, until all planned ones are done; None if it could show nothing."""
+    """The next random probe, until all planned ones are done; None if probes cannot give an estimate."""
     counted = len(bench.log)
     if bench.wishes.probes == 0 or counted < FROM_QUERIES or not bench.seen.records:
         return None

@@ -22,7 +22,7 @@ def check(*source_ids: int) -> None:
 
 
 def delete(source: Source, now: datetime) -> None:
-    """Deletes a site while the caller waits; can be repeated after a kill."""
+    """Deletes a site while the caller waits; may be called again if the process was killed."""
     _end_runs(source, now)
     removals.at_once(_removal(source))
 

@@ -62,8 +62,8 @@ def _answers(bench: HarvestSession, drawn: Sequence[Any], sampled: bool, known: 
 
 
 def _whole_others(bench: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
-    """Known records with detail pages that the probes did not choose: a list shows too little of a record to tell how often a
-    word occurs in the database, and which records no pool word finds."""
+    """Known records with detail pages that the probes did not choose: Needed because a list shows too little of a record to
+    estimate how often a word occurs in the database, and which records no word of the pool finds."""
     ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
     return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
 

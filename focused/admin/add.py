@@ -97,8 +97,8 @@ def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
 def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
     """Shows messages about samples that were shortened or left out."""
     for names, text in (
-        (found.cut, _("Too long, and truncated to their first %(most)s characters: %(names)s")),
-        (found.left_out, _("Left out, because a topic holds at most %(all)s characters of samples: %(names)s")),
+        (found.cut, _("Too long, truncated to the first %(most)s characters: %(names)s")),
+        (found.left_out, _("Not added, because a topic holds at most %(all)s characters of samples: %(names)s")),
     ):
         if names:
             told = ", ".join(name[:60] for name in names[:LINES_TOLD]) + (", …" if len(names) > LINES_TOLD else "")
@@ -112,8 +112,8 @@ def tell_bad_lines(request: HttpRequest, bad: list[BadLine], what: str) -> None:
         told = "; ".join(f"{line.number}: {line.text[:80]}" for line in bad[:LINES_TOLD])
         more = "; …" if len(bad) > LINES_TOLD else ""
         text = ngettext(
-            "%(number)s line of the %(what)s is no address and was left out (%(lines)s)",
-            "%(number)s lines of the %(what)s are no addresses and were left out (%(lines)s)",
+            "%(number)s line of the %(what)s is not an address and was skipped (%(lines)s)",
+            "%(number)s lines of the %(what)s are not addresses and were skipped (%(lines)s)",
             len(bad),
         )
         messages.warning(request, text % {"number": len(bad), "what": what, "lines": told + more})

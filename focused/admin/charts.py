@@ -80,7 +80,7 @@ def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
             heights = [one.parts["pheromone"] for one in own]
             series.append(Series(name, [one.number + 1 for one in own], heights, colour, dots=True))
         axes = {"x": _("pages fetched"), "y": _("pheromone (τ)")}
-        found.insert(0, chart("chart-pheromone", _("Pheromone of the links taken"), series, numbers=True, **axes))
+        found.insert(0, chart("chart-pheromone", _("Pheromone of the links followed"), series, numbers=True, **axes))
     return found
 
 
@@ -95,8 +95,11 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
     rest = sorted(left)
     series.insert(0, Series(_("further fronts"), points[rest, 2].tolist(), points[rest, 0].tolist(), COLOURS[8], dots=True))
     axes = {"x": _("expected relevance of the target"), "y": _("relevance of the anchor")}
-    title, empty = _("Fronts of the objectives"), _("No link with objectives has been taken yet.")
-    note = _("a link is in the first front where no other is at least as good in anchor, page and target and better in one")
+    title, empty = _("Pareto fronts of the objectives"), _("No link with objectives has been followed yet.")
+    note = _(
+        "a link is in the first Pareto front if no other link is at least as good in anchor, page and target "
+        "and better in one of them"
+    )
     return chart("chart-fronts", title, series, numbers=True, note=note, empty=empty, **axes)
 
 

@@ -115,7 +115,9 @@ def _carry_out(
         def begin_preview() -> None:
             shown.append(tuning.preview(topic, name, values, now=now, user=user))
 
-        done = attempt(request, _("The preview has started: the parameters as typed beside those that are saved."), begin_preview)
+        done = attempt(request, _(
+            "The preview has started: the entered parameters are compared with the saved ones."
+        ), begin_preview)
         return back(request, "comparison", shown[0].pk) if done else None
     if "save" in request.POST:
         return back(request, "topic-crawl", topic.pk) if attempt(request, _("The settings are saved."), save) else None
@@ -123,7 +125,7 @@ def _carry_out(
         Scope.from_mapping(wishes["scope"])
         if request.POST.get("keep"):
             save()
-    except ValueError as error:  # before anything is saved: a schedule would fail on it
+    except ValueError as error:  # checked before anything is saved, because a scheduled run would fail with invalid values
         messages.error(request, str(error))
         return None
     made: list[Run] = []

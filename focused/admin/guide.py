@@ -1,4 +1,4 @@
-"""The guide's page of strategies, completed by those that have no section of their own in it."""
+"""Adds sections for strategies that the guide's page on strategies does not describe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from focused.strategies import strategy_class
 
 
 def completed(text: str) -> str:
-    """The page's text with a section for every strategy; the added ones stand before the last section."""
+    """Returns the page's text with a section for every strategy; added sections come before the last one."""
     before, last = text.rsplit("\n## ", 1)
     missing = [name for name in titles.strategies() if f"{{#{_anchor(name)}}}" not in text]
     return "\n## ".join([before, *(_section(name) for name in missing), last])

@@ -16,7 +16,8 @@ from focused.sweeps import SWEEPS, TAU, Sweep
 def shown(entry: str) -> str:
     """An entry's name: the strategy's, then what distinguishes it."""
     strategy, _sign, rest = entry.partition(" ")
-    told = {NOW: _("as saved"), TYPED: _("as typed")}.get(rest) or (titles.preset(rest) if rest in titles.PRESETS else rest)
+    entered = {NOW: _("saved parameters"), TYPED: _("entered parameters")}.get(rest)
+    told = entered or (titles.preset(rest) if rest in titles.PRESETS else rest)
     return " · ".join(part for part in (titles.strategy(strategy), told) if part)
 
 

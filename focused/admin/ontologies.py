@@ -78,5 +78,5 @@ def _weight(text: str) -> float:
     except ValueError:
         weight = -1.0
     if not 0 <= weight <= 1:
-        raise ValueError(_("The weight lies between 0 and 1."))
+        raise ValueError(_("The weight must be between 0 and 1."))
     return weight

@@ -28,7 +28,7 @@ def _marks(page: TopicPage) -> str:
 
 
 def _states() -> list[tuple[str, str]]:
-    return [("", _("Every page")), ("relevant", _("On topic")), ("copies", _("Duplicates"))]
+    return [("", _("All pages")), ("relevant", _("On topic")), ("copies", _("Duplicates"))]
 
 
 def _in_state(rows: Rows, code: str) -> Rows:

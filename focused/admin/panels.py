@@ -50,7 +50,10 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 admin.site.add_branch(12, branch)
 admin.site.add_panel(12, panel)
 def _tunnel() -> Step | None:
-    about = gettext_lazy("Pages on topic lie behind pages off topic. The crawl goes on through them while that pays off.")
+    about = gettext_lazy(
+        "Some pages on topic are reached only through pages off topic. The crawl continues through these as "
+        "long as it finds relevant pages."
+    )
     run = TopicRun.objects.filter(topic__settings__has_key=MARK).order_by("-pk").first()
     return Step(gettext_lazy("A tunnel"), about, address("admin:topic-run", run.pk)) if run is not None else None
 
@@ -60,7 +63,7 @@ admin.site.add_beginning(
     12,
     Beginning(
         gettext_lazy("A topic, by focused crawling"),
-        gettext_lazy("Samples define it; the crawl searches for similar pages."),
+        gettext_lazy("Samples define the topic; the crawl searches for similar pages."),
         "topic-add", "focused.add_topic", "category",
     ),
 )

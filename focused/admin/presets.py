@@ -47,7 +47,7 @@ def carry_out(
             kept = settings_history.keep_preset(
                 kind, request.POST.get("preset_name", ""), values, now=datetime.now(UTC), user=request.user
             )
-            messages.success(request, _("The values are kept as the preset %(name)s.") % {"name": kept.name})
+            messages.success(request, _("The values are saved as the preset %(name)s.") % {"name": kept.name})
         except ValueError as error:
             messages.error(request, str(error))
     return values, wrong

@@ -20,19 +20,19 @@ CHOICES: Mapping[str, str] = {
     "reserve": gettext_noop("keep in reserve"),
     "drop": gettext_noop("leave out"),
     "similarity": gettext_noop("by similarity"),
-    "page": gettext_noop("as on the page"),
+    "page": gettext_noop("in page order"),
     "timely": gettext_noop("TimelyRank"),
-    "split": gettext_noop("in equal parts"),
+    "split": gettext_noop("split equally"),
     "opic": gettext_noop("OPIC"),
     "saturating": gettext_noop("against the median"),
     "log": gettext_noop("logarithm"),
     "rank": gettext_noop("by rank"),
-    "none": gettext_noop("not at all"),
-    "sum": gettext_noop("together"),
-    "max": gettext_noop("the best one"),
+    "none": gettext_noop("none"),
+    "sum": gettext_noop("combined"),
+    "max": gettext_noop("the best only"),
     "share": gettext_noop("a share of the fetches"),
     "literal": gettext_noop("as published"),
-    "promise": gettext_noop("greatest promise first"),
+    "promise": gettext_noop("highest promise first"),
     "level": gettext_noop("deepest first"),
     "cosine": gettext_noop("cosine of word weights"),
     "words": gettext_noop("word by word"),
@@ -43,8 +43,8 @@ CHOICES: Mapping[str, str] = {
     "mixed": gettext_noop("archive first, then network"),
     "memory": gettext_noop("in memory"),
     "database": gettext_noop("in the database"),
-    "plain": gettext_noop("all alike"),
-    "weighted": gettext_noop("by distance"),
+    "plain": gettext_noop("equal weights"),
+    "weighted": gettext_noop("by distance from the link"),
     "count": gettext_noop("use up the budget"),
     "free": gettext_noop("do not count"),
 }
@@ -88,9 +88,9 @@ PARTS: Mapping[str, str] = {
 WHOLES = ("score", "priority", "worth", "potential", "D")
 """Parts that are totals of the other parts."""
 QUEUES: Mapping[str, str] = {
-    "given_up": gettext_noop("given up by a rule"),
+    "given_up": gettext_noop("dropped by a rule"),
     "reserve": gettext_noop("in reserve"),
-    "other": gettext_noop("of no layer"),
+    "other": gettext_noop("in no layer"),
     "later": gettext_noop("postponed"),
     "tunnel": gettext_noop("in tunnels"),
 }
@@ -104,9 +104,9 @@ PRESETS: Mapping[str, str] = {
 }
 SCOPE: Mapping[str, str] = {
     "hosts": gettext_noop("Only hosts"),
-    "without_hosts": gettext_noop("Not hosts"),
+    "without_hosts": gettext_noop("Excluded hosts"),
     "paths": gettext_noop("Only paths"),
-    "without_paths": gettext_noop("Not paths"),
+    "without_paths": gettext_noop("Excluded paths"),
     "depth": gettext_noop("Clicks from a seed"),
 }
 

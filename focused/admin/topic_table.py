@@ -64,7 +64,7 @@ def _often(topic: Topic) -> str:
 
 def _strategies() -> list[tuple[str, str]]:
     used = sorted(set(Topic.objects.order_by().values_list("strategy", flat=True).distinct()))
-    return [("", _("Every strategy")), *((name, titles.strategy(name)) for name in used)]
+    return [("", _("All strategies")), *((name, titles.strategy(name)) for name in used)]
 
 
 def _by_schedule() -> list[tuple[str, str]]:
@@ -90,7 +90,7 @@ TABLE = Table(
         Column("rate", gettext_lazy("Harvest rate"), _of_last("harvest_rate"),
                lambda topic: tags.share(_of_last("harvest_rate")(topic)), falling("last_rate", nullable=True), _rate(),
                look="num"),
-        Column("every", gettext_lazy("How often"), lambda topic: topic.interval_seconds, _often,
+        Column("every", gettext_lazy("Frequency"), lambda topic: topic.interval_seconds, _often,
                by("interval_seconds", nullable=True), look="nowrap", usual=False),
         Column("next", gettext_lazy("Next run"), lambda topic: topic.next_run, lambda topic: tags.ago(topic.next_run),
                by("next_run", nullable=True), look="nowrap"),
@@ -101,7 +101,7 @@ TABLE = Table(
     narrowing.words_in("name"),
     (
         Choice("strategy", gettext_lazy("Strategy"), _strategies, lambda rows, code: rows.filter(strategy=code)),
-        Choice("show", gettext_lazy("How often"), _by_schedule, _scheduled),
+        Choice("show", gettext_lazy("Frequency"), _by_schedule, _scheduled),
     ),
     (
         Action("crawl", gettext_lazy("Crawl now"), "play_arrow", "crawlmgr.add_run"),
@@ -132,6 +132,6 @@ VERBS: dict[str, table_actions.Verb] = {"crawl": _crawl, "interval": _set_interv
 def do(request: HttpRequest) -> HttpResponse:
     """Actions on the selected topics: crawl now, set how often, delete, or undo the deletion."""
     def told(count: int) -> str:
-        return ngettext("Done for %(count)s topic.", "Done for %(count)s topics.", count)
+        return ngettext("Applied to %(count)s topic.", "Applied to %(count)s topics.", count)
 
     return table_actions.carry_out(request, TABLE, Topic.objects.all(), VERBS, reverse("admin:topics"), told)

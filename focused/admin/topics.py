@@ -146,14 +146,14 @@ def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("topics/<int:pk>/schedule/", "topic-schedule", "focused.change_topic")
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets how often the topic is crawled again."""
+    """Sets the interval at which the topic is crawled again."""
     topic, wish = find(pk), request.POST.get("interval", "")
     seconds = number(wish)
     if seconds not in {value for value, _name in INTERVALS}:
         messages.error(request, _("Choose an interval."))
         return back(request, "topic", pk)
     dispatch.repeat(topic, seconds, datetime.now(UTC))
-    done = _("The topic is crawled again by schedule.") if seconds else _("The topic is crawled only when somebody starts it.")
+    done = _("The topic is crawled again by schedule.") if seconds else _("The topic is crawled only when a user starts it.")
     messages.success(request, done)
     return back(request, "topic", topic.pk)
 

@@ -73,9 +73,9 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
     try:
         topic.threshold = float(text) if text else None
         if topic.threshold is not None and not 0 <= topic.threshold <= 1:
-            wrong["threshold"] = _("The threshold lies between 0 and 1.")
+            wrong["threshold"] = _("The threshold must be between 0 and 1.")
     except ValueError:
-        wrong["threshold"] = _("The threshold lies between 0 and 1.")
+        wrong["threshold"] = _("The threshold must be between 0 and 1.")
     wrong |= {name: _("At most %(number)s characters.") % {"number": f"{MOST_WORDS:,}"} for name in LISTS if len(posted.get(name, "")) > MOST_WORDS}
     if not wrong:
         topic.save()

@@ -1,5 +1,5 @@
-"""`bench choosing`: what a page costs each strategy relative to best_first, in CPU: everything that a crawl does for it, and the
-choosing alone."""
+"""`bench choosing`: CPU time per page of each strategy relative to best_first: for the whole crawl loop, and for choosing links
+alone."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Crawls every topic for half of its pages. `whole`, the cost of a page: everything that a crawl does for it, from an archive
-    not read before (taken from the archive, decoded, parsed, judged, its links scored, the next one chosen). Network and database
-    are left out; they cost every strategy alike. `alone`: from the same archive again, whose pages are then read."""
+    """Crawls every topic for half of its pages. `whole`: CPU time per page of the whole crawl loop, over an archive not read
+    before (taken from the archive, decoded, parsed, judged, its links scored, the next one chosen). Network and database are
+    left out; they cost every strategy alike. `alone`: from the same archive again, whose pages are then read."""
     if not options["data"]:
         raise CommandError("bench choosing needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
     names = list(dict.fromkeys([BASE, *filter(None, options["strategies"].split(","))]))

@@ -83,8 +83,8 @@ def fill(graph: MemoryGraph | DatabaseGraph, size: int) -> None:
 
 
 class Loop:
-    """The crawl loop, with a transaction per page if the graph is in the database; measures CPU seconds in total and in the
-    source."""
+    """The crawl loop, with one transaction per page if the graph is in the database; measures CPU seconds in total and those
+    spent in the page source."""
 
     def __init__(self, walk: Walk, source: MadeUp) -> None:
         self._walk, self._source = walk, source

@@ -1,4 +1,4 @@
-"""Readers of the topic crawler, for `bench hostile`."""
+"""Parsing functions of the topic crawler that `bench hostile` runs on hostile input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _main_text(text: str) -> object:
 
 
 def _sample(text: str) -> object:
-    """Reads a text as a sample: it is cut to the maximum length first."""
+    """Reads a text as a sample: it is truncated to the maximum length first."""
     text = text[:MOST_SAMPLE_CHARACTERS]
     return Relevance(Topic("t", ("http://a.example/",), (text,), topic_lexicon([text])))
 

@@ -8,7 +8,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.demo.topic_web import TopicWeb
 from focused.services import topics
 
-PAGES = 5000  # more than there are, so the run ends when nothing is left
+PAGES = 5000  # larger than the number of pages, so that the run ends when nothing is left
 
 
 def begin(url: str, number: int) -> int:

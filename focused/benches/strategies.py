@@ -65,8 +65,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prior]:
-    """For each data pack (a recorded web with topics) the prior trained on all others; empty if there is only one pack, for
-    which the shipped prior is used."""
+    """For each pack (data set: a recorded web with labelled topics) the prior trained on all others; empty if there is only one
+    pack, for which the shipped prior is used."""
     if len(found) < 2:
         return {}
     priors = {}

@@ -21,7 +21,7 @@ class Topic(models.Model):
     near = models.JSONField(_("near-topic words"), default=dict, blank=True)
     negative = models.JSONField(_("negative words"), default=list, blank=True)
     url_words = models.JSONField(_("words in addresses"), default=list, blank=True)
-    user_words = models.JSONField(_("words kept whole"), default=list, blank=True)
+    user_words = models.JSONField(_("words not split"), default=list, blank=True)
     ontology = models.JSONField(default=dict, blank=True)
     ontology_weight = models.FloatField(
         _("weight of the ontology"), default=0.5, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]

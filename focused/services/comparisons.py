@@ -59,7 +59,7 @@ def start(
 ) -> Comparison:
     """Creates a comparison of strategies (name to parameters) over files of the archive and queues its run. Raises ValueError.
 
-    With several draws each strategy runs so often, with different random numbers and with random order among URLs of equal
+    With several draws each strategy is run once per draw, with different random numbers and with random order among URLs of equal
     priority. A name can distinguish two entries of one strategy: "dolphin links". With a `sweep`, its entries are compared as
     well. `labels` are the judge's labels as CSV (see `comparison.read_labels`), "" for the independent judge. With labels,
     `samples` draws of the topic's samples are used, the topic's own first, each with all `draws`. `growing` computes the word
@@ -115,15 +115,16 @@ def _with_sweep(strategies: Mapping[str, Mapping[str, Any]], sweep: str) -> Mapp
 class ComparisonJob:
     """The job of a comparison's run (see crawlmgr.jobs.Job): one entry per step from the first, then the judge.
 
-    Its helpers, separate runs, compute entries from the last backwards while that run is active and more entries than workers are
-    left. If two of them compute the same entry, the results are equal and stored once.
+    Helper runs compute entries from the last backwards while that run is active and more entries than workers are left. If two
+    runs compute the same entry, the results are equal and stored once.
     """
 
     def __init__(self, run: Run) -> None:
         self.comparison = Comparison.objects.get(pk=run.parameters["comparison"])
         self._helper: int = run.parameters.get("helper", 0)
         self._archive: Archive | None = None
-        self._copies: TemporaryDirectory[str] | None = None  # of files in a store, as long as this lives
+        # local copies of files in object storage, kept as long as this object exists
+        self._copies: TemporaryDirectory[str] | None = None
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str:
         comparison = self.comparison

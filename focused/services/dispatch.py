@@ -32,24 +32,24 @@ def start_due(now: datetime, limit: int = 50) -> int:
 
 
 def retime(topic: int, hours: Timing, now: datetime) -> None:
-    """Moves the next run into new hours."""
+    """Moves the next scheduled run into changed working hours."""
     for one in Topic.objects.filter(pk=topic, next_run__isnull=False):
         Topic.objects.filter(pk=topic).update(next_run=timings.soonest(hours, one.next_run, now, one.interval_seconds))
 
 
 def repeat(topic: Topic, seconds: int | None, now: datetime) -> None:
-    """Has a topic crawled again every so many seconds from now on, or only when somebody starts it (None)."""
+    """Schedules crawls of a topic at this interval in seconds, or only when a user starts one (None)."""
     at = timings.when(timings.of(KIND, topic.pk), now + timedelta(seconds=seconds), now) if seconds else None
     Topic.objects.filter(pk=topic.pk).update(interval_seconds=seconds or None, next_run=at)
 
 
 def again(topic: Topic, now: datetime, user: Any = None) -> Run:
-    """A run of a topic as its schedule starts it, asked for by a person. Raises runs.Busy, ValueError."""
+    """Starts a run of a topic with the options of a scheduled run, at a user's request. Raises runs.Busy, ValueError."""
     return topics.crawl(topic, options=repeated(topic) if topic.runs.exists() else {}, now=now, user=user)
 
 
 def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
-    """The same of a topic by its number. Raises ValueError with one line."""
+    """Like `repeat`, for a topic given by its number. Raises ValueError with one line."""
     found = Topic.objects.filter(pk=topic).first()
     if found is None:
         raise ValueError(f"there is no topic {topic}")
@@ -59,14 +59,14 @@ def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
 
 
 def entries(now: datetime, most: int) -> list[recurring.Recurring]:
-    """The topics that are crawled again by themselves."""
+    """Returns the topics with scheduled crawls, for the page of schedules."""
     rows = Topic.objects.filter(interval_seconds__isnull=False, next_run__isnull=False).order_by("next_run")
     return [recurring.Recurring(KIND, *row) for row in rows.values_list("pk", "name", "interval_seconds", "next_run")[:most]]
 
 
 @transaction.atomic
 def _start(topic: Topic, hours: Timing | None, now: datetime) -> bool:
-    """Starts a run and sets the next due time, both or neither: a kill between them would crawl the topic twice."""
+    """Starts a run and sets the next due time in one transaction: a kill between the two would crawl the topic twice."""
     rows, seconds = Topic.objects.filter(pk=topic.pk), topic.interval_seconds or DAY_SECONDS
     if not due.claim(rows, "next_run", topic.next_run, name=topic.name, seconds=seconds, hours=hours, now=now):
         return False

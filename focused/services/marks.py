@@ -26,7 +26,7 @@ MOST_CHECKED = 20
 
 
 class Judged(NamedTuple):
-    """A page with the judge's score: `worth` in [0, 1], relevant from 0.5; `sure` in [0, 1], 0 if undecided."""
+    """A page with the judge's score: `worth` is the score in [0, 1], relevant from 0.5; `sure` in [0, 1], 0 if undecided."""
 
     page: TopicPage
     worth: float
@@ -43,8 +43,8 @@ class Judged(NamedTuple):
 class Verdict(NamedTuple):
     """The judge's scores of a run's newest pages.
 
-    `rows` are all of them, those whose mark helps most first, marked ones last. Of `checked` marks, each left out in turn, the
-    judge agreed with `agreed`.
+    `rows` are all of them, those whose mark helps most first, marked ones last. `checked` marks were left out in turn, and the
+    judge predicted `agreed` of them correctly.
     """
 
     rows: list[Judged]
@@ -115,7 +115,7 @@ def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
 
 
 def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
-    """The number of marks that the judge was tested on without knowing them, and how many it got right."""
+    """Leave-one-out test of the judge: the number of marks left out in turn, and how many of these it predicted correctly."""
     marks = dict(judge.marks)
     asked = sorted(marks)[-MOST_CHECKED:] if len(marks) > 1 else []
     agreed = 0

@@ -24,7 +24,7 @@ from focused.services.graph import DatabaseGraph
 from focused.services.sessions import Session, counts
 from focused.stages import Draft
 
-PACKING = 1  # the fastest level
+PACKING = 1  # compression level: the fastest
 _PARENT = "SELECT id, off_topic_run FROM focused_topicpage WHERE run_id = %s AND url_hash = %s AND kind = 0 LIMIT 1"
 _DEFAULTS = {field.column: field.get_default() for field in TopicPage._meta.concrete_fields if field.column != "id"}
 _COLUMNS = tuple(_DEFAULTS)

@@ -39,7 +39,7 @@ MOST_TOPIC_CHARACTERS = 2_000_000
 
 
 class Bounded(NamedTuple):
-    """Samples within the bounds; names of those that were cut, and of those that were left out."""
+    """Samples within the size limits; names of those that were truncated, and of those that were left out."""
 
     kept: list[tuple[str, str]]
     cut: list[str]

@@ -188,7 +188,7 @@ class Session:
 
 
 def no_pulse() -> None:
-    """Does nothing: the pulse of callers without a lease."""
+    """Does nothing; passed as `pulse` by callers that hold no lease to renew."""
 
 
 def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
@@ -211,7 +211,7 @@ def forget(run_id: int) -> None:
 
 
 def _caught_up(session: Session | None, row: TopicRun, pulse: Callable[[], None]) -> Session | None:
-    """A session that another process has overtaken, after replaying the steps since then; None if their histories differ."""
+    """Brings a session up to date by replaying the steps that another process made since; None if their histories differ."""
     if session is None or isinstance(session.graph, DatabaseGraph) or session.steps >= row.steps:
         return None
     known = TopicPage.objects.filter(run_id=row.pk, step=session.steps).values_list("mark", flat=True).first()
@@ -287,7 +287,7 @@ def _breathe(session: Session, pulse: Callable[[], None]) -> None:
     except Interrupted as interrupted:
         if isinstance(session.graph, MemoryGraph):
             _live[session.run_id] = session
-        # otherwise the next slice would start again from the beginning, for ever
+        # otherwise each slice would start again from the beginning and never finish
         elif interrupted.why == "time" and not session.resumable:
             said = f"{session.steps} steps gone through again take longer than a task may; use a graph in memory"
             raise RuntimeError(said) from None

@@ -106,7 +106,7 @@ class Adaptive(Strategy):
             0.5,
             gettext_noop("Share of its links' value that is credited to a page"),
             0, 1,
-            title=gettext_noop("Credit through tunnels"),
+            title=gettext_noop("Credit passed back through tunnels"),
         )
         together: int = parameter(
             3,
@@ -116,7 +116,7 @@ class Adaptive(Strategy):
         )
         feedback: bool = parameter(
             True,
-            gettext_noop("Judge pages again by what the most similar pages have in common"),
+            gettext_noop("Re-score pages by what the most similar pages have in common"),
             title=gettext_noop("Learning judge"),
         )
         learn: bool = parameter(

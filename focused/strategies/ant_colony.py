@@ -52,7 +52,8 @@ class AntColony(Strategy):
     name = "ant_colony"
     title = gettext_noop("Ant colony")
     summary = gettext_noop(
-        "Ant colony: ants follow promising links and the pheromone of earlier walks; starts spread over three objectives."
+        "Ant colony: ants follow promising links and the pheromone of earlier walks; their start pages are chosen by "
+        "three objectives."
     )
     one_at_a_time = True
     rule = "rule_concepts"
@@ -83,7 +84,7 @@ class AntColony(Strategy):
             0.5,
             gettext_noop("Probability of taking the best link instead of a random one"),
             0, 1,
-            title=gettext_noop("Greed (q₀)"),
+            title=gettext_noop("Probability of the best link (q₀)"),
         )
         initial: float = parameter(
             1.0,
@@ -101,9 +102,9 @@ class AntColony(Strategy):
             50,
             gettext_noop("Number of pages from which start pages are chosen"),
             1, 10_000,
-            title=gettext_noop("Pool of starts"),
+            title=gettext_noop("Candidates for start pages"),
         )
-        starts: int = parameter(3, gettext_noop("Number of start pages per cycle"), 1, 1000, title=gettext_noop("Starts"))
+        starts: int = parameter(3, gettext_noop("Number of start pages per cycle"), 1, 1000, title=gettext_noop("Start pages"))
         h1: float = parameter(
             0.2,
             gettext_noop("Weight of the anchor in a link's relevance"),
@@ -162,11 +163,11 @@ class AntColony(Strategy):
                 "Of links whose anchors name the same concept of the ontology keep the first only (IFCo 0.9, as "
                 "published)"
             ),
-            title=gettext_noop("One link a concept"),
+            title=gettext_noop("One link per concept"),
         )
         stop: bool = parameter(
             False,
-            gettext_noop("End after three cycles without a fetch or a direction in the pheromone (as published)"),
+            gettext_noop("End after three cycles without a fetch or without a link favoured by the pheromone (as published)"),
             title=gettext_noop("Early end"),
         )
 

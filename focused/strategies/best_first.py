@@ -36,7 +36,7 @@ class BestFirst(Strategy):
         off_topic: str = parameter(
             "follow",
             gettext_noop(
-                "Links of pages off topic: followed by their score, kept until nothing else waits, or dropped (pure "
+                "Links of off-topic pages: followed by their score, kept until no other link waits, or dropped (pure "
                 "best first)"
             ),
             choices=("follow", "reserve", "drop"),

@@ -60,7 +60,8 @@ class DepthFirst(Strategy):
     name = "depth_first"
     title = gettext_noop("Depth first")
     summary = gettext_noop(
-        "Depth first, promising links of a page first; a decision tree postpones unpromising ones. Or plain depth first."
+        "Depth first; on each page the promising links first, and a decision tree postpones unpromising ones. "
+        "Plain depth first is an option."
     )
     resumable = True
 
@@ -81,7 +82,7 @@ class DepthFirst(Strategy):
             30,
             gettext_noop("Number of pages that the tree is trained on"),
             5, 10_000,
-            title=gettext_noop("Pages to learn from"),
+            title=gettext_noop("Training pages"),
         )
         tree_depth: int = parameter(
             3,

@@ -58,8 +58,8 @@ class Dolphin(Strategy):
         importance: str = parameter(
             "timely",
             gettext_noop(
-                "TimelyRank; TimelyRank split equally over a page's links; or OPIC (a page's cash is split over its "
-                "links)"
+                "TimelyRank; TimelyRank divided equally among a page's links; or OPIC (a page's importance value, its "
+                "“cash”, is divided among its links)"
             ),
             choices=("timely", "split", "opic"),
             title=gettext_noop("Kind of importance"),

@@ -27,8 +27,8 @@ class DynamicTunnel(Tunnelling):
     each further one subtracts one for a link unless R(link) >= tau_u. With k = 0 links are dropped. R = w1 R_anchor + w2
     R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's and the near-topic lexicon. R decides whether a link
     keeps its k; the order within tunnels uses R and Sim(page) together, because anchors such as "CS 384G" on a nearly relevant
-    page say nothing by themselves. A tenth of the fetches goes to tunnels (the reconstruction used a fifth); this found more than
-    best_first from all seeds far from their targets.
+    page are not informative on their own. A tenth of the fetches goes to tunnels (the reconstruction used a fifth); this found
+    more than best_first from all seeds far from their targets.
     """
 
     name = "dynamic_tunnel"
@@ -66,13 +66,13 @@ class DynamicTunnel(Tunnelling):
         )
         hold: float = parameter(
             0.3,
-            gettext_noop("Relevance from which following a link costs no step of the tunnel"),
+            gettext_noop("Link relevance at or above which following a link uses up no step of the tunnel"),
             0, 1,
             title=gettext_noop("Relevance without step cost"),
         )
         first_predict: bool = parameter(
             False,
-            gettext_noop("Promising links cost no step on the first off-topic page of a tunnel either"),
+            gettext_noop("Promising links use up no step on the first off-topic page of a tunnel either"),
             title=gettext_noop("No step cost on the first page"),
         )
         near: float = parameter(
@@ -107,7 +107,7 @@ class DynamicTunnel(Tunnelling):
         )
         page: float = parameter(
             1.0,
-            gettext_noop("Weight of the page's similarity relative to the link's own relevance in a link's promise"),
+            gettext_noop("Weight of the page's similarity in a link's promise, relative to the link's own relevance"),
             0, 10,
             title=gettext_noop("Weight of the page"),
         )
@@ -137,7 +137,7 @@ class DynamicTunnel(Tunnelling):
         )
         beyond: str = parameter(
             "reserve",
-            gettext_noop("Links beyond the tunnels: kept until nothing else waits, or dropped"),
+            gettext_noop("Links beyond the tunnels: kept until no other link waits, or dropped"),
             choices=("reserve", "drop"),
             title=gettext_noop("Links beyond the tunnels"),
         )

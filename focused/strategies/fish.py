@@ -37,13 +37,13 @@ class Fish(Strategy):
             1.5,
             gettext_noop("Factor by which more links are followed from a page on topic"),
             1, 10,
-            title=gettext_noop("Factor on topic"),
+            title=gettext_noop("Factor for pages on topic"),
         )
         depth: int = parameter(
             3,
             gettext_noop("Maximum number of steps off topic"),
             1, 20,
-            title=gettext_noop("Steps off topic"),
+            title=gettext_noop("Maximum steps off topic"),
         )
         front: bool = parameter(
             True,

@@ -78,9 +78,9 @@ _READ = Addresses()
 class LinkFeatures:
     """Pages, links and their targets, numbered in order of arrival. A target is open until it is fetched or has failed.
 
-    A page's worth is its reward in [0, 1], which can be revised (`revise`) by a learning judge. What is stored by target and link
-    is in compact arrays; changes to the features of open targets are collected and made before the features are read, so that
-    their cost is shared by the pages fetched in between.
+    A page's value ("worth") is its reward in [0, 1], which can be revised (`revise`) by a learning judge. What is stored by
+    target and link is in compact arrays; changes to the features of open targets are collected and made before the features are
+    read, so that their cost is shared by the pages fetched in between.
     """
 
     def __init__(self) -> None:

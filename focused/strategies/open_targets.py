@@ -43,7 +43,8 @@ MOST_CLOSED = 4
 
 
 class Means(NamedTuple):
-    """What the features of open targets depend on besides themselves: a value for every page, group of addresses and word."""
+    """Mean rewards from which the features of open targets are computed: one value for every page, group of addresses and
+    word."""
 
     pages: int
     worth: Vector
@@ -103,7 +104,7 @@ class OpenTargets:
         return self._table[:WIDTH, column].copy()
 
     def append(self, met: Sequence[FirstMet], buckets: Sequence[int]) -> None:
-        """Adds targets, numbered on from the last one, with the hash buckets of all their words."""
+        """Adds targets with consecutive numbers after the last one, with the hash buckets of all their words."""
         columns = np.array(met, dtype=float).T
         whole = columns[7:].astype(np.intp)
         place, words = self._slot.extend(len(met)), self._bucket.extend(len(buckets))
@@ -137,7 +138,7 @@ class OpenTargets:
         self._more.column[place], self._more.page[place] = columns, page
 
     def _derive(self, columns: slice | Rows) -> None:
-        """The features that depend on the further rows alone."""
+        """Computes the features that depend only on the other rows."""
         table = self._table
         table[IN_LINKS, columns] = np.log1p(table[LINKS, columns])
         table[DEPTH, columns] = 1.0 / (1.0 + table[LEAST_DEPTH, columns])
@@ -175,8 +176,8 @@ class OpenTargets:
         self._closed = 0
 
     def features(self, means: Means) -> Vector:
-        """The features of all columns, 14 x n, in the order of FEATURES; valid until the next change. Those of closed targets
-        mean nothing."""
+        """The features of all columns, 14 x n, in the order of FEATURES; valid until the next change. Columns of closed targets
+        have no meaning."""
         size, table, slot = self.size, self._table, self._slot
         found = table[:WIDTH, :size]
         if not size:

@@ -20,7 +20,7 @@ class PageRank(Strategy):
 
     name = "pagerank"
     title = gettext_noop("PageRank")
-    summary = gettext_noop("Pages that many well-linked pages on topic point to first.")
+    summary = gettext_noop("Pages first to which many well-linked pages on topic link.")
     resumable = True
     rule = "rule_off_topic"
 
@@ -28,7 +28,7 @@ class PageRank(Strategy):
     class Settings:
         off_topic: str = parameter(
             "reserve",
-            gettext_noop("Links of pages off topic: kept until nothing else waits, dropped (as published), or followed"),
+            gettext_noop("Links of off-topic pages: kept until no other link waits, dropped (as published), or followed"),
             choices=("reserve", "drop", "follow"),
             title=gettext_noop("Links of pages off topic"),
         )

@@ -19,8 +19,8 @@ STILL = 1e-3
 class Pheromone:
     """tau of each link of a table, (rows or more,), within [TAU_MIN, TAU_MAX]; eq. (4) of the ant colony paper.
 
-    `initial`: tau of a new link. `rho`: share that evaporates in a cycle. Links that nobody meets evaporate when they are next
-    used. `cycle`: number of the present cycle, counted by the owner.
+    `initial`: tau of a new link. `rho`: share that evaporates in a cycle. The pheromone of links that no ant meets evaporates
+    when they are next used. `cycle`: number of the present cycle, counted by the owner.
     """
 
     def __init__(self, links: LinkTable, initial: float, rho: float) -> None:
@@ -31,7 +31,7 @@ class Pheromone:
         """The cycle up to which the links of a page have evaporated."""
 
     def lay(self, page: str, first: int) -> None:
-        """Gives the links of a page, which are the table's rows from `first` on, their initial pheromone."""
+        """Sets the initial pheromone of a page's links, which are the table's rows from `first` on."""
         while len(self.tau) < len(self._links):
             self.tau = np.concatenate([self.tau, np.zeros_like(self.tau)])
         self.tau[first : len(self._links)] = self._initial

@@ -49,7 +49,7 @@ class Shark(Strategy):
             3,
             gettext_noop("Maximum number of steps over pages without similarity"),
             1, 20,
-            title=gettext_noop("Steps off topic"),
+            title=gettext_noop("Maximum steps off topic"),
         )
         similar: float = parameter(
             0.0,

@@ -60,7 +60,7 @@ class SpaceEvolution(Strategy):
                 "objectives of the seed pages"
             ),
             choices=("samples", "seeds"),
-            title=gettext_noop("Reference"),
+            title=gettext_noop("Reference of the objectives"),
         )
 
     settings: Settings

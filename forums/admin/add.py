@@ -38,13 +38,13 @@ INTERVALS = (
 )
 
 EVIDENCE = {
-    "given": gettext_noop("You gave it."),
-    "stated": gettext_noop("The pages name it."),
+    "given": gettext_noop("Set by you."),
+    "stated": gettext_noop("The pages state it."),
     "clock": gettext_noop("The pages show their own time of day."),
-    "pairs": gettext_noop("Worked out from times that the pages show in two ways."),
-    "future": gettext_noop("Worked out from the newest times; check it."),
-    "language": gettext_noop("Guessed from the language only; check it."),
-    "none": gettext_noop("The pages do not show it: times without a zone are read in this one; check it."),
+    "pairs": gettext_noop("Computed from times that the pages show in two notations."),
+    "future": gettext_noop("Computed from the newest times; please check."),
+    "language": gettext_noop("Guessed from the language only; please check."),
+    "none": gettext_noop("The pages do not show it; this zone is assumed for times without one. Please check."),
 }
 
 
@@ -65,7 +65,7 @@ class SaveForm(forms.Form):
         label=gettext_lazy("Visit every"), choices=INTERVALS, coerce=int, initial=DEFAULT_INTERVAL_SECONDS
     )
     history_days = forms.FloatField(label=gettext_lazy("History on the first visit"), min_value=0, max_value=100_000, initial=20)
-    start = forms.BooleanField(label=gettext_lazy("Visit at once"), required=False, initial=True)
+    start = forms.BooleanField(label=gettext_lazy("Visit immediately"), required=False, initial=True)
 
     def clean_timezone(self) -> str:
         zone = str(self.cleaned_data["timezone"]).strip()

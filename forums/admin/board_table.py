@@ -75,7 +75,7 @@ def _of_visit(name: str, title: Any) -> Column:
 
 
 def _states() -> list[tuple[str, str]]:
-    return [("", _("Every state")), ("late", _("Late")), ("never", _("Never visited")), ("out", _("Left out"))]
+    return [("", _("All states")), ("late", _("Late")), ("never", _("Never visited")), ("out", _("Excluded"))]
 
 
 def _in_state(rows: Rows, code: str) -> Rows:
@@ -111,7 +111,7 @@ TABLE = Table(
     (
         Action("crawl", gettext_lazy("Crawl now"), "play_arrow", "crawlmgr.add_run"),
         Action("interval", gettext_lazy("Set interval"), "timer", MAY),
-        Action("off", gettext_lazy("Leave out"), "event_busy", MAY),
+        Action("off", gettext_lazy("Exclude"), "event_busy", MAY),
         Action("on", gettext_lazy("Visit"), "event_available", MAY),
     ),
     "boards-do",
@@ -130,12 +130,12 @@ def do(request: HttpRequest) -> HttpResponse:
         of_site.setdefault(site, []).append(pk)
     seconds = _seconds(request) if wish == "interval" else 0
     if wish not in NEEDED or not of_site or seconds is None:
-        messages.warning(request, _("Choose an interval.") if seconds is None else _("Nothing is ticked."))
+        messages.warning(request, _("Choose an interval.") if seconds is None else _("Nothing is selected."))
         return table_actions.to_list(request, usual)
     if not request.user.has_perm(NEEDED[wish]):
         raise PermissionDenied
     done = sum(_carry_out(request, wish, site, boards, seconds) for site, boards in of_site.items())
-    table_actions.tell(request, done, len(ticked), ngettext("Done for %(count)s board.", "Done for %(count)s boards.", done))
+    table_actions.tell(request, done, len(ticked), ngettext("Applied to %(count)s board.", "Applied to %(count)s boards.", done))
     return table_actions.to_list(request, usual)
 
 

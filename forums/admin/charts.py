@@ -76,7 +76,7 @@ def hourly(board: Board, now: datetime) -> list[Chart]:
     return [
         chart(
             "chart-hours", _("Hourly pattern"), series,
-            x=clock, y=_("posts a day"), y2=_("visits a day"), numbers=True, note=note,
+            x=clock, y=_("posts a day"), y2=_("visits per day"), numbers=True, note=note,
         ),
         heatmap(
             "chart-week",

@@ -41,7 +41,8 @@ HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The correction in the query string: a field ("" for the rows) and a selector; `chosen` once both are given."""
+    """The correction requested in the query string: a field ("" for the rows) and a selector; `chosen` is true once both are
+    given."""
 
     role: str = ""
     selector: str = ""

@@ -22,13 +22,13 @@ CLAIMS = {
     "last_reply": gettext_noop("last reply in the list = time of the last post"),
     "created": gettext_noop("opening time in the list = time of the first post"),
     "title": gettext_noop("title in the list = title of the thread"),
-    "order": gettext_noop("times go one way along a page of posts"),
-    "people": gettext_noop("one name for one profile"),
+    "order": gettext_noop("times are in order on a page of posts"),
+    "people": gettext_noop("each profile has one name"),
     "next_list": gettext_noop("the next page of a list brings new rows"),
     "next_thread": gettext_noop("the next page of a thread brings new posts"),
 }
 UNREAD = {
-    "robots": gettext_noop("barred by robots.txt"),
+    "robots": gettext_noop("disallowed by robots.txt"),
     "login": gettext_noop("for members only"),
     "cut": gettext_noop("not inspected: the inspection had reached its limit"),
     "unreadable": gettext_noop("no threads were recognised on its page"),
@@ -100,7 +100,7 @@ def _row(site: Site, doubt: Doubt) -> DoubtRow:
     mend = _("Correct a page")
     if doubt.code == "board_unread":
         page = "forum-login" if detail.get("reason") == "login" else "forum-edit"
-        text = _("Board %(name)s was seen and not read: %(why)s.") % {
+        text = _("Board %(name)s was found but not read: %(why)s.") % {
             "name": detail.get("name"),
             "why": why(str(detail.get("reason"))),
         }
@@ -113,7 +113,7 @@ def _row(site: Site, doubt: Doubt) -> DoubtRow:
         return DoubtRow(doubt, _("%(board)s, last visit: %(told)s.") % {"board": board, "told": told}, threads, mend)
     pages = detail.get("pages", 0)
     if doubt.code == "rows_left_out":
-        text = _("%(board)s: rows may be missing from %(pages)s of the lists read last.") % {"board": board, "pages": pages}
+        text = _("%(board)s: rows may be missing from %(pages)s of the list pages read last.") % {"board": board, "pages": pages}
         return DoubtRow(doubt, text, lists, mend)
     text = _("%(board)s: posts may be missing from %(pages)s of the threads read last.") % {"board": board, "pages": pages}
     return DoubtRow(doubt, text, threads, mend)

@@ -20,9 +20,9 @@ def settle(request: HttpRequest, pk: int) -> HttpResponse:
     """Dismisses a doubt: the page is read correctly."""
     site, wanted = load(pk), whole(request.POST.get("doubt", "")) or 0
     if Doubt.objects.filter(pk=wanted, site=site).exists() and doubts.settle(wanted, datetime.now(UTC), request.user):
-        messages.success(request, _("It is accepted as correct."))
+        messages.success(request, _("Accepted as correct."))
     else:
-        messages.info(request, _("There is no such doubt any more."))
+        messages.info(request, _("This doubt no longer exists."))
     return back(request, "forum", pk)
 
 

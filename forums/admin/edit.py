@@ -44,7 +44,7 @@ class EditForm(forms.Form):
     proxy = forms.CharField(label=gettext_lazy("Proxy"), max_length=300, required=False)
     headers = forms.CharField(label=gettext_lazy("Request headers"), max_length=8000, required=False, strip=True)
     private = forms.BooleanField(label=gettext_lazy("Allow private addresses for this forum"), required=False)
-    proxy_private = forms.BooleanField(label=gettext_lazy("The proxy lies on a private network"), required=False)
+    proxy_private = forms.BooleanField(label=gettext_lazy("The proxy is on a private network"), required=False)
     proxy_resolves = forms.BooleanField(label=gettext_lazy("The proxy resolves host names itself"), required=False)
     respect_robots = forms.BooleanField(label=gettext_lazy("Obey robots.txt"), required=False)
     obey_robots_meta = forms.BooleanField(label=gettext_lazy("Obey robots meta tags and X-Robots-Tag"), required=False)
@@ -62,7 +62,9 @@ class EditForm(forms.Form):
         try:
             sites.check_proxy(proxy)
         except ValueError:
-            raise forms.ValidationError(_("This is no proxy address; they look like http://proxy.example:3128.")) from None
+            raise forms.ValidationError(_(
+                "This is not a proxy address; proxy addresses look like http://proxy.example:3128."
+            )) from None
         return proxy
 
     def clean_headers(self) -> dict[str, str]:

@@ -38,7 +38,7 @@ def login_page(request: HttpRequest, pk: int) -> HttpResponse:
     row = SiteLogin.objects.filter(site=site).first()
     problem = _save(request, site, row) if request.method == "POST" else ""
     if request.method == "POST" and not problem:
-        messages.success(request, _("The login is kept; the next visit uses it."))
+        messages.success(request, _("The login is saved; the next visit uses it."))
         return back(request, "forum-login", pk)
     method = request.POST.get("method") or (row.method if row else LoginMethod.FORM)
     context = {

@@ -121,7 +121,10 @@ def _demonstration() -> Site | None:
 
 
 def _delays() -> Step | None:
-    about = gettext_lazy("The closed loop visits when posts are expected. How long they waited, compared with equal visits.")
+    about = gettext_lazy(
+        "The adaptive policy visits when posts are expected. This page shows how long posts waited, compared "
+        "with equal visits."
+    )
     site = _demonstration()
     return Step(gettext_lazy("Posts found in time"), about, address("admin:forum-delays", site.pk)) if site is not None else None
 
@@ -138,7 +141,7 @@ admin.site.add_tour(20, _plan)
 admin.site.add_beginning(
     10,
     Beginning(
-        gettext_lazy("A forum, kept fresh"), gettext_lazy("Visited as often as it pays; only what is new is fetched."),
+        gettext_lazy("A forum, kept fresh"), gettext_lazy("Visited when new posts are expected; only new content is fetched."),
         "forum-add", "forums.add_site", "forum",
     ),
 )

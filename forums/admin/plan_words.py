@@ -17,18 +17,18 @@ REASONS = {
     "asked": gettext_noop("requested by a user"),
     "new": gettext_noop("the plan is new"),
     "day": gettext_noop("a new day"),
-    "policy": gettext_noop("another policy"),
-    "visits_per_day": gettext_noop("another number of visits"),
-    "theta": gettext_noop("another weight of replies"),
-    "history_days": gettext_noop("another length of history"),
-    "half_life_days": gettext_noop("another half-life"),
-    "bins": gettext_noop("other parts of the day"),
-    "active": gettext_noop("switched on or off"),
-    "importance": gettext_noop("other importances"),
-    "hours": gettext_noop("other hours of work"),
+    "policy": gettext_noop("the policy was changed"),
+    "visits_per_day": gettext_noop("the number of visits was changed"),
+    "theta": gettext_noop("the weight of replies was changed"),
+    "history_days": gettext_noop("the length of the history was changed"),
+    "half_life_days": gettext_noop("the half-life was changed"),
+    "bins": gettext_noop("the parts of the day were changed"),
+    "active": gettext_noop("the plan was switched on or off"),
+    "importance": gettext_noop("importances were changed"),
+    "hours": gettext_noop("the hours of work were changed"),
     "boards": gettext_noop("other boards"),
-    "deadline": gettext_noop("other deadlines"),
-    "history": gettext_noop("the first posts have arrived"),
+    "deadline": gettext_noop("deadlines were changed"),
+    "history": gettext_noop("the first posts have been fetched"),
     "visits": gettext_noop("a user changed planned visits"),
 }
 
@@ -63,7 +63,7 @@ def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person
         "person": person,
     }
     text = _sentence(code, bool(figures.get("previous"))) % values
-    return _("%(reason)s (pooled rhythm: no history yet)") % {"reason": text} if figures.get("prior") else text
+    return _("%(reason)s (no history yet: average rhythm of public forums)") % {"reason": text} if figures.get("prior") else text
 
 
 def _sentence(code: str, visited: bool) -> str:
@@ -80,11 +80,11 @@ def _sentence(code: str, visited: bool) -> str:
     if code == "expected":
         if visited:
             return _("expected: about %(waiting)s posts should wait by then, %(hours)s h after the visit of %(previous)s")
-        return _("expected: the board was not visited yet")
+        return _("expected: the board has not been visited yet")
     if code == "later":
         return _("about %(waiting)s posts should have arrived since the visit before it")
     if code == "person":
-        return _("put here by %(person)s")
+        return _("scheduled by %(person)s")
     return code.replace("%", "%%")
 
 

@@ -134,7 +134,7 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
     site, wish, now = find_scope(pk), request.POST.get("policy", ""), datetime.now(UTC)
     said = {
         Policy.INTERVAL.value: _("Boards are visited at their fixed intervals."),
-        Policy.ADAPTIVE.value: _("The closed loop chooses the visits."),
+        Policy.ADAPTIVE.value: _("The adaptive policy chooses the visits."),
     }
     if site is None or wish not in said:
         messages.warning(request, _("No option was selected."))
@@ -148,7 +148,7 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/plan/anew/", "forum-plan-anew", "forums.change_plan")
 def anew(request: HttpRequest, pk: int) -> HttpResponse:
-    """Plans the rest of today and tomorrow again."""
+    """Recomputes the plan of the rest of today and of tomorrow."""
     plan, now = _plan(pk)[1], datetime.now(UTC)
     attempt(request, _("The plan is being recomputed."), lambda: plan_days.replan(plan, now, "asked"))
     return back(request, "forum-plan", pk)
@@ -168,7 +168,7 @@ def add(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/plan/visits/<int:pk>/", "planned-visit", "forums.change_plannedvisit")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Pins, moves or removes a coming visit; a visit that only the loop expects must first be added."""
+    """Pins, moves or removes a coming visit; a visit that the adaptive policy only expects is first added to the plan."""
     visit = PlannedVisit.objects.select_related("plan").filter(pk=pk).first()
     plan, board = number(request.POST.get("plan", "")), number(request.POST.get("board", ""))
     if visit is None:
@@ -178,10 +178,10 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     if wish == "move" and at is not None:
         attempt(request, _("The visit is moved."), lambda: plans.move(pk, at, now=now, user=user))
     elif wish == "remove":
-        attempt(request, _("The visit is taken out."), lambda: plans.remove(pk, now=now))
+        attempt(request, _("The visit is cancelled."), lambda: plans.remove(pk, now=now))
     elif wish in ("pin", "daily", "free"):
         pinned = wish != "free"
-        said = _("The visit stays where it is.") if pinned else _("The visit may move again.")
+        said = _("The visit is fixed at this time.") if pinned else _("The visit is no longer fixed at this time.")
         attempt(request, said, lambda: plans.pin(pk, pinned=pinned, daily=wish == "daily", now=now, user=user))
     elif wish != "move":
         messages.warning(request, _("No option was selected."))
@@ -189,12 +189,14 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _of_a_new_plan(request: HttpRequest, plan: Plan | None, board: int | None) -> HttpResponse:
-    """Answers a form whose visit is gone since the plan was recomputed: one to be kept is added at the time shown."""
+    """Handles a form for a visit that no longer exists because the plan was recomputed meanwhile: if the user wanted to fix its
+    time, a visit is added at that time."""
     if plan is None:
         raise Http404(_("There is no such visit."))
     wish, at = request.POST.get("do", ""), _time(request, plan)
     if wish in ("pin", "daily") and board is not None and at is not None:
-        said, kept = _("The visit stays where it is."), {"daily": wish == "daily", "now": datetime.now(UTC), "user": request.user}
+        said = _("The visit is fixed at this time.")
+        kept = {"daily": wish == "daily", "now": datetime.now(UTC), "user": request.user}
         attempt(request, said, lambda: plans.add(plan, board, at, **kept))
     else:
         messages.warning(request, _("The plan was recomputed meanwhile and this visit is no longer in it. Choose again."))
@@ -206,5 +208,5 @@ def _time(request: HttpRequest, plan: Plan) -> datetime | None:
     try:
         return datetime.fromisoformat(request.POST.get("at", "")).replace(tzinfo=plans.zone_of(plan)).astimezone(UTC)
     except (ValueError, OverflowError):
-        messages.error(request, _("Give a date and a time."))
+        messages.error(request, _("Enter a date and a time."))
         return None

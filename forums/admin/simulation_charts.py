@@ -36,7 +36,10 @@ def by_visits(rows: Rows, column: str, key: str, title: str, unit: str) -> Chart
         numbers, values = [row["visits_per_board"] for row in own], [row[column] for row in own]
         if own:
             series.append(_line(policy, numbers, values))
-    return chart(key, title, series, x=_("visits a board and day"), y=unit, numbers=True, empty=_("No policy has finished yet."))
+    return chart(
+        key, title, series, x=_("visits per board and day"), y=unit, numbers=True,
+        empty=_("No policy has finished yet."),
+    )
 
 
 def profiles(window: dict[str, Any], zone: str) -> Chart:
@@ -51,7 +54,7 @@ def profiles(window: dict[str, Any], zone: str) -> Chart:
         series.append(Series(_("all boards"), hours, window["all"], COLOURS[-1], line=True, dashed=True))
     return chart(
         "chart-profiles",
-        _("Rhythm of the day"),
+        _("Daily posting rhythm"),
         series,
         x=_("hour of the day (%(zone)s)") % {"zone": zone},
         y=_("weighted events an hour"),

@@ -103,7 +103,7 @@ class SchedulesForm(LogForm):
     visits_per_board = forms.CharField(
         initial="4, 5, 6, 7, 8, 9, 10, 11",
         max_length=200,
-        label=gettext_lazy("Visits a board and day"),
+        label=gettext_lazy("Visits per board and day"),
         help_text=gettext_lazy("Whole numbers; 4-11 means all from 4 to 11."),
     )
     history_days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=20, label=gettext_lazy("History (days)"))
@@ -125,7 +125,9 @@ class SchedulesForm(LogForm):
         label=gettext_lazy("Minimum events of a board"),
         help_text=gettext_lazy("Weighted, in the history; 0 keeps every board with an event in the 160 days before."),
     )
-    target_hours = forms.FloatField(min_value=0.01, max_value=1000, initial=1, label=gettext_lazy("A delay in time (hours)"))
+    target_hours = forms.FloatField(min_value=0.01, max_value=1000, initial=1, label=gettext_lazy(
+        "Counts as in time up to (hours)"
+    ))
 
     def clean_visits_per_board(self) -> list[int]:
         return visits_of(self.cleaned_data["visits_per_board"])
@@ -133,7 +135,7 @@ class SchedulesForm(LogForm):
     def clean(self) -> dict[str, Any]:
         found = super().clean()
         if len(found.get("policies", ())) * len(found.get("visits_per_board", ())) > MOST_STEPS:
-            said = _("That is more than %(number)s steps; take fewer policies or visits.")
+            said = _("That is more than %(number)s steps; choose fewer policies or visits.")
             raise forms.ValidationError(said % {"number": MOST_STEPS})
         return found
 
@@ -152,7 +154,7 @@ class FetchingForm(LogForm):
     fetches = forms.IntegerField(
         min_value=1,
         required=False,
-        label=gettext_lazy("Fetches a cycle"),
+        label=gettext_lazy("Fetches per cycle"),
         help_text=gettext_lazy("Of the predicting policies. Empty: as many as threads changed in a mean cycle of the history."),
     )
 
@@ -171,10 +173,10 @@ def visits_of(text: str) -> list[int]:
             raise forms.ValidationError(_("“%(text)s” is not a whole number.") % {"text": part.strip()[:40]})
         first, last = int(low), int(high) if dash else int(low)
         if not 1 <= first <= last <= 1000:
-            raise forms.ValidationError(_("Numbers of visits lie from 1 to 1,000; a range gives the smaller number first."))
+            raise forms.ValidationError(_("Numbers of visits must be from 1 to 1,000; ranges begin with the smaller number."))
         numbers.update(range(first, last + 1))
     if not numbers:
-        raise forms.ValidationError(_("Give at least one number of visits."))
+        raise forms.ValidationError(_("Enter at least one number of visits."))
     return sorted(numbers)
 
 
@@ -199,7 +201,7 @@ def new(request: HttpRequest) -> HttpResponse:
         made = _start(request, form, kind)
         if made is not None:
             return back(request, "simulation", made.pk)
-    tabs = [(_("What schedules cost"), "schedules"), (_("Finding changes"), "fetching")]
+    tabs = [(_("Delay of each schedule"), "schedules"), (_("Finding changes"), "fetching")]
     context = {"form": form, "kind": kind, "tabs": [(text, f"?kind={code}", code == kind) for text, code in tabs]}
     trail, status = [*_trail(), (_("Simulations"), reverse("admin:simulations"))], 422 if form.errors else 200
     template, title = "forums/simulation_new.html", _("New simulation")
@@ -286,7 +288,7 @@ def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
     )
     if not active:
         answer["X-Desk-Done"] = "1"
-        if request.GET.get("run"):  # the run was active when the page was rendered: the charts have changed
+        if request.GET.get("run"):  # the run was active when the page was rendered, so its charts must be loaded again
             answer["X-Desk-Reload"] = "1"
     return answer
 
@@ -306,7 +308,9 @@ def _said(value: Any) -> Any:
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
     run = find(pk).run
     if run is not None:
-        attempt(request, _("The simulation stops; what it found stays."), lambda: runs.stop(run.pk, datetime.now(UTC)))
+        attempt(request, _(
+            "The simulation is stopping; its results so far are kept."
+        ), lambda: runs.stop(run.pk, datetime.now(UTC)))
     return back(request, "simulation", pk)
 
 
@@ -323,7 +327,7 @@ def delete_log(request: HttpRequest, pk: int) -> HttpResponse:
     if log is None:
         raise Http404(_("There is no such event file."))
     if Run.objects.filter(simulation__log=log, state__in=["queued", "running", "paused"]).exists():
-        messages.warning(request, _("A simulation is at work with this file; stop it first."))
+        messages.warning(request, _("A simulation is using this file; stop it first."))
     else:
         event_logs.remove(log)
         messages.success(request, _("%(name)s is deleted.") % {"name": log.name})

@@ -37,7 +37,7 @@ def _figure(name: str, title: Any) -> Column:
 
 
 def _paused() -> list[tuple[str, str]]:
-    return [("", _("Every state")), ("on", _("Visited by schedule")), ("paused", _("Paused"))]
+    return [("", _("All states")), ("on", _("Visited by schedule")), ("paused", _("Paused"))]
 
 
 def _last(row: SiteRow) -> str:
@@ -103,7 +103,7 @@ VERBS: dict[str, table_actions.Verb] = {
 def do(request: HttpRequest) -> HttpResponse:
     """Actions on the selected forums: visit now, pause or resume their schedules, delete, or undo the deletion."""
     def told(count: int) -> str:
-        return ngettext("Done for %(count)s forum.", "Done for %(count)s forums.", count)
+        return ngettext("Applied to %(count)s forum.", "Applied to %(count)s forums.", count)
 
     rows = Site.objects.only("pk")
     return table_actions.carry_out(request, TABLE, rows, VERBS, reverse("admin:forums"), told)

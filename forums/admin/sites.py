@@ -57,7 +57,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         answer = page(request, "", head, title="", live="forums/site_live.html")
         if (
             request.GET.get("run") and head["row"].run is None
-        ):  # the visit shown has ended: boards and charts have changed
+        ):  # the visit shown has ended, so boards and charts must be loaded again
             answer["X-Desk-Reload"] = "1"
         return answer
     page_number = number(request.GET.get("page", "")) or 1
@@ -111,7 +111,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
     """Pauses or resumes a forum's scheduled visits."""
     site, paused = find(pk), request.POST.get("paused") == "1"
     sites.pause_site(site.pk, paused, datetime.now(UTC))
-    messages.success(request, _("Scheduled visits are paused.") if paused else _("Scheduled visits go on."))
+    messages.success(request, _("Scheduled visits are paused.") if paused else _("Scheduled visits are resumed."))
     return back(request, "forum", pk)
 
 
@@ -122,13 +122,13 @@ def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
     wanted = numbers(request.POST.getlist("board"))
     chosen = list(Board.objects.filter(site=site, pk__in=wanted).values_list("pk", flat=True))
     if not chosen:
-        messages.warning(request, _("No board is ticked."))
+        messages.warning(request, _("No board is selected."))
     elif wish in ("on", "off"):
         with plans.kept_to_intervals(pk, datetime.now(UTC)):
             sites.set_enabled(chosen, wish == "on")
         messages.success(
             request,
-            _("The boards are visited by schedule.") if wish == "on" else _("The boards are left out of scheduled visits."),
+            _("The boards are visited by schedule.") if wish == "on" else _("The boards are excluded from scheduled visits."),
         )
     elif wish == "deadline":
         _set_deadline(request, chosen)
@@ -159,9 +159,9 @@ def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
     except ValueError:
         hours = -1.0
     if hours is not None and not LEAST_DEADLINE_HOURS <= hours <= MOST_DEADLINE_HOURS:
-        messages.error(request, _("Give hours from 0.1 to 744, or nothing."))
+        messages.error(request, _("Enter hours from 0.1 to 744, or leave empty."))
         return
-    said = _("The deadline is taken away.") if hours is None else _("The deadline is set; the closed loop holds it.")
+    said = _("The deadline is removed.") if hours is None else _("The deadline is set; the adaptive policy keeps it.")
     attempt(request, said, lambda: plans.set_deadline(chosen, hours, datetime.now(UTC)))
 
 

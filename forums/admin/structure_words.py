@@ -34,21 +34,21 @@ ROLES = {
     "posted": gettext_noop("time of the post"),
     "text": gettext_noop("text"),
     "post_id": gettext_noop("post id"),
-    "number": gettext_noop("place in the thread"),
+    "number": gettext_noop("position in the thread"),
     "description": gettext_noop("description"),
-    "parent": gettext_noop("board above"),
+    "parent": gettext_noop("parent board"),
 }
 REASONS = {
     "marks": gettext_noop("the pages look different (other class names)"),
-    "kind": gettext_noop("pages are recognised as other kinds than before"),
+    "kind": gettext_noop("pages are recognised as different kinds than before"),
     "rows": gettext_noop("far fewer rows on a page"),
     "roles": gettext_noop("fields that were present are missing"),
-    "addresses": gettext_noop("addresses have another form"),
-    "contradiction": gettext_noop("the model's rule for replies and posts no longer holds"),
+    "addresses": gettext_noop("addresses have a different form"),
+    "contradiction": gettext_noop("the model's rule relating reply counts to post counts no longer holds"),
     "rules": gettext_noop("corrections no longer find their fields"),
     "boards_lost": gettext_noop("boards were not found again"),
-    "threads_unknown": gettext_noop("the threads listed are not those that are stored"),
-    "posts_differ": gettext_noop("the posts read are not those that are stored"),
+    "threads_unknown": gettext_noop("the threads listed differ from the stored ones"),
+    "posts_differ": gettext_noop("the posts read differ from the stored ones"),
     "roles_lost": gettext_noop("fields that were present are missing"),
     "nothing_read": gettext_noop("no list of threads could be read"),
 }
@@ -61,7 +61,7 @@ WHAT = {
     "list_flip": gettext_noop("further pages of a list"),
     "thread_flip": gettext_noop("further pages of a thread"),
     "patterns": gettext_noop("addresses"),
-    "pager": gettext_noop("where the next page stands"),
+    "pager": gettext_noop("address pattern of the next page"),
     "rows": gettext_noop("rows a page"),
     "roles": gettext_noop("fields"),
     "marks": gettext_noop("class names"),
@@ -69,24 +69,24 @@ WHAT = {
     "rule": gettext_noop("correction"),
 }
 ORDERS = {
-    None: gettext_noop("not decided: no date shows it"),
+    None: gettext_noop("not determined: no date shows it"),
     True: gettext_noop("day before month"),
     False: gettext_noop("month before day"),
 }
 COUNTS = {
-    None: gettext_noop("not decided"),
-    True: gettext_noop("all posts, the opening one too"),
+    None: gettext_noop("not determined"),
+    True: gettext_noop("all posts, including the first one"),
     False: gettext_noop("replies"),
 }
 SORTS = {
     "last_reply": gettext_noop("by last reply"),
-    "created": gettext_noop("by opening time"),
+    "created": gettext_noop("by creation time"),
     "": gettext_noop("not recognised"),
 }
 
 
 def kind(code: str) -> str:
-    """The name of a kind of page."""
+    """Returns the display name of a kind of page."""
     return _(KINDS[code]) if code in KINDS else code
 
 

@@ -177,14 +177,14 @@ def _save(request: HttpRequest, site: Site) -> bool:
     for kind in KINDS:
         shapes = [line.strip() for line in request.POST.get(f"pattern_{kind}", "").splitlines() if line.strip()]
         if any(len(shape) > 300 or re.search(r"\s", shape) for shape in shapes) or len(shapes) > 20:
-            messages.error(request, _("An address pattern is one word a line, 20 lines at most."))
+            messages.error(request, _("Address patterns: one per line without spaces, 20 lines at most."))
             return False
         wishes["patterns"][kind] = shapes
     if request.POST.get("order") in DAY_FIRST:
         wishes["day_first"] = DAY_FIRST[request.POST["order"]]
     number = request.POST.get("posts_per_page", "").strip()
     if number and not (number.isascii() and number.isdigit() and len(number) < 6):
-        messages.error(request, _("Posts a page are a whole number."))
+        messages.error(request, _("Posts per page must be a whole number."))
         return False
     wishes["posts_per_page"] = int(number) if number else None
     try:
@@ -195,7 +195,7 @@ def _save(request: HttpRequest, site: Site) -> bool:
     if made is None:
         messages.info(request, _("Nothing was changed."))
     else:
-        messages.success(request, _("Version %(number)s of the model is in force.") % {"number": made.number})
+        messages.success(request, _("Version %(number)s of the model is now in use.") % {"number": made.number})
     return True
 
 
@@ -204,7 +204,7 @@ def restore(request: HttpRequest, pk: int) -> HttpResponse:
     """Restores a version, or accepts a proposed one."""
     site, number = load(pk), request.POST.get("version", "")
     wanted = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
-    done = _("The model is that of version %(number)s again.") % {"number": wanted}
+    done = _("Version %(number)s of the model is in use again.") % {"number": wanted}
     attempt(request, done, lambda: structures.restore(site.pk, wanted, now=datetime.now(UTC), user=request.user))
     return back(request, "forum-model", pk)
 
@@ -213,7 +213,7 @@ def restore(request: HttpRequest, pk: int) -> HttpResponse:
 def keep(request: HttpRequest, pk: int) -> HttpResponse:
     """Dismisses the banner of a changed layout; the model is not changed."""
     structures.keep(load(pk).pk, now=datetime.now(UTC), user=request.user)
-    messages.success(request, _("The model stays as it is."))
+    messages.success(request, _("The model is unchanged."))
     return back(request, "forum-model", pk)
 
 

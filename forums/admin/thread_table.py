@@ -31,9 +31,9 @@ def _title(thread: Thread) -> str:
         marks = format_html(sign, _("pinned"))
     name, look = thread.title or thread.url, "gone" if gone else ""
     link = format_html('<a href="{}" class="{}">{}</a>', address("admin:thread", thread.pk), look, name)
-    told = format_html(' <span class="badge bad">{}</span>', _("gone")) if gone else ""
+    told = format_html(' <span class="badge bad">{}</span>', _("deleted on the site")) if gone else ""
     if thread.pending:
-        why = _("A change was seen and is still to be fetched.")
+        why = _("A change was detected and has not been fetched yet.")
         told = format_html('{} <span class="badge warn" title="{}">{}</span>', told, why, _("to be fetched"))
     return format_html("{}{}{}", marks, link, told)
 
@@ -71,11 +71,11 @@ BY = {
 
 def _sites() -> list[tuple[str, str]]:
     names = Site.objects.order_by("name").values_list("pk", "name")[:MOST_SITES]
-    return [("", _("Every forum")), *((str(pk), name) for pk, name in names)]
+    return [("", _("All forums")), *((str(pk), name) for pk, name in names)]
 
 
 def _states() -> list[tuple[str, str]]:
-    return [("", _("Every state")), ("pending", _("To be fetched")), ("gone", _("Gone from the site"))]
+    return [("", _("All states")), ("pending", _("To be fetched")), ("gone", _("Deleted on the site"))]
 
 
 def _in_state(rows: Rows, code: str) -> Rows:
@@ -99,9 +99,9 @@ def _columns(sorted_by: Collection[str], *, in_board: bool) -> tuple[Column, ...
         *places,
         Column("author", gettext_lazy("Author"), lambda thread: thread.author, look="one"),
         _count("replies", gettext_lazy("Replies"), by("replies")),
-        _count("posts", gettext_lazy("Stored"), by("posts")),
+        _count("posts", gettext_lazy("Posts stored"), by("posts")),
         _when("last_reply", gettext_lazy("Last reply"), by("last_reply")),
-        _when("created", gettext_lazy("Opened"), by("created")),
+        _when("created", gettext_lazy("Created"), by("created")),
         _when("first_seen", gettext_lazy("First seen"), by("first_seen"), usual=False),
         _when("fetched_at", gettext_lazy("Fetched"), None, usual=False),
         Column("url", gettext_lazy("Address"), lambda thread: thread.url, look="one", usual=False),

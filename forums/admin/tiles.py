@@ -33,8 +33,11 @@ def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     return (
         Tile(_("New posts in 24 h"), number(found["day"].posts), reverse("admin:forums"), _("bars: days of two weeks"), "",
              [float(one.posts) for one in found["days"]]),
-        Tile(_("A new post waited"), wait, plan, _("mean of 24 h, until it was fetched, every post counting alike"), "", waits),
-        Tile(_("Boards that are late"), number(late), of_late, _("due for more than 10 minutes"), "warn" if late else ""),
+        Tile(
+            _("Waiting time of new posts"), wait, plan,
+            _("mean over 24 h of the time until a post was fetched; all posts count equally"), "", waits,
+        ),
+        Tile(_("Late boards"), number(late), of_late, _("due for more than 10 minutes"), "warn" if late else ""),
     )
 
 

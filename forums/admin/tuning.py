@@ -40,7 +40,7 @@ from forums.timetable import Timetable
 
 STAGES = ("quick", "exact", "replay")
 REPLAYED = ("era", "bra", "optimal", "adaptive")
-BY_SOURCE = {False: "glances", True: "newest"}  # name of the loop with a source that names threads (True) or does not (False)
+BY_SOURCE = {False: "glances", True: "newest"}  # name of the adaptive policy by whether its overview source names changed threads
 REPLAY_SECONDS = 900  # seconds for which a replay is cached
 MOST_REPLAYED_BOARDS = 200
 BOARDS_SHOWN = 200
@@ -56,9 +56,9 @@ class TuningForm(forms.Form):
     history_days = forms.FloatField(min_value=1, max_value=400, label=gettext_lazy("History (days)"))
     half_life_days = forms.FloatField(min_value=0.5, max_value=400, required=False, label=gettext_lazy("Half-life (days)"))
     bins = forms.TypedChoiceField(choices=BINS, coerce=int, label=gettext_lazy("Parts of the day"))
-    active = forms.BooleanField(required=False, label=gettext_lazy("Followed"))
+    active = forms.BooleanField(required=False, label=gettext_lazy("Plan in use"))
     requests_per_day = forms.IntegerField(
-        min_value=1, max_value=100_000_000, required=False, label=gettext_lazy("requests a day at the most")
+        min_value=1, max_value=100_000_000, required=False, label=gettext_lazy("maximum requests per day")
     )
 
     def importance(self) -> tuple[float | None, dict[int, float]]:
@@ -73,7 +73,7 @@ class TuningForm(forms.Form):
             except ValueError:
                 value = 0.0
             if not LEAST_IMPORTANCE <= value <= MOST_IMPORTANCE:
-                raise ValueError(_("An importance lies between 0.01 and 1000."))
+                raise ValueError(_("Importances must be between 0.01 and 1000."))
             if name == "importance":
                 site = value
             elif name.removeprefix("importance-").isdecimal():

@@ -36,7 +36,7 @@ def delays(
     ]
     drawn = chart(
         "chart-curve", _("Expected delay against visits a day"), series,
-        x=_("visits a day"), y=_("mean delay (hours)"), numbers=True,
+        x=_("visits per day"), y=_("mean delay (hours)"), numbers=True,
         empty=_("There is no board to plan for."),
     )  # fmt: skip
     if drawn.figure:
@@ -53,13 +53,13 @@ def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
     order = np.argsort(-per_day, kind="stable")[:BARS]
     labels = _distinct([names[row] for row in order])
     series = [
-        Series(_("visits a day"), labels, [round(float(visits[row]), 2) for row in order], NEW),
+        Series(_("visits per day"), labels, [round(float(visits[row]), 2) for row in order], NEW),
         Series(_("weighted events a day"), labels, [round(float(per_day[row]), 3) for row in order], COLOURS[2], line=True,
                second=True, points=True),
     ]  # fmt: skip
     note = _("the %(number)s busiest boards") % {"number": len(order)} if len(order) < len(names) else ""
     return chart(
-        "chart-allocation", _("Visits of each board"), series, x=_("board"), y=_("visits a day"),
+        "chart-allocation", _("Visits of each board"), series, x=_("board"), y=_("visits per day"),
         y2=_("weighted events a day"), dates=False, note=note,
     )  # fmt: skip
 
@@ -86,7 +86,8 @@ def hours(name: str, rates: Floats, table: Timetable | None, board: int, zone: s
         heights = [float(rates[min(int(hour / width), bins - 1)]) for hour in visits]
         series.append(Series(_("visits"), visits, heights, COLOURS[4], ticks=True))
     drawn = chart(
-        "chart-hours", _("Visit times over the rhythm of a board"), series, x=_("hour of the day (%(zone)s)") % {"zone": zone},
+        "chart-hours", _("Visit times and the board's posting rhythm"), series,
+        x=_("hour of the day (%(zone)s)") % {"zone": zone},
         y=_("weighted events an hour"), numbers=True, note=name,
     )  # fmt: skip
     if drawn.figure:

@@ -31,7 +31,7 @@ DIURNAL = 1.2 + np.sin((np.arange(24) - 9) / 24 * 2 * np.pi)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options: sizes and visits."""
     parser.add_argument("--boards", default="100,1000,10000", help="numbers of boards, comma list")
-    parser.add_argument("--visits", type=int, default=10, help="visits a board and day")
+    parser.add_argument("--visits", type=int, default=10, help="visits per board and day")
     parser.add_argument("--tick-seconds", type=float, default=60.0, help="time between two rankings of the loop")
 
 

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--start", help="first day of the replay (default: in the middle of the log, a Monday)")
     parser.add_argument("--days", type=int, default=10, help="days followed")
     parser.add_argument("--policies", default="era,optimal,adaptive", help="comma list")
-    parser.add_argument("--visits", type=int, default=4, help="visits a board and day")
+    parser.add_argument("--visits", type=int, default=4, help="visits per board and day")
     parser.add_argument("--step-seconds", type=float, default=180.0, help="time between two looks of the dispatcher")
 
 

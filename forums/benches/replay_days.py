@@ -25,7 +25,7 @@ from forums.services import dispatch, loops, plans, sites
 from forums.simulate import LOOPS, OBSERVES, Setup, Simulation
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "respect_robots": False}
-AFTER_DAYS = 3  # days for which the replay continues, to fetch what the last days left
+AFTER_DAYS = 3  # further days of the replay, in which posts of the last days are still fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,8 @@ def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
     before = midnight - timedelta(seconds=60)
     step = now + timedelta(seconds=step_seconds)
     if policy in LOOPS:
-        if Look.objects.filter(read_at__gte=now - timedelta(seconds=1)).exists():  # a source was just read: rank again at once
+        # a source was just read, so boards are ranked again at once
+        if Look.objects.filter(read_at__gte=now - timedelta(seconds=1)).exists():
             return min(now + timedelta(seconds=60), before if now < before else midnight)
         step += timedelta(seconds=_idle_steps(now, step_seconds) * step_seconds)
     else:
@@ -154,7 +155,8 @@ def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
 
 
 def _idle_steps(now: datetime, step_seconds: float) -> int:
-    """Steps after the next one that can be skipped: the loop has all information, and names nothing until then."""
+    """Number of steps after the next one that can be skipped because the loop gets no new information and names no board in
+    them."""
     plan = Plan.objects.get()
     live = loops.load(plan, now)
     if live is None or live.loop.visiting.any():

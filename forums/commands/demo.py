@@ -91,7 +91,7 @@ class ForumDemo:
         ]
 
     def leave(self, now: datetime) -> None:
-        """Pauses the forum's scheduled visits, which would fail without its pages."""
+        """Pauses the forum's scheduled visits when the demonstration ends, since its pages are then no longer served."""
         site = _site()
         if site is not None:
             sites.pause_site(site.pk, True, now)
@@ -142,8 +142,7 @@ def _visit(site: Site) -> None:
 
 
 def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVisit] = ()) -> None:
-    """Makes a visit of these boards, or of all, and assigns it to the planned visits; an interrupted visit is continued
-    instead."""
+    """Visits these boards, or all, and records the visit for the planned ones; an interrupted visit is continued instead."""
 
     def begin() -> Run:
         with transaction.atomic():
@@ -172,7 +171,7 @@ def _planned(site: Site) -> Plan:
 
 
 def _live(site: Site, plan: Plan) -> None:
-    """Lets the time up to the present pass: at each step the closed loop gets what was found and names boards to visit."""
+    """Simulates the time up to the present: at each step the closed loop gets what was found and names boards to visit."""
     say("Forum: a day on a fast clock, visited as the closed loop asks …")
     while CLOCK.behind:
         now = CLOCK.now()
@@ -190,7 +189,7 @@ def _live(site: Site, plan: Plan) -> None:
 
 
 def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisit:
-    """The planned visit that the dispatcher would store when the loop asks for one."""
+    """Returns the planned visit that the dispatcher would store for a visit requested by the loop."""
     values, waiting, rank = loops.figures(live, place, now)
     board = int(live.boards[place])
     wish = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}

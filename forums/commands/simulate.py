@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `forum simulate`."""
     parser.add_argument("events", type=Path, metavar="EVENTS", help="CSV file board,thread,kind,ts (gzip if it ends in .gz)")
     parser.add_argument("--policies", type=names_of(POLICIES), default=DEFAULT_POLICIES, help=f"of {','.join(POLICIES)}")
-    parser.add_argument("--visits-per-board", type=visits_of, default="4,5,6,7,8,9,10,11", help="visits a board and day")
+    parser.add_argument("--visits-per-board", type=visits_of, default="4,5,6,7,8,9,10,11", help="visits per board and day")
     parser.add_argument("--history-days", type=whole_number, default=20, help="days before the test that plans are made from")
     parser.add_argument("--test-days", type=whole_number, default=10, help="days whose delays are counted")
     parser.add_argument("--start", type=day_of, help="first day of the test (default: the last whole test window)")

@@ -1,4 +1,4 @@
-"""What commands say of a site's number that no site has."""
+"""Error message of commands for a site number that does not exist."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from django.core.management.base import CommandError
 
 
 def no_site(number: object) -> CommandError:
-    """The error of a command that was given the number of a site that does not exist."""
+    """Returns the CommandError for the number of a site that does not exist."""
     return CommandError(f"There is no site {number}; `forum add ADDRESS` makes one.")

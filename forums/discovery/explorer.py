@@ -148,13 +148,13 @@ class Explorer:
         return page_key(wanted.url) not in self._pages and page_key(wanted.url) not in self._failed
 
     def _rivals(self) -> Iterator[Wanted]:
-        """Both ends of rival pagination links, on pages that offer several."""
+        """The targets of rival pagination links, on pages that offer several."""
         if self.settings.teacher:
             for url in pagers.untried(list(self._pages.values())):
                 yield Wanted(url, "list")
 
     def _behind(self, candidates: Candidates) -> Iterator[Wanted]:
-        """The lists behind boards' pages that show no threads."""
+        """The lists of threads linked from boards' pages that show none themselves."""
         pages = [one.overview for one in candidates.found.values() if one.sure and one.overview is not None]
         for url in overview_pages.wanted(pages, list(self._pages.values())) if self.settings.teacher else ():
             yield Wanted(url, "board")

@@ -1,6 +1,6 @@
 """Possible overview sources besides the pages: feeds named by the front pages, and JSON lists of known forum software.
 
-It only finds addresses; whether one shows boards, and which, is known when it is first read.
+This module only finds addresses; which boards a source shows, if any, is known after its first reading.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
 
 
 def _shapes(pages: Sequence[Shapes]) -> Shapes:
-    """The shapes of several lists: one that some have as title and some beside the rows counts as what more of them say. What
-    stands beside the rows is on at least half of them."""
+    """The shapes of several lists: a shape that is a title's on some lists and a side link's on others counts as what it is on
+    more lists. Shapes of side links are kept if at least half of the lists have them."""
     titles = Counter(shape for page in pages for shape in page.titles)
     others = Counter(shape for page in pages for shape in page.others)
     return Shapes(
@@ -81,7 +81,7 @@ def _shapes(pages: Sequence[Shapes]) -> Shapes:
 
 
 def recheck(model: SiteModel, pages: Sequence[tuple[str, PageFacts]]) -> LayoutChange | None:
-    """The first kind of page that no longer fits the model; None if all is well or too little was seen.
+    """The first kind of page that no longer fits the model; None if every kind fits or too few pages were seen.
 
     `pages` are (expected kind, the page's facts). A single page is not enough to judge a whole kind's rows or fields unless it is
     unreadable; it is enough for the looks, since a theme applies everywhere.

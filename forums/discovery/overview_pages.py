@@ -33,7 +33,7 @@ def onward(page: PageFacts) -> list[str]:
 
 
 def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
-    """The list of threads that an overview leads to, among the pages of the sample: the one with the most rows."""
+    """Returns the list of threads that an overview page links to, among the pages of the sample: the one with the most rows."""
     ends = set(onward(page))
     own = page.key + "/"
     lists = [

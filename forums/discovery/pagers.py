@@ -40,7 +40,7 @@ def row_keys(reading: PageReading) -> frozenset[str]:
 
 
 def tested(pages: Sequence[PageFacts]) -> list[Pager]:
-    """All kinds of pagination links for which the sample contains both ends, by kind of page, best first."""
+    """All kinds of pagination links of which the sample contains the page and its target, by kind of page, best first."""
     asked = {page.asked_key: page for page in pages}
     counts: dict[tuple[PageKind, str], list[int]] = {}
     for page in pages:

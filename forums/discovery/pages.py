@@ -1,4 +1,4 @@
-"""Facts of one page for discovery besides its reading: links, the path above it, its names, evidence of its time zone."""
+"""Facts of one page for discovery besides its reading: links, breadcrumbs, titles, evidence of its time zone."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
 
 
 def _telling(first: str, second: str) -> str:
-    """Of two texts of one link, the first that contains words, not just figures."""
+    """Of two texts of one link, returns the first that contains words, not just numbers."""
     return first if any(map(str.isalpha, first)) or not any(map(str.isalpha, second)) else second
 
 

@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
                 ('events', models.PositiveBigIntegerField(default=0, verbose_name='events')),
                 ('first', models.DateTimeField(blank=True, null=True, verbose_name='first event')),
                 ('last', models.DateTimeField(blank=True, null=True, verbose_name='last event')),
-                ('bad_rows', models.PositiveIntegerField(default=0, verbose_name='rows left out')),
+                ('bad_rows', models.PositiveIntegerField(default=0, verbose_name='rows skipped')),
                 ('bad_first', models.JSONField(blank=True, default=list)),
                 ('added', models.DateTimeField(verbose_name='added')),
                 ('added_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='board',
             name='deadline_hours',
-            field=models.FloatField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(0.1), django.core.validators.MaxValueValidator(744)], verbose_name='no post waits longer than (h)'),
+            field=models.FloatField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(0.1), django.core.validators.MaxValueValidator(744)], verbose_name='maximum waiting time of a post (h)'),
         ),
         migrations.AddField(
             model_name='board',
@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 ('boards', models.JSONField(blank=True, default=list)),
                 ('shown', models.JSONField(blank=True, default=dict)),
                 ('read_at', models.DateTimeField(blank=True, null=True, verbose_name='read')),
-                ('cost', models.PositiveSmallIntegerField(default=1, validators=[django.core.validators.MinValueValidator(1)], verbose_name='costs (visits)')),
+                ('cost', models.PositiveSmallIntegerField(default=1, validators=[django.core.validators.MinValueValidator(1)], verbose_name='cost (visits)')),
                 ('lag_seconds', models.FloatField(default=0.0)),
                 ('doubt', models.FloatField(default=0.3)),
                 ('believed', models.PositiveIntegerField(default=0)),
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('at', models.DateTimeField(verbose_name='time')),
                 ('read_at', models.DateTimeField(blank=True, null=True)),
-                ('state', models.CharField(choices=[('asked', 'asked for'), ('done', 'done'), ('failed', 'failed')], default='asked', max_length=6, verbose_name='state')),
+                ('state', models.CharField(choices=[('asked', 'requested'), ('done', 'done'), ('failed', 'failed')], default='asked', max_length=6, verbose_name='state')),
                 ('reason', models.CharField(blank=True, max_length=60, verbose_name='reason')),
                 ('cost', models.PositiveSmallIntegerField(default=1)),
                 ('shown', models.JSONField(blank=True, default=dict)),
@@ -68,8 +68,8 @@ class Migration(migrations.Migration):
                 ('source', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='looks', to='forums.overviewsource')),
             ],
             options={
-                'verbose_name': 'look',
-                'verbose_name_plural': 'looks',
+                'verbose_name': 'overview fetch',
+                'verbose_name_plural': 'overview fetches',
                 'ordering': ('-id',),
             },
         ),

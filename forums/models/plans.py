@@ -15,9 +15,9 @@ ALL_SITES = "all"
 class Policy(models.TextChoices):
     INTERVAL = "interval", _("fixed interval")
     ERA = "era", _("equal visits, equally spaced (ERA)")
-    WRA = "wra", _("visits by volume (WRA)")
-    LRA = "lra", _("hours by rhythm (LRA)")
-    BRA = "bra", _("visits by volume, hours by rhythm (BRA)")
+    WRA = "wra", _("number of visits by posting volume (WRA)")
+    LRA = "lra", _("times of visits by posting rhythm (LRA)")
+    BRA = "bra", _("number of visits by volume, times by rhythm (BRA)")
     OPTIMAL = "optimal", _("optimal timetable")
     ADAPTIVE = "adaptive", _("adaptive")
 
@@ -29,8 +29,8 @@ class Basis(models.TextChoices):
     """The data on which a plan's rates are based."""
 
     HISTORY = "history", _("the boards' own history")
-    MIXED = "mixed", _("history where there is some, the pooled rhythm elsewhere")
-    PRIOR = "prior", _("the pooled rhythm: nothing is known yet")
+    MIXED = "mixed", _("own history where there is some, otherwise the average rhythm of public forums")
+    PRIOR = "prior", _("the average rhythm of public forums: no history yet")
 
 
 class Plan(models.Model):
@@ -46,7 +46,7 @@ class Plan(models.Model):
     )
     policy = models.CharField(_("policy"), max_length=10, choices=Policy.choices, default=Policy.ADAPTIVE)
     visits_per_day = models.PositiveIntegerField(
-        _("visits a day"), validators=[MinValueValidator(1), MaxValueValidator(10_000_000)]
+        _("visits per day"), validators=[MinValueValidator(1), MaxValueValidator(10_000_000)]
     )
     theta = models.FloatField(
         _("weight of a reply"), default=USUAL_THETA, validators=[MinValueValidator(LEAST_THETA), MaxValueValidator(MOST_THETA)]
@@ -56,7 +56,7 @@ class Plan(models.Model):
     bins = models.PositiveSmallIntegerField(
         _("parts of a day"), default=24, validators=[MinValueValidator(1), MaxValueValidator(96)]
     )
-    active = models.BooleanField(_("followed"), default=True)
+    active = models.BooleanField(_("active"), default=True)
     stale = models.CharField(max_length=20, blank=True, default="new")
     ranked_at = models.DateTimeField(null=True, blank=True)
     changed_at = models.DateTimeField(_("changed"))
@@ -100,9 +100,9 @@ class PlanDay(models.Model):
     times_made = models.PositiveSmallIntegerField(default=1)
     reason = models.CharField(max_length=20)
     policy = models.CharField(_("policy"), max_length=10, choices=Policy.choices)
-    visits_per_day = models.PositiveIntegerField(_("visits a day"))
+    visits_per_day = models.PositiveIntegerField(_("visits per day"))
     theta = models.FloatField(_("weight of a reply"))
-    basis = models.CharField(_("rests on"), max_length=8, choices=Basis.choices)
+    basis = models.CharField(_("based on"), max_length=8, choices=Basis.choices)
     known_days = models.FloatField(_("days of history"), default=0.0)
     boards = models.PositiveIntegerField(_("boards"), default=0)
     boards_known = models.PositiveIntegerField(_("boards with history"), default=0)

@@ -22,7 +22,7 @@ class EventLog(models.Model):
     events = models.PositiveBigIntegerField(_("events"), default=0)
     first = models.DateTimeField(_("first event"), null=True, blank=True)
     last = models.DateTimeField(_("last event"), null=True, blank=True)
-    bad_rows = models.PositiveIntegerField(_("rows left out"), default=0)
+    bad_rows = models.PositiveIntegerField(_("rows skipped"), default=0)
     bad_first = models.JSONField(default=list, blank=True)
     added = models.DateTimeField(_("added"))
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")

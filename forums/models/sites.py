@@ -36,7 +36,7 @@ class Site(models.Model):
     importance = models.FloatField(
         _("importance"), default=1.0, validators=[MinValueValidator(LEAST_IMPORTANCE), MaxValueValidator(MOST_IMPORTANCE)]
     )
-    requests_per_day = models.PositiveIntegerField(_("requests a day at the most"), null=True, blank=True)
+    requests_per_day = models.PositiveIntegerField(_("maximum requests per day"), null=True, blank=True)
     silent_since = models.DateTimeField(_("silent since"), null=True, blank=True)
     drop = models.JSONField(default=dict, blank=True)
     added = models.DateTimeField(_("added"))
@@ -69,7 +69,7 @@ class Board(models.Model):
     url = models.TextField(_("address"))
     key = models.CharField(max_length=200)
     position = models.PositiveIntegerField(default=0)
-    enabled = models.BooleanField(_("visited"), default=True)
+    enabled = models.BooleanField(_("visited by schedule"), default=True)
     importance = models.FloatField(
         _("importance"), default=1.0, validators=[MinValueValidator(LEAST_IMPORTANCE), MaxValueValidator(MOST_IMPORTANCE)]
     )
@@ -79,7 +79,7 @@ class Board(models.Model):
         validators=[MinValueValidator(60), MaxValueValidator(31 * 86400)],
     )
     deadline_hours = models.FloatField(
-        _("no post waits longer than (h)"),
+        _("maximum waiting time of a post (h)"),
         null=True,
         blank=True,
         validators=[MinValueValidator(LEAST_DEADLINE_HOURS), MaxValueValidator(MOST_DEADLINE_HOURS)],
@@ -142,7 +142,7 @@ class Thread(models.Model):
     last_page = models.PositiveIntegerField(default=0)
     fetched_at = models.DateTimeField(_("fetched"), null=True, blank=True)
     first_seen = models.DateTimeField(_("first seen"))
-    gone_at = models.DateTimeField(_("gone since"), null=True, blank=True)
+    gone_at = models.DateTimeField(_("deleted on the site since"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("thread")
@@ -179,7 +179,7 @@ class Post(models.Model):
     url = models.TextField(blank=True)
     first_seen = models.DateTimeField(_("first seen"))
     edited_at = models.DateTimeField(_("edited"), null=True, blank=True)
-    gone_at = models.DateTimeField(_("gone since"), null=True, blank=True)
+    gone_at = models.DateTimeField(_("deleted on the site since"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("post")
@@ -226,7 +226,7 @@ class Visit(models.Model):
     started = models.DateTimeField(_("started"), null=True, blank=True)
     finished = models.DateTimeField(_("finished"), null=True, blank=True)
     complete = models.BooleanField(_("complete"), default=False)
-    stopped_by = models.CharField(_("ended by"), max_length=60, blank=True)
+    stopped_by = models.CharField(_("end reason"), max_length=60, blank=True)
     detail = models.CharField(max_length=300, blank=True)
     list_pages = models.PositiveIntegerField(_("list pages"), default=0)
     requests = models.PositiveIntegerField(_("requests"), default=0)

@@ -37,7 +37,7 @@ class OverviewSource(models.Model):
     boards = models.JSONField(default=list, blank=True)
     shown = models.JSONField(default=dict, blank=True)
     read_at = models.DateTimeField(_("read"), null=True, blank=True)
-    cost = models.PositiveSmallIntegerField(_("costs (visits)"), default=1, validators=[MinValueValidator(1)])
+    cost = models.PositiveSmallIntegerField(_("cost (visits)"), default=1, validators=[MinValueValidator(1)])
     lag_seconds = models.FloatField(default=0.0)
     doubt = models.FloatField(default=FIRST_DOUBT)
     believed = models.PositiveIntegerField(default=0)
@@ -63,7 +63,7 @@ class Look(models.Model):
     STOPPED = "stopped"  # reason of a failed one whose run ended before it was made
 
     class State(models.TextChoices):
-        ASKED = "asked", _("asked for")
+        ASKED = "asked", _("requested")
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
 
@@ -79,8 +79,8 @@ class Look(models.Model):
     bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
 
     class Meta:
-        verbose_name = _("look")
-        verbose_name_plural = _("looks")
+        verbose_name = _("overview fetch")
+        verbose_name_plural = _("overview fetches")
         ordering = ("-id",)
         indexes = [models.Index(fields=["source", "-at"], name="look_source"), models.Index(fields=["read_at"], name="look_read")]
 

@@ -21,9 +21,9 @@ _CHANGED = ("updated", "modified", "date", "lastBuildDate")
 def read(body: bytes, url: str) -> PageReading | None:
     """The threads of a feed or sitemap, in its order; None if it is neither or is empty.
 
-    A feed is never the whole list: the reading has no next page, and "feed" or "sitemap" in its evidence. In a feed of topics
-    `created` is the time an item was published and `last_reply` the time it was updated; a single time is taken as `created`. An
-    item's first category is its board, by its name and its address. A sitemap's `lastmod` is the last reply.
+    A feed never contains the whole list: the reading has no next page, and "feed" or "sitemap" in its evidence. In a feed of
+    topics `created` is the time an item was published and `last_reply` the time it was updated; a single time is taken as
+    `created`. An item's first category is its board, by its name and its address. A sitemap's `lastmod` is the last reply.
     """
     listed = parse_sitemap(body, url)
     if listed.kind == "urlset":

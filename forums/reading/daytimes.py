@@ -25,7 +25,7 @@ class Days(NamedTuple):
 
 def days_of(page: Outline, dates: DateContext) -> Days:
     """The days of a page and the clock times below them. Empty with fewer than two clock times, or if one comes before the first
-    day, since then it is no list by days."""
+    day, since the page is then not grouped by days."""
     none = Days(frozenset(), {})
     if sum(1 for piece in page.pieces if _CLOCK.fullmatch(piece.text)) < 2:
         return none

@@ -1,4 +1,4 @@
-"""A parsed page as used by the readers: outline, links with their patterns and keys, and all times."""
+"""A parsed page as used by the page reader: outline, links with their patterns and keys, and all times."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def _host_of(start: str) -> str:
 
 
 def _join(base: str, href: str) -> str:
-    """The absolute address of a link; "" for a malformed one. Usual ones are joined without taking them apart."""
+    """The absolute address of a link; "" for a malformed one. Common forms are joined without parsing them."""
     if _WHOLE.fullmatch(href):
         return href
     origin = _ORIGIN.match(base) if _ROOTED.fullmatch(href) else None
@@ -270,7 +270,7 @@ def _join(base: str, href: str) -> str:
         return ""
 
 
-_ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)  # not one that asks Python for the class of each element
+_ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)  # a parser without Python element classes, which is faster
 
 
 def parse(text: str) -> HtmlElement:

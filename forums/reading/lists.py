@@ -96,7 +96,7 @@ class RowSet:
 
     @cached_property
     def board_weight(self) -> float:
-        """Evidence that the rows are boards (positive) or threads (negative)."""
+        """Sum of the evidence that the rows are boards (positive) or threads (negative)."""
         return sum(self.weights.values())
 
     @cached_property
@@ -105,7 +105,7 @@ class RowSet:
         rows, n = self.rows, len(self.rows)
         found = {"address": {"board": 2.0, "thread": -2.0, "post": -1.0}.get(leads_to(self.group.pattern), 0.0)}
         if found["address"] > 0 and leads_to(self.page.pattern) == "board" and self._stand_below_page():
-            found["address"] = 0.5  # /forum/cars/my-car below /forum/cars: the word may belong to the page only
+            found["address"] = 0.5  # /forum/cars/my-car below /forum/cars: the word "forum" may belong to the page's address only
         named = self.heads.roles_beside(rows[-1]) | _count_roles(rows)
         if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:
             found["topics_posts"] = 1.5

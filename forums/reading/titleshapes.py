@@ -1,5 +1,5 @@
-"""What the titles of a list and the links beside its rows look like, so that a site's rows are recognised on a page with only
-one of them, and a page with none is not filled from its menus."""
+"""Shapes (address and markup patterns) of a site's titles and of the links beside its rows. With them a row is recognised on a
+page with only one row, and menu links are not read as rows on a page without any."""
 
 from __future__ import annotations
 

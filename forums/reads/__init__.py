@@ -1,4 +1,5 @@
-"""Queries for the forum pages and charts: bounded, by key, from counters and sums."""
+"""Database queries for the forum pages and charts: each returns a bounded number of rows by key, or reads stored counters and
+sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forums among all that recurs: when each is visited next, and how many visits are planned in the days to come."""
+"""Forums on the page of schedules: when each is visited next, and how many visits are planned in the coming days."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KIND = "forum"
 
 
 def entries(now: datetime, most: int) -> list[Recurring]:
-    """Each forum with its next visit, those that come first; as its list says it."""
+    """Returns the forums with the earliest next visits, with the same times as on the forum list."""
     boards = Board.objects.filter(enabled=True, next_visit__isnull=False).values("site_id")
     due = boards.annotate(at=Min("next_visit"), often=Min("interval_seconds")).order_by("at")[:most]
     often = {row["site_id"]: row["often"] for row in due}
@@ -34,7 +34,7 @@ def entries(now: datetime, most: int) -> list[Recurring]:
 
 
 def planned(site_ids: Collection[int], now: datetime, until: datetime, zone: ZoneInfo) -> dict[int, list[Starts]]:
-    """The visits that plans name or the closed loop expects for these forums, one entry a day of `zone`."""
+    """Returns the number of planned or expected visits of these forums by day of `zone`."""
     found: dict[tuple[int, date], Starts] = {}
     rows = PlannedVisit.objects.filter(
         board__site__in=list(site_ids), state=PlannedVisit.State.PLANNED, at__gte=now, at__lt=until, plan__active=True
@@ -53,7 +53,7 @@ def planned(site_ids: Collection[int], now: datetime, until: datetime, zone: Zon
 
 
 def _expected(site_ids: Collection[int], now: datetime, until: datetime) -> list[tuple[int, datetime]]:
-    """Forum and time of the visits that closed loops expect."""
+    """Returns forum and time of the visits that the adaptive policy expects."""
     loops = Plan.objects.filter(active=True, policy=Policy.ADAPTIVE).filter(Q(site__in=list(site_ids)) | Q(site=None))
     visits = [one for plan in loops for one in outlooks.expected(plan, until).visits if one.at >= now]
     sites = dict(Board.objects.filter(site__in=list(site_ids)).values_list("pk", "site_id")) if visits else {}

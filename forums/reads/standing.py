@@ -1,4 +1,4 @@
-"""The current state of a plan, and the next visit of each board: the same answer for every page, the command line and JSON."""
+"""The current state of a plan, and the next visit of each board: computed once for all pages, the command line and JSON."""
 
 from __future__ import annotations
 

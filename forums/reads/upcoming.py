@@ -63,8 +63,8 @@ def of_board(
 
 
 def put_in_place(rows: Iterable[dict[str, object]], now: datetime, *, site: int, paused: bool) -> list[dict[str, object]]:
-    """Rows of a forum's boards for the API: `next_visit` and `next_until` hold the actual next visit, `held` the reason for
-    none."""
+    """Completes rows of a forum's boards for the API: sets `next_visit` and `next_until` to the actual next visit, and `held`
+    to the reason if there is none."""
     hold, stopped, found = all_paused(), bool(with_paused_visits([site])), []
     for row in rows:
         at, until = row["next_visit"], row["next_until"]

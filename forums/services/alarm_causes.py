@@ -72,7 +72,7 @@ def _over_target(site: Site, now: datetime) -> list[tuple[str, float, float]]:
 
 
 def _late(now: datetime) -> list[Cause]:
-    text = gettext_noop("Visits of %(site)s are late: %(count)s boards, the first by %(hours)s hours.")
+    text = gettext_noop("Visits of %(site)s are late: %(count)s boards, the longest overdue by %(hours)s hours.")
     late = Board.objects.filter(enabled=True, site__paused=False, next_visit__lt=now - LATE)
     rows = late.values("site", "site__name").annotate(count=Count("pk"), first=Min("next_visit")).order_by("site")[:MOST]
     found = []
@@ -92,7 +92,7 @@ def _layouts() -> list[Cause]:
 
 
 def _doubts() -> list[Cause]:
-    text = gettext_noop("Reading %(site)s is in doubt: %(count)s doubts to look at.")
+    text = gettext_noop("Readings of %(site)s may be wrong: %(count)s doubts to check.")
     rows = Doubt.objects.filter(settled_at__isnull=True).values("site", "site__name").annotate(count=Count("pk")).order_by("site")
     return [
         Cause(f"doubt {row['site']}", "doubt", text, {"site": row["site__name"], "count": row["count"]},

@@ -1,4 +1,5 @@
-"""Working hours of forums: windows and openings by site, what is closed now, and visits moved into changed hours."""
+"""Working hours of forums: the windows and open intervals of each site, which sites are closed now, and moving visits into
+changed hours."""
 
 from __future__ import annotations
 
@@ -12,23 +13,24 @@ from forums.models import Board, Plan, PlannedVisit
 from forums.openings import Openings
 
 KIND = "forum"
-BEFORE, AFTER = timedelta(days=2), timedelta(days=11)  # how far openings are known: a weekly one at least
+# how far ahead open intervals are computed: at least one of a weekly window
+BEFORE, AFTER = timedelta(days=2), timedelta(days=11)
 
 
 def of_sites(site_ids: Collection[int]) -> dict[int, windows.Window]:
-    """The windows of those of these sites that have working hours."""
+    """Returns the working hours of these sites, without sites that have none."""
     found = {pk: timings.window(row) for pk, row in timings.of_many(KIND, site_ids).items()}
     return {pk: window for pk, window in found.items() if window is not None}
 
 
 def closed(site_ids: Collection[int], now: datetime) -> dict[int, datetime]:
-    """Those of these sites that are closed now, and when each opens."""
+    """Returns the sites among these that are outside their working hours now, and when each one's next hours begin."""
     found = {pk: windows.next_allowed(window, now) for pk, window in of_sites(site_ids).items()}
     return {pk: at for pk, at in found.items() if at > now}
 
 
 def openings(site_ids: Sequence[int], now: datetime) -> tuple[Openings | None, ...]:
-    """The openings of each site around now, None for those that are always open; () where none has working hours."""
+    """Returns the open intervals of each site around now, None for sites without working hours; () if no site has any."""
     known = of_sites(site_ids)
     if not known:
         return ()
@@ -38,7 +40,7 @@ def openings(site_ids: Sequence[int], now: datetime) -> tuple[Openings | None, .
 
 
 def retime(site_id: int, hours: Timing, now: datetime) -> None:
-    """Moves the next visits of a forum's boards into new hours and has its plan made again."""
+    """Moves the next visits of a forum's boards into new working hours and marks its plan to be recomputed."""
     window = timings.window(hours)
     Plan.objects.filter(site_id=site_id).update(stale="hours", changed_at=now)
     Plan.objects.filter(site=None).update(stale="hours", changed_at=now)
@@ -50,7 +52,7 @@ def retime(site_id: int, hours: Timing, now: datetime) -> None:
 
 
 def put_off(planned: Collection[PlannedVisit], opens: dict[int, datetime]) -> None:
-    """Planned visits whose time has passed while their site was closed come when it opens."""
+    """Moves planned visits whose time passed outside their site's working hours to the beginning of the next ones."""
     for visit in planned:
         at = opens[visit.board.site_id]
         PlannedVisit.objects.filter(pk=visit.pk, state=PlannedVisit.State.PLANNED).update(at=at)
@@ -58,7 +60,7 @@ def put_off(planned: Collection[PlannedVisit], opens: dict[int, datetime]) -> No
 
 
 def next_opening(openings: Sequence[Openings | None], now: datetime) -> datetime | None:
-    """When the first of these sites opens, where all of them are closed now; None where one is open."""
+    """Returns when the first of these sites begins its working hours, if all are outside theirs now; None if one is inside."""
     if not openings or any(one is None for one in openings):
         return None
     first = min(one.next(now.timestamp()) for one in openings if one is not None)

@@ -18,7 +18,7 @@ from forums.models import Board, LoopState, Plan, PlannedVisit
 from forums.services import arrays
 
 SOON_HOURS = 6.0  # how far ahead a ranking computes; later visits are kept as of the day's planning
-MOST_NOTED = 500  # boards with a time in lists although no visit is expected
+MOST_NOTED = 500  # maximum number of boards that get a time in lists although no visit is expected
 FINEST_SECONDS = 60.0
 
 
@@ -73,7 +73,7 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
 
 
 def _within(loop: AdaptiveLoop, outlook: Outlook, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """The spans cut to the opening of the site's working hours in which the visit is expected."""
+    """Limits the likely spans to the working hours of the site in which the visit is expected."""
     openings, site = loop.sites.openings, loop.sites.site[outlook.board]
     for row in range(len(first)) if openings else ():
         opening = openings[site[row]]
@@ -91,7 +91,7 @@ def note(plan: Plan, boards: Sequence[int], now: datetime) -> None:
 
 
 def _followed(soon: dict[str, Any], before: Mapping[str, Any], until: float) -> dict[str, Any]:
-    """The new expectations, followed by the later ones from before."""
+    """Joins the new expectations with those stored before for later times."""
     if not before:
         return soon
     later = before["at"] >= until

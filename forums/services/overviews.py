@@ -172,7 +172,7 @@ def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
 
 
 def failed(item: Url, reason: str, now: datetime) -> Stored:
-    """Handles a failed reading: the loop continues with what it knew, and asks less often (see `rests`)."""
+    """Handles a failed reading: the loop continues with what it knew, and reads the source less often (see `rests`)."""
     values = {"state": Look.State.FAILED, "reason": reason[:60], "read_at": now}
     Look.objects.filter(pk=item.payload["look"]).update(**values)
     rests.failed(OverviewSource.objects.get(looks=item.payload["look"]), reason, now)

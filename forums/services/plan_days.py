@@ -40,8 +40,8 @@ class _Visits:
 def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
     """Plans the rest of today and tomorrow again; pinned and already due visits are kept.
 
-    Returns tomorrow's day (today's if there are very many visits); None if the plan has no board, or leaves the boards to their
-    interval.
+    Returns tomorrow's day (today's if there are very many visits); None if the plan has no board, or lets the boards be visited
+    at their intervals.
     """
     found = rhythm(plan, now)
     _prune(plan, now)
@@ -128,7 +128,7 @@ def _open(found: Rhythm, windows: Mapping[int, Window], day: date) -> tuple[open
 
 
 def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
-    """The place of a day in a cycle of several days: among the days with the same open hours."""
+    """The position of a day in a cycle of several days, counted over the days with the same open hours."""
     if not windows:
         return (day - EPOCH).days
     near = [day + timedelta(days=step) for step in range(7)]
@@ -184,7 +184,8 @@ def _of_day(
 
 
 def _inside(found: Rhythm, windows: Mapping[int, Window], board: Ints, moments: Floats) -> Floats:
-    """Moments that a change of the clock or the plan's other time zone has put out of the working hours, at the next opening."""
+    """Moves times that a clock change or the plan's different time zone has put outside the working hours to the beginning of
+    the next ones."""
     site, inside = found.site[board], moments.copy()
     for number, pk in enumerate(found.sites):
         for row in np.flatnonzero(site == number).tolist() if pk in windows else ():

@@ -184,7 +184,7 @@ def zone_of(plan: Plan) -> ZoneInfo:
     return reads.zone(site) if site is not None else ZoneInfo("UTC")
 
 
-# --- visits put by a person -----------------------------------------------------------------------------------------------
+# --- visits added by a user -----------------------------------------------------------------------------------------------
 
 
 def add(plan: Plan, board_id: int, at: datetime, *, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
@@ -211,7 +211,7 @@ def move(planned_id: int, at: datetime, *, now: datetime, user: Any = None) -> P
 
 
 def pin(planned_id: int, *, pinned: bool, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
-    """Keeps a visit at its time when planning again, every day with `daily`; or releases it."""
+    """Keeps a visit at its time when planning again, every day with `daily`; or lets it be moved again."""
     visit = _to_come(planned_id)
     if visit.daily and not (pinned and daily):
         _end_series(visit)
@@ -222,7 +222,7 @@ def pin(planned_id: int, *, pinned: bool, daily: bool = False, now: datetime, us
 
 
 def remove(planned_id: int, *, now: datetime) -> None:
-    """Removes a coming visit from the plan; the day has one visit less."""
+    """Removes a coming visit from the plan; the day then has one visit fewer."""
     visit = _to_come(planned_id)
     if visit.daily:
         _end_series(visit)
@@ -266,7 +266,8 @@ def _note(visit: PlannedVisit, now: datetime) -> None:
 
 
 def by_interval(board: Board, last: datetime, now: datetime) -> datetime:
-    """When a board is due its interval after a visit, moved by chance and into its forum's working hours."""
+    """Returns when a board is next due: one interval after a visit, shifted at random and moved into its forum's working
+    hours."""
     return timings.when(timings.of("forum", board.site_id), last + timedelta(seconds=board.interval_seconds), now)
 
 

@@ -1,4 +1,4 @@
-"""How far back a board's list has been read, and what that means for the next visit."""
+"""How far back a board's list has been read, and how far back the next visit reads."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ LEAST_DEEPER = timedelta(hours=1)
 
 
 def reach(settings: CrawlSettings, at: datetime) -> datetime:
-    """The time of the oldest last reply that a visit at that moment is to read."""
+    """Returns the time before which last replies are too old to be read by a visit at that moment."""
     return at - timedelta(days=settings.history_days)
 
 
 def deeper(board: Board, settings: CrawlSettings, at: datetime) -> bool:
-    """Tells whether a board that was read before is to be read farther back than it was: its list is gone through again, and
-    threads that were too old before are fetched."""
+    """Tells whether a board must be read farther back than before: its list is then read again, and threads that were too old
+    before are fetched."""
     return board.read_since is not None and reach(settings, at) < board.read_since - LEAST_DEEPER
 
 
 def facts(visit: Visit, settings: CrawlSettings) -> incremental.BoardFacts:
-    """What a visit needs to know of its board."""
+    """Returns the state of the board and the limits that a visit needs."""
     board, started, since = visit.board, visit.started, None
     watermark = board.watermark
     if started is not None and (watermark is None or deeper(board, settings, started)):

@@ -80,7 +80,7 @@ class RereadJob:
         return partial(self._store, site, read)
 
     def ended(self, state: str, now: datetime) -> None:
-        """Does nothing: each step is complete."""
+        """Does nothing: each step has already stored its results."""
 
     def _store(self, site: Site, read: Iterable[tuple[Page, PageReading | None]]) -> None:
         done = self.run.result

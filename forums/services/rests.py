@@ -1,5 +1,5 @@
-"""Rests after failures: a board or an overview source that cannot be read is asked less and less often, so that it does not use
-up the visits of the others."""
+"""Increasing pauses after failures: a board or overview source that cannot be read is requested less and less often, so that it
+does not use up the visits of the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from forums.models import Board, OverviewSource
 
 FIRST_SECONDS = 900.0
 LONGEST_SECONDS = 86_400.0
-LONGEST_OF_SITE_SECONDS = 7_200.0  # where the whole site fails, which ends at any time
+LONGEST_OF_SITE_SECONDS = 7_200.0  # longest pause if the whole site fails, since it may recover at any time
 _OF_NETWORK = (Failure.dns, Failure.connect, Failure.proxy, Failure.tls, Failure.timeout, Failure.too_slow, Failure.reset)
 _OF_SITE = frozenset((*_OF_NETWORK, "http_429", "host_unreachable", "robots_unreachable", "login_expired", "layout_changed"))
 
@@ -33,21 +33,21 @@ def rest_seconds(failures: int, reason: str) -> float:
 
 
 def failed(one: Failing, reason: str, now: datetime) -> None:
-    """Counts a failure of a board's list or of a source."""
+    """Counts a failed reading of a board's list or of a source, and sets its pause."""
     one.failures += 1
     one.rests_until = now + timedelta(seconds=rest_seconds(one.failures, reason))
     one.save(update_fields=["failures", "rests_until"])
 
 
 def read(one: Failing) -> None:
-    """Ends the rest of a board or source that has been read."""
+    """Ends the pause of a board or source that was read successfully."""
     if one.failures:
         one.failures, one.rests_until = 0, None
         one.save(update_fields=["failures", "rests_until"])
 
 
 def tell(loop: AdaptiveLoop, boards: Ints, sources: Sequence[OverviewSource]) -> None:
-    """Tells the loop how long its boards (ids) and sources rest."""
+    """Passes to the loop until when its boards (ids) and sources are paused after failures."""
     loop.resting_until = _until(Board, boards.tolist())
     if loop.overview is not None:
         loop.sources_resting_until = _until(OverviewSource, [one.pk for one in sources])

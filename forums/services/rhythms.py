@@ -18,7 +18,7 @@ from forums.models import Basis, Board, BoardHour, Plan, Post, Visit
 from forums.profile import BoardEvents, BoardProfiles, ProfileOptions, estimate, pooled_prior
 from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE
 
-FINEST_SECONDS = 3600  # posts with less precise times say nothing about hours
+FINEST_SECONDS = 3600  # posts with less precise times are not used for hourly rates
 USUAL_REQUESTS = 2.0  # requests of a visit before any was made: a list page and a thread
 LEAST_KNOWN_DAYS = 0.25
 

@@ -334,7 +334,7 @@ def set_enabled(board_ids: Sequence[int], enabled: bool) -> int:
 
 
 def pause_site(site_id: int, paused: bool, now: datetime) -> None:
-    """Stops or resumes a site's scheduled visits; whatever became due meanwhile is visited once."""
+    """Pauses or resumes a site's scheduled visits; boards that became due meanwhile are visited once."""
     Site.objects.filter(pk=site_id).update(paused=paused)
     if not paused:
         Board.objects.filter(Q(next_visit__isnull=True) | Q(next_visit__lt=now), site_id=site_id).update(next_visit=now)

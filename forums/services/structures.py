@@ -21,7 +21,7 @@ _NOTED = ("engine", "timezone", "day_first", "posts_per_page", "counts_posts")
 
 
 def model_of(site: Site) -> SiteModel | None:
-    """The site's model as a value; None if there is none or another version of the program wrote it."""
+    """The site's model as a value; None if there is none, or if an incompatible version of the program wrote it."""
     try:
         return SiteModel.from_json(site.structure)
     except (KeyError, TypeError, ValueError):
@@ -196,7 +196,7 @@ def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> Str
 
 
 def untold(site: Site) -> dict[str, Any]:
-    """The part of a layout change that is kept after it was dismissed: whether the site has moved."""
+    """Returns the part of a layout change that is kept after it was dismissed: whether the site has moved to other addresses."""
     return {"moved": True} if site.layout.get("moved") else {}
 
 

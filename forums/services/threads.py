@@ -80,7 +80,8 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
 
 
 def _tells_no_more(moment: Moment, known: datetime) -> bool:
-    """Tells whether a time in a list is only a rounding of the known time: relative, or the day or minute that contains it."""
+    """Tells whether a time in a list is only a rounded form of the known time: relative, or the day or minute that contains
+    it."""
     return moment.relative or moment.value <= known < moment.value + timedelta(seconds=moment.precision_seconds)
 
 

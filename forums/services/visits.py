@@ -97,7 +97,7 @@ def store_list(
     stored_rows = Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows])
     if limits.since is not None:
         walk.state.reach = limits.since.isoformat()
-        if visit.board.watermark is not None:  # what a visit that read less far back left out as too old
+        if visit.board.watermark is not None:  # threads that an earlier visit, which read less far back, skipped as too old
             stored_rows = stored_rows.exclude(fetched_at__isnull=True, pending=False)
     known = dict(stored_rows.values_list("key", "signature"))
     since = _fetched_since(visit, list(known))
@@ -108,7 +108,7 @@ def store_list(
         structures.learn_pager(visit.board.site, str(PageKind.threadlist), walk.state.proved, now=now, run_id=run.pk)
     never = visit.board.has_last_reply is None and not Thread.objects.filter(board=visit.board).exists()
     if walk.state.stopped_by == "no_records" and never:
-        walk.state.stopped_by, walk.state.complete = "empty_board", True  # it never had a thread, so nothing is missing
+        walk.state.stopped_by, walk.state.complete = "empty_board", True  # the board never had a thread, so nothing is missing
     owed = [row.key for row in decision.changed]
     # What a thread seen again in this visit shows may be newer than its fetched page: the next visit compares it.
     met = {row.key for row in (*decision.changed, *decision.unchanged, *decision.old)}
@@ -255,7 +255,7 @@ def _thread_done(
 
 
 def contradicted(visit_id: int | None) -> bool:
-    """Tells whether the threads of a visit contradict the model's statement that their posts are as many as their rows show."""
+    """Tells whether the threads of a visit contradict the model's rule relating the number of posts to the count in the list."""
     visit = Visit.objects.filter(pk=visit_id).select_related("board__site").first()
     if visit is None:
         return False

@@ -67,10 +67,10 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
     page.wait_for_selector("text=The correction is version 2 of the model.")
     assert page.is_visible("text=list of threads: replies")
 
-    page.click("button:has-text('Take back')")
+    page.click("button:has-text('Undo')")
     page.wait_for_selector("text=The correction is undone.")
-    page.click("tr:has-text('a correction') button:has-text('Go back to it') >> nth=-1")
-    page.wait_for_selector("text=The model is that of version 2 again.")
+    page.click("tr:has-text('a correction') button:has-text('Restore this version') >> nth=-1")
+    page.wait_for_selector("text=Version 2 of the model is in use again.")
     assert page.is_visible("text=list of threads: replies")
 
     page.set_viewport_size({"width": 390, "height": 844})
@@ -104,7 +104,7 @@ def test_a_visit_is_started_and_a_list_walked_without_a_mouse(page: Any, desk: s
     page.wait_for_selector(".plot[data-ready]")
     figures = page.evaluate("JSON.parse(document.getElementById(document.querySelector('.plot[data-ready]').dataset.chart).textContent)")
     for what, begins in (("csv", b"\xef\xbb\xbf"), ("svg", b"<svg"), ("png", b"\x89PNG")):
-        page.click("details.menu summary[title='Take out'] >> nth=0")
+        page.click("details.menu summary[title='Download'] >> nth=0")
         with page.expect_download() as taken:
             page.click(f"[data-take={what}] >> nth=0")
         content = Path(taken.value.path()).read_bytes()

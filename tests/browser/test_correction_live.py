@@ -69,7 +69,7 @@ def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -
     assert live.exported() == live.truth
     login(page, live.address)
     page.goto(f"{live.address}/admin/forums/site/1/correct/?kind=thread")
-    page.locator("article.anatomy a.piece[title='place in the thread']").first.click()
+    page.locator("article.anatomy a.piece[title='position in the thread']").first.click()
     page.click(".chips a:text-is('author')")
     page.wait_for_selector("#effects")
     page.click("button:has-text('Save the correction') >> nth=0")
@@ -78,7 +78,7 @@ def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -
     wrong = live.exported()
     assert wrong.total() == live.truth.total() and (wrong & live.truth).total() < live.truth.total() / 2
 
-    page.click("button:has-text('Take back')")
+    page.click("button:has-text('Undo')")
     page.wait_for_selector("text=The correction is undone.")
     live.read_again()
     assert live.exported() == live.truth

@@ -149,7 +149,7 @@ def test_why_a_board_is_late(page: Any, say: Say) -> None:
     late = Board.objects.filter(site=site, name="Bridges")
     late.update(next_visit=datetime.now(UTC) - timedelta(hours=5))
     page.goto("/admin/")
-    page.click(f"a.tile:has-text('{say('Boards that are late')}')")
+    page.click(f"a.tile:has-text('{say('Late boards')}')")
     page.wait_for_url("**/forums/boards/?show=late")
     assert page.locator("tr[data-row]").count() == 1
     page.click("td.title a:has-text('Bridges')")
@@ -188,13 +188,13 @@ def test_everything_is_paused_and_goes_on(page: Any, say: Say) -> None:
     page.goto("/admin/")
     page.click(f".tree a:has-text('{say('Schedules')}')")
     page.click(f"button:has-text('{say('Pause all crawling')}')")
-    page.wait_for_selector(f"button:has-text('{say('Let all crawling go on')}')")
+    page.wait_for_selector(f"button:has-text('{say('Resume all crawling')}')")
     run.refresh_from_db()
     assert Hold.objects.exists() and run.state == "paused"
     page.goto(f"/admin/forums/site/{site.pk}/")
     assert page.locator(f"text={say('all crawling is paused')}").count() >= 3, "each board says why it is not visited"
     page.click(f"a:has-text('{say('all crawling is paused')}') >> nth=0")
-    page.click(f"button:has-text('{say('Let all crawling go on')}')")
+    page.click(f"button:has-text('{say('Resume all crawling')}')")
     page.wait_for_selector(f"button:has-text('{say('Pause all crawling')}')")
     run.refresh_from_db()
     assert not Hold.objects.exists() and run.state == "queued"

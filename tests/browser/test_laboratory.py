@@ -24,8 +24,8 @@ SYNONYM = "采集器"
 
 
 FOUND_MOST = (
-    "%(best)s found the most on the way: %(gap)s more area under its curve than %(second)s"
-    " (95 %% interval %(low)s to %(high)s, %(n)s draws)."
+    "%(best)s found relevant pages earliest: the area under its curve is %(gap)s larger than that of %(second)s"
+    " (95 %% interval %(low)s to %(high)s, %(n)s repetitions)."
 )
 
 

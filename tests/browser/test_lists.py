@@ -78,7 +78,7 @@ def test_a_list_is_worked_by_keyboard_with_details_beside_it(page: Any) -> None:
     page.wait_for_selector(".row-menu")
     page.keyboard.press("Escape")
     page.click("form[data-do] button[value=pause]")
-    page.wait_for_selector("text=Done for 1 run.")
+    page.wait_for_selector("text=Applied to 1 run.")
     assert Run.objects.get(label="Quarry 2").state == "paused" and page.wrong == []
 
 

@@ -76,7 +76,7 @@ def test_a_nodes_life(page: Any, desk: str, machines: Cluster, language: str) ->
     room = Room(page, desk, said)
 
     machines.start(NODE)
-    room.shows("takes work")
+    room.shows("accepts work")
     for measure in ("Share of the work", "Current runs", "Memory", "Speed"):
         page.click(f"nav.tabs a:text-is('{said(measure)}')")
         page.wait_for_selector(f"section.box h2:text-is('{said(measure)}')")
@@ -86,7 +86,7 @@ def test_a_nodes_life(page: Any, desk: str, machines: Cluster, language: str) ->
     room.presses("Pause", "paused")
     room.shows("paused")
     room.opens()
-    room.presses("Take work again", "takes work")
+    room.presses("Accept work again", "accepts work")
     page.fill("[name=label]", "Keller 二")
     page.click(f"#content button:has-text('{said('Rename')}')")
     page.wait_for_selector("h1:has-text('Keller 二')")
@@ -98,7 +98,7 @@ def test_a_nodes_life(page: Any, desk: str, machines: Cluster, language: str) ->
     room.shows("drained", "Keller 二")
 
     machines.start(NODE)
-    room.shows("takes work", "Keller 二")
+    room.shows("accepts work", "Keller 二")
     node = machines.nodes[NODE]
     for pid in (*family(node.pid), node.pid):
         with suppress(ProcessLookupError):
@@ -107,5 +107,5 @@ def test_a_nodes_life(page: Any, desk: str, machines: Cluster, language: str) ->
     room.shows("lost", "Keller 二")
 
     machines.start(NODE)
-    room.shows("takes work", "Keller 二")
+    room.shows("accepts work", "Keller 二")
     assert page.wrong == []

@@ -108,7 +108,7 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
     with page.expect_response("**/mark/"):
         page.keyboard.press("n")
     page.wait_for_selector("[data-marks] tr[data-marked=off]")
-    page.click(f"a.btn:has-text('{said('Judge again')}')")
+    page.click(f"a.btn:has-text('{said('Re-score pages')}')")
     assert page.locator("dl.facts div", has_text=said("Marks")).locator("dd").first.inner_text() == "2"
     assert page.locator("[data-marks] tbody tr").count() == total - 2
     page.click(f"a.btn:has-text('{said('Pages')}')")

@@ -24,7 +24,7 @@ def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServ
     page.click("main button:has-text('Save'), #content button:has-text('Save')")
     page.wait_for_selector("a:has-text('Plan') >> nth=0")
     page.click(".tabs a:has-text('Plan')")
-    page.wait_for_selector("text=adaptive: closed loop")  # a new forum is visited by the loop
+    page.wait_for_selector("text=adaptive: chooses each visit")  # a new forum is visited by the loop
     page.click(".tabs a:has-text('Tuning')")
     page.wait_for_url("**/tuning/")
     tune(page)
@@ -38,7 +38,7 @@ def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServ
 
     assert wait_for(visits_come, LONGEST / 1000, 1.0)
     page.click("details.edit summary >> nth=0")
-    page.click("button:has-text('Keep it here') >> nth=0")
+    page.click("button:has-text('Fix this time') >> nth=0")
     page.wait_for_selector(".badge:has-text('pinned')")
     assert not page.wrong
 

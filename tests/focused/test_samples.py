@@ -162,7 +162,7 @@ def test_what_is_too_long_is_cut_or_left_out_and_said(client: Client, topic: Top
     files = sent(text(1, 100), text(2), text(3), text(4))
     shown = client.post(f"/admin/topics/{topic.pk}/samples/", {"do": "add", "files": files}, follow=True).content.decode()
     assert "truncated to their first 1,000 characters: 1.txt" in shown
-    assert "Left out, because a topic holds at most 2,900 characters of samples: 3.txt" in shown
+    assert "Not added, because a topic holds at most 2,900 characters of samples: 3.txt" in shown
     assert readings.characters(topic) <= 2900 and topic.documents.count() == 3
 
 

@@ -143,7 +143,7 @@ def test_boards_leave_the_schedule_and_come_back(client: Client) -> None:
     forum, boards = forum_of(2)
     client.post(f"/admin/forums/site/{forum.pk}/boards/", {"do": "off", "board": [boards[1].pk]})
     assert list(Board.objects.order_by("id").values_list("enabled", flat=True)) == [True, False]
-    assert b"left out" in client.get(f"/admin/forums/site/{forum.pk}/").content
+    assert b"excluded" in client.get(f"/admin/forums/site/{forum.pk}/").content
     client.post(f"/admin/forums/site/{forum.pk}/boards/", {"do": "on", "board": [boards[1].pk]})
     assert Board.objects.filter(enabled=True).count() == 2
 
@@ -162,7 +162,7 @@ def test_a_thread_reads_in_the_time_of_its_site(client: Client) -> None:
     Post.objects.create(thread=thread, key="1", author="anna", text="one\n<b>two</b>", posted=posted, first_seen=NOW, gone_at=NOW, edited_at=NOW)
     text = client.get(f"/admin/forums/thread/{thread.pk}/").content.decode()
     assert "2026-11-04 04:15" in text and "one\n&lt;b&gt;two&lt;/b&gt;" in text
-    assert "gone since" in text and "edited" in text and 'href="https://forum.example/t"' in text
+    assert "deleted on the site since" in text and "edited" in text and 'href="https://forum.example/t"' in text
 
 
 def test_the_tree_marks_what_is_open_and_gives_other_boards_when_asked(client: Client) -> None:

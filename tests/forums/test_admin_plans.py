@@ -70,7 +70,7 @@ def test_the_loop_tells_what_it_expects_and_a_person_can_fix_it() -> None:
     fixed = PlannedVisit.objects.get()
     assert fixed.pinned and fixed.board_id == later["visit"].board.pk and f"{fixed.at.astimezone(TOKYO):%Y-%m-%dT%H:%M}" == later["local"]
     page = client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
-    assert "put here by operator" in page and "pinned" in page
+    assert "scheduled by operator" in page and "pinned" in page
 
 
 def test_a_visit_is_pinned_moved_and_taken_out() -> None:
@@ -141,7 +141,7 @@ def test_without_a_plan_the_room_says_what_holds() -> None:
     plans.save(site.pk, {"policy": "interval", "visits_per_day": 12}, now=datetime.now(UTC))
     assert "due its interval after its last visit" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
     plans.save(site.pk, {"active": False}, now=datetime.now(UTC))
-    assert "is not followed" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+    assert "is not active" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
 
 
 def test_names_from_the_web_stay_text() -> None:
@@ -172,9 +172,9 @@ def test_reasons_in_words() -> None:
     assert "11-19 11:40" in plan_words.why("rhythm", {**figures, "previous": "2026-11-19T02:40:00+00:00"}, TOKYO, at)
     assert plan_words.why("rhythm", {**figures, "previous": None}, TOKYO, at).endswith("there was no visit before")
     assert plan_words.why("even", figures, TOKYO, at) == "evenly spaced: 2.4 h after the last visit (11:40)"
-    assert "pooled rhythm" in plan_words.why("even", {**figures, "prior": True}, TOKYO, at)
+    assert "average rhythm" in plan_words.why("even", {**figures, "prior": True}, TOKYO, at)
     assert "about 3.2 posts waited" in plan_words.why("waiting", {**figures, "waiting": 3.21}, TOKYO, at)
-    assert plan_words.why("person", {}, TOKYO, at, "50 % ann") == "put here by 50 % ann"
+    assert plan_words.why("person", {}, TOKYO, at, "50 % ann") == "scheduled by 50 % ann"
     assert plan_words.why("unknown %s", {}, TOKYO, at) == "unknown %s"
 
 
@@ -190,7 +190,7 @@ def test_a_site_says_how_its_visits_are_chosen_and_one_click_changes_it() -> Non
     assert "Back to fixed intervals" in operator.get(address).content.decode()
     assert operator.post(post, {"policy": "interval", "from": "forum"}).headers["Location"] == address
     page = operator.get(address).content.decode()
-    assert plans.of_site(site.pk) is None and "at their fixed intervals" in page and "Let the closed loop choose" in page
+    assert plans.of_site(site.pk) is None and "at their fixed intervals" in page and "Use the adaptive policy" in page
     operator.post(post, {"policy": "adaptive"})
     assert Plan.objects.get().policy == "adaptive"
     operator.post(post, {"policy": "luck"})

@@ -86,7 +86,7 @@ def test_the_preview_follows_the_fields_and_saves_nothing() -> None:
     bars = [sum(figure(answer, "chart-allocation")["data"][0]["y"]) for answer in (few, many)]
     assert bars == pytest.approx([12, 48], abs=0.1)
     names = {line["name"] for line in figure(many, "chart-curve")["data"]}
-    plain = {"era: equal visits, equally spaced", "wra: visits by volume", "lra: hours by rhythm", "bra: the paper's rule, repaired"}
+    plain = {"era: equal visits, equally spaced", "wra: number of visits by posting volume", "lra: times of visits by posting rhythm", "bra: the paper's rule, corrected"}
     assert plain | {"optimal timetable", "fixed interval"} == {html.unescape(name) for name in names}
     assert figure(many, "chart-curve")["layout"]["shapes"][0]["x0"] == 48
     heavy = Board.objects.get(position=0)

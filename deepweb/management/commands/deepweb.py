@@ -1,4 +1,4 @@
-"""`manage.py deepweb`: classify, train, find, cluster, harvest."""
+"""The command `manage.py deepweb` with its subcommands classify, train, find, cluster and harvest."""
 
 from crawlmgr.management.base import SubcommandCommand
 

@@ -1,4 +1,4 @@
-"""Claims that must agree between a list and its threads, and how often they do."""
+"""Claims about values that a list and its threads must agree on, and how often they do."""
 
 from __future__ import annotations
 

@@ -165,7 +165,8 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
         return best[2:]
     alone = best[6] is not None and best[6] >= OF_PEOPLE
-    return (best[2], NOTHING, 0, 0, best[6]) if alone else None  # names in posts hold, but none in rows agrees with them
+    # names in posts pass the test, but no reading of names in rows agrees with them
+    return (best[2], NOTHING, 0, 0, best[6]) if alone else None
 
 
 def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:

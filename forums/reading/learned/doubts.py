@@ -11,7 +11,7 @@ from forums.reading.learned.second import KINDS, Second
 from forums.reading.model import PageKind, PageReading, PostRecord
 
 _UNLIKELY = 0.6  # probability of the chosen kind below which the kind itself is in doubt
-_DIFFERENT = 0.5  # agreement of both readers below which it is reported
+_DIFFERENT = 0.5  # agreement of the rules' and the learned reading below which the disagreement is reported as a doubt
 
 
 class Doubt(NamedTuple):

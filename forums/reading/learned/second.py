@@ -63,7 +63,7 @@ EXPECTED = 4.0
 class Second:
     """A page with both readings, from candidates to doubt; each step is computed on first use.
 
-    Scores (`given`) and the worths of lists (`worth`, by the number of their kind) can be passed in, as training does
+    Scores (`given`) and the predicted values of lists (`worth`, by the number of their kind) can be passed in, as training does
     with those of models that never saw the page's engine.
     """
 
@@ -187,7 +187,7 @@ class Second:
         return np.asarray([list_view(self.links, scores, rows, kind) for rows in lists], dtype=np.float32)
 
     def worths(self, kind: int) -> list[float]:
-        """The predicted worth of each list in `offered`, in [0, 1]; 1 means all records with all fields and nothing else."""
+        """The predicted quality of each list in `offered`, in [0, 1]; 1 means all records with all fields and nothing else."""
         if kind not in self.worth:
             lists = self.offered(kind)
             self.worth[kind] = []
@@ -196,7 +196,7 @@ class Second:
         return self.worth[kind]
 
     def _better(self, kind: int) -> RowSet | None:
-        """The list with the higher predicted worth."""
+        """Returns the list with the higher predicted quality."""
         lists = self.offered(kind)
         if len(lists) < 2:
             return lists[0] if lists else None
@@ -254,7 +254,7 @@ class Second:
         return self.page.text_total < LITTLE
 
     def settled(self, shares: np.ndarray, expect: PageKind | None) -> PageKind:
-        """The likeliest kind; the rules' kind if the page has too little text, and if the models are in doubt and the rules are
+        """The likeliest kind; the rules' kind if the page has too little text, or if the models are uncertain and the rules are
         not."""
         likeliest = KINDS[int(shares.argmax())]
         if likeliest is PageKind.other and shares[:-1].sum() >= OF_A_FORUM:
@@ -268,9 +268,9 @@ class Second:
         return kind if sure >= CERTAIN else likeliest
 
     def agreed(self, expect: PageKind | None) -> PageKind | None:
-        """The kind that the site's model expects, if the rules are certain of it: two of three, whatever the models say of this
-        one page, or if the shapes of its links tell. None otherwise. The last page of a list may have two rows, which alone look
-        like boards."""
+        """The kind that the site's model expects, if the rules are certain of it: two of three, regardless of the models'
+        probabilities for this page, or if the shapes of its links show the kind. None otherwise. The last page of a list may
+        have two rows, which alone look like boards."""
         if expect is PageKind.threadlist and (self.has_known_titles or self.has_only_others):
             return expect
         kind, sure = ruled(self.page, self.verdict, expect) if expect is not None else (None, 0.0)

@@ -1,4 +1,4 @@
-"""Numeric features for the models of the page's kind, of the worth of its lists, and of the doubt."""
+"""Numeric features for the models of the page's kind, of the quality of its lists, and of the doubt."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def urls_of(rows: RowSet | None) -> set[str]:
 
 
 def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> list[float]:
-    """Features of a list for its worth: what its rows contain, how its links score compared with the others, and how many other
-    links with good scores are inside its rows, as boards are below the name of their category."""
+    """Features of a list for predicting its quality: what its rows contain, how its links score compared with the others, and
+    how many other links with good scores are inside its rows, as boards are below the name of their category."""
     nodes = np.asarray([link.node for link in table.links], dtype=np.int64)[scores >= _WELL * best_of(scores)]
     starts = np.searchsorted(nodes, [row.start for row in rows.rows])
     held = np.searchsorted(nodes, [row.end for row in rows.rows]) - starts

@@ -31,8 +31,8 @@ class Model:
 
 @dataclass(frozen=True)
 class Weights:
-    """The models: of links (none, title, board), of texts (none, post), of the page's kind, of what a list is worth (nothing,
-    everything), of whether a reading is perfect (no, yes), and of whether it is incomplete (no, yes). `whole` is the
+    """The models: of links (none, title, board), of texts (none, post), of the page's kind, of the quality of a list (0 to 1,
+    as two classes), of whether a reading is perfect (no, yes), and of whether it is incomplete (no, yes). `whole` is the
     probability of the last model below which a reading counts as complete."""
 
     links: Model

@@ -26,19 +26,20 @@ from forums.reading.training.scoring import ENOUGH, Tally, tally
 from forums.reading.training.trees import Examples, Job, Shape, all_trained, averaged
 
 FOLDS = 5
-_MOST = (60, 90)  # records and others among the candidates of one page that a model is trained on
-_MOST_MORE = (20, 30)  # the same of pages that are only trained on
-_MORE = 0.25  # weight of pages that are only trained on
-_LISTS = 2  # kinds of which two readings are chosen between
-_MORE_KIND = 0.25  # further weight of those where kinds are learned: their words are drawn, not written by people
-_INDEX = 2.0  # weight of an index where kinds are learned, beside 1 for the others: few pages are one
-_NO_FORUM = 0.2  # weight of pages that are no forum's where doubt is learned, beside 1 for those that are
+_MOST = (60, 90)  # maximum numbers of positive and negative candidates of one page that a model is trained on
+_MOST_MORE = (20, 30)  # the same for pages that are used for training only
+_MORE = 0.25  # weight of pages that are used for training only
+_LISTS = 2  # kinds for which a model chooses between two readings
+_MORE_KIND = 0.25  # additional factor for generated pages in training of the page's kind, because their words are drawn at random
+_INDEX = 2.0  # weight of an index page in training of the page's kind (others: 1), because few pages are indexes
+_NO_FORUM = 0.2  # weight of non-forum pages in training of the doubt models (forum pages: 1)
 _SILENT = 0.04
 """Share of cut pages, every engine counting the same, that may be called complete."""
 
 
 LINKS = Shape(64, 6, 45)
-ROUNDS, SEEDS = 60, 1  # of boosting; how many boosted models, each drawing other features, are averaged with the trees
+# boosting: number of rounds; number of boosted models with different random features that are averaged with the trees
+ROUNDS, SEEDS = 60, 1
 BODIES = Shape(64, 6, 50)
 KIND = Shape(600, 3, 0.15)
 WORTH = Shape(200, 6, 0.3)
@@ -50,7 +51,7 @@ _FIELDS = 0.25
 
 @dataclass
 class Sample:
-    """A page in training: its reading in the making, its labels, and the weight that lets its engine count like others."""
+    """A training page: its intermediate reading, its labels, and the weight that makes all engines count equally."""
 
     saved: Saved
     second: Second
@@ -64,7 +65,7 @@ class Sample:
 
 
 def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sample]:
-    """The pages with candidates and labels; `leave_out` names what a fold keeps whole: "engine" or "site"."""
+    """Builds a sample from each page; `leave_out` names the group that cross-validation never splits: "engine" or "site"."""
     made = []
     for saved in pages:
         page = parsed(saved, now)
@@ -84,7 +85,7 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
 
 
 def _candidates(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], samples: Sequence[Sample]) -> Examples:
-    """Features, labels and weights of the candidates to train on, some of each page."""
+    """Features, labels and weights of the candidates to train on, a random subset of each page's."""
     random = np.random.default_rng(0)
     features, wanted, weights = [], [], []
     for table, known, sample in zip(tables, labels, samples, strict=True):
@@ -123,7 +124,7 @@ def _kinds(samples: Sequence[Sample]) -> Model:
 
 
 class Listed(NamedTuple):
-    """Lists on a page: their features as lists of the page's true kind, and what each is worth."""
+    """Candidate lists on a page: their features as lists of the page's true kind, and the quality of each."""
 
     sample: Sample
     features: np.ndarray
@@ -131,7 +132,8 @@ class Listed(NamedTuple):
 
 
 def worth_of(sample: Sample, kind: int, rows: RowSet) -> float:
-    """How good the reading of a list is, in [0, 1]: records found against records given and missed, and fields right."""
+    """Quality of the reading of a list, in [0, 1]: correct records relative to those returned and missed, and the share of
+    correct fields."""
     records = (ThreadRows(rows) if kind == 0 else BoardRows(rows)).records()
     offsets = dict(sample.second.page.offsets)
     found = tally(sample.saved.truth, {"kind": str(KINDS[kind]), "records": [record_json(each, offsets) for each in records]})
@@ -140,7 +142,8 @@ def worth_of(sample: Sample, kind: int, rows: RowSet) -> float:
 
 
 def _listed(samples: Sequence[Sample]) -> list[Listed]:
-    """Lists on pages of threads and of boards: those that the reader chooses from, and all others that the rules found."""
+    """Collects the candidate lists of pages of threads and of boards: those that the page reader chooses from, and all others
+    that the rules found."""
     made = []
     for sample in samples:
         kind = KINDS.index(sample.saved.truth["kind"])
@@ -154,8 +157,8 @@ def _listed(samples: Sequence[Sample]) -> list[Listed]:
 
 
 def _worths(listed: Sequence[Listed]) -> Model:
-    """The model of what a list is worth. Each list is an example of both classes, with its worth as the weight of the second.
-    A page has the same weight however many lists it has."""
+    """Trains the model of a list's quality. Each list is an example of both classes, with its quality as the weight of the
+    second. A page has the same weight however many lists it has."""
     features = np.vstack([each.features for each in listed])
     worths = np.concatenate([each.worths for each in listed])
     weights = np.concatenate([np.full(len(each.worths), each.sample.weight / len(each.worths)) for each in listed])
@@ -166,7 +169,7 @@ def _worths(listed: Sequence[Listed]) -> Model:
 
 @dataclass
 class Outcome:
-    """How a page came out with its engine left out."""
+    """The result for a page, read by models trained without its engine."""
 
     document: dict[str, object]
     tally: Tally
@@ -176,12 +179,12 @@ class Outcome:
 
     @property
     def is_cut(self) -> bool:
-        """Whether too few of the records came back."""
+        """Tells whether too few of the true records were found."""
         return self.tally.found < ENOUGH * self.tally.truth
 
 
 def _interpret(sample: Sample) -> Outcome:
-    """The reading of a page from the scores that it was given."""
+    """Computes the reading of a page from its cross-validated scores."""
     shares = sample.second.kind_shares(None)
     kind = sample.second.settled(shares, None)
     reading = read_as(sample.second, kind).reading
@@ -214,13 +217,13 @@ def _doubts(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> tuple[Mod
 
 
 def counts(sample: Sample) -> bool:
-    """Whether figures speak of a page: one of a forum, and not only trained on."""
+    """Tells whether a page counts in the accuracy figures: a forum's page that is not used for training only."""
     return sample.saved.is_forum and sample.saved.measured
 
 
 def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
-    """The highest likelihood of being cut with which readings may be called complete: at most `_SILENT` of the pages are then
-    cut short in silence, every engine counting the same."""
+    """The highest probability of being incomplete at which readings may be called complete: then at most the share `_SILENT` of
+    the pages is incomplete without being reported; all engines count equally."""
     asked = [(s.saved.engine, o) for s, o in zip(samples, outcomes, strict=True) if counts(s) and o.tally.truth]
     sizes = Counter(engine for engine, _ in asked)
     share = [1 / sizes[engine] / len(sizes) for engine, _ in asked]
@@ -233,12 +236,12 @@ def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
 
 
 def recipe() -> str:
-    """What the models of the first stage are made by, in one line."""
+    """Describes in one line the settings by which the models of the first stage are trained."""
     return f"{LINKS} {ROUNDS} {SEEDS} {BODIES} {FOLDS} {_MOST} {_MOST_MORE}"
 
 
 def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:
-    """Gives every page the scores of its links and texts by models that never saw its group."""
+    """Sets the scores of every page's links and texts, by models trained without the page's group."""
     parts = [_parts(samples, fold)[0] for fold in range(FOLDS)]
     models = all_trained([*(_links(part) for part in parts), *(_bodies(part) for part in parts)], workers)
     for fold, (links, bodies) in enumerate(zip(models[:FOLDS], models[FOLDS:], strict=True)):
@@ -248,8 +251,8 @@ def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:
 
 
 def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outcome]]:
-    """The weights from all pages, and how each page comes out under models that never saw its group. Pages that were given
-    scores of the first stage keep them."""
+    """Returns the weights trained on all pages, and each page's result under models trained without its group. Scores of the
+    first stage that are already set are kept."""
     if any("links" not in sample.given for sample in samples):
         first_stage(samples, workers)
     judged = judge(samples)
@@ -259,7 +262,8 @@ def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outc
 
 
 class Judged(NamedTuple):
-    """How pages come out left out, the lists on them, and the bound of what may be called complete."""
+    """Cross-validated results of pages, the candidate lists on them, and the threshold below which a reading is called
+    complete."""
 
     outcomes: list[Outcome]
     listed: list[Listed]
@@ -267,8 +271,8 @@ class Judged(NamedTuple):
 
 
 def judge(samples: Sequence[Sample]) -> Judged:
-    """The stages after the scores of links and texts, which the pages were given: kinds, readings, doubt, each by models that
-    never saw the page's group."""
+    """Runs the stages after the scores of links and texts: kinds, readings, doubt, each by models trained without the page's
+    group."""
     listed = _listed(samples)
     for fold in range(FOLDS):
         known, kept = _parts(samples, fold)

@@ -1,4 +1,5 @@
-"""From the truth of a page to the labels of its candidates: which links and elements are records; -1 is not asked."""
+"""Labels of a page's candidates from its checked truth: which links and elements are records; -1 excludes a candidate from
+training."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ weights."""
 
 
 class Saved(NamedTuple):
-    """A saved page: its file, address, engine and site, and its truth. One that is not `measured` is only trained on."""
+    """A saved page: its file, address, engine and site, and its truth. A page that is not `measured` is used for training
+    only."""
 
     file: Path
     url: str
@@ -50,7 +51,7 @@ def saved_pages(folder: Path, measured: bool = True) -> Iterator[Saved]:
 
 
 def parsed(saved: Saved, now: datetime) -> Page:
-    """A saved page, parsed as of its own clock where it prints one, else as of `now`."""
+    """Parses a saved page; relative times refer to the clock shown on the page, otherwise to `now`."""
     text = decode(saved.file.read_bytes())[0]
     clock = page_clock(text)
     told = find_time(clock, DateContext(now, "UTC")) if clock else None

@@ -1,4 +1,5 @@
-"""What a training comes to: figures with every engine counting the same, how far confidence can be trusted, and the card."""
+"""Report of a training: accuracy figures in which all engines count equally, calibration of the confidence, and the model
+card."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ def _rounded(row: dict[str, float | None]) -> dict[str, float | None]:
 
 
 def reliability(sure: np.ndarray, perfect: np.ndarray) -> Figures:
-    """How often readings said with some confidence are perfect, by tenths, and the expected calibration error: the mean
-    distance of the two, weighed by how many readings a tenth has."""
+    """How often readings are perfect by tenths of their confidence, and the expected calibration error: the mean difference of
+    confidence and share of perfect readings, weighted by the number of readings per tenth."""
     places = np.minimum((sure * _BINS).astype(int), _BINS - 1)
     rows = []
     for at in range(_BINS):
@@ -41,7 +42,8 @@ def reliability(sure: np.ndarray, perfect: np.ndarray) -> Figures:
 
 
 def figures(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> Figures:
-    """The table: macro figures on the whole and by kind, each engine, the reliability, and pages of no forum read as one."""
+    """The figures of the report: macro averages in total and by kind, each engine, the calibration, and the number of non-forum
+    pages read as a forum's."""
     pairs = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if counts(sample)]
     groups = by_group((sample.saved.engine, outcome.tally) for sample, outcome in pairs)
     kinds = {}
@@ -65,7 +67,7 @@ def figures(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> Figures:
 
 
 def card(samples: Sequence[Sample], leave_out: str, found: Figures) -> Figures:
-    """On what the weights were trained, how, and how well they do on what was left out."""
+    """The model card: training data, method, and accuracy on engines and sites left out."""
     engines = Counter(sample.saved.engine for sample in samples if counts(sample))
     others = sum(not sample.saved.is_forum for sample in samples)
     return {
@@ -85,19 +87,19 @@ def card(samples: Sequence[Sample], leave_out: str, found: Figures) -> Figures:
 
 
 def table_rows(found: Figures) -> list[list[Any]]:
-    """The table for a person: the whole, the kinds, the engines."""
+    """Rows of the printed table: total, kinds, engines."""
     rows = [["macro", *(found["macro"][name] for name in FIGURES)]]
     rows += [[f"macro {kind}", *(row[name] for name in FIGURES)] for kind, row in found["kinds"].items()]
     return rows + [[engine, *(row[name] for name in FIGURES)] for engine, row in found["engines"].items()]
 
 
 def reliability_rows(found: Figures) -> list[list[Any]]:
-    """How often readings are perfect, by tenths of their confidence."""
+    """Rows of the printed table of calibration: how often readings are perfect, by tenths of their confidence."""
     return [[row[name] for name in ("from", "pages", "said", "perfect")] for row in found["reliability"]["bins"]]
 
 
 def reliability_words(found: Figures) -> list[str]:
-    """What the table of reliability comes to, and pages of no forum, each in a line."""
+    """Summaries in one line each: the calibration error, and non-forum pages read as a forum's."""
     told = found["reliability"]
     sure = f"{told['sure_perfect']:.3f} of {told['sure_pages']}" if told["sure_pages"] else "none"
     made = [

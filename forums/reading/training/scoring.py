@@ -1,4 +1,5 @@
-"""How right a reading is: its document against the checked truth of the page, and means in which every engine counts the same."""
+"""Accuracy of a reading: compares it with the checked truth of the page, and averages over pages so that all engines count
+equally."""
 
 from __future__ import annotations
 
@@ -22,17 +23,18 @@ ENOUGH = 0.9
 
 
 def bare(text: str | None) -> str:
-    """A text without blanks and marks of direction, composed."""
+    """Returns a text without white space and direction marks, in Unicode normal form C."""
     return unicodedata.normalize("NFC", _BLANKS.sub("", text or ""))
 
 
 def name_key(text: str | None) -> str:
-    """What two spellings of a name or title share."""
+    """Returns a normalised key that is equal for different spellings of a name or title."""
     return bare(text).casefold()
 
 
 def address_key(url: str | None, truth: Truth) -> str | None:
-    """An address as truth and reading share it: absolute, without scheme, fragment, last slash and session."""
+    """Returns an address in the form in which truth and reading are compared: absolute, without scheme, fragment, trailing
+    slash and session."""
     if not url:
         return None
     base = urljoin(truth["base_url"], truth["base_href"]) if truth.get("base_href") else truth["base_url"]
@@ -63,7 +65,7 @@ def _minutes(value: Any) -> list[str]:
 
 
 def same_time(truth: str, others: Iterable[str], predicted: Any) -> bool:
-    """Whether a predicted time is the true one, to the minute, or to the day where the truth knows no more."""
+    """Tells whether a predicted time equals the true one to the minute, or to the day if the truth is no more precise."""
     for wanted in (truth, *others):
         length = 10 if len(wanted) == 10 else 16
         if any(len(found) >= length and found[:length] == wanted[:length] for found in _minutes(predicted)):
@@ -73,7 +75,7 @@ def same_time(truth: str, others: Iterable[str], predicted: Any) -> bool:
 
 @dataclass
 class Tally:
-    """What a page's reading got right of what its truth asks: (right, asked) by figure."""
+    """Counts of a page's reading compared with its truth: (correct, expected) by figure."""
 
     kind: bool = False
     truth: int = 0
@@ -85,7 +87,7 @@ class Tally:
 
     @property
     def is_perfect(self) -> bool:
-        """The right kind, every record and no other."""
+        """Tells whether the kind is right and exactly the true records were found."""
         return self.kind and self.found == self.truth == self.given
 
 
@@ -153,7 +155,7 @@ _COUNTS = {"threadlist": ("replies",), "index": ("threads", "posts"), "thread": 
 
 
 def _fields(kind: str, wanted: Document, got: Document | None) -> Iterable[tuple[str, bool]]:
-    """(figure, right) for each field that the truth of a record asks for."""
+    """Yields (figure, is correct) for each field in the truth of a record."""
     for name in _COUNTS.get(kind, ()):
         if wanted.get(name) is not None:
             yield "replies", got is not None and got.get(name) in [wanted[name], *(wanted.get(f"{name}_alt") or [])]

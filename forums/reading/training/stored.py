@@ -14,7 +14,7 @@ _MARK = "made_of"
 
 
 def made_of(samples: Sequence[Sample]) -> str:
-    """A digest of all that the scores follow from: features, labels, weights and folds of the candidates, and the recipe."""
+    """A digest of all inputs of the scores: features, labels, weights and folds of the candidates, and the recipe."""
     digest = sha256(recipe().encode())
     for sample in samples:
         digest.update(f"{sample.saved.file.name} {sample.fold} {sample.weight!r} {sample.saved.measured}".encode())
@@ -24,7 +24,8 @@ def made_of(samples: Sequence[Sample]) -> str:
 
 
 def give_stored(samples: Sequence[Sample], file: Path) -> bool:
-    """Gives the samples the scores of a file; False, giving none, where it is absent or of other samples."""
+    """Loads the samples' scores from a file; returns False without loading any if the file is absent or belongs to other
+    samples."""
     if not file.exists():
         return False
     with np.load(file) as stored:
@@ -39,7 +40,7 @@ def give_stored(samples: Sequence[Sample], file: Path) -> bool:
 
 
 def store(samples: Sequence[Sample], file: Path) -> None:
-    """Keeps the scores that the samples were given; written beside first, then renamed."""
+    """Saves the samples' scores: writes a temporary file, then renames it."""
     arrays = {name: np.concatenate([sample.given[name] for sample in samples]) for name in ("links", "bodies")}
     beside = file.with_suffix(".part.npz")
     np.savez_compressed(beside, **arrays, **{_MARK: np.asarray(made_of(samples))})  # type: ignore[arg-type]
@@ -47,8 +48,8 @@ def store(samples: Sequence[Sample], file: Path) -> None:
 
 
 def scored(samples: Sequence[Sample], workers: int, file: Path | None) -> bool:
-    """Gives the samples scores of the first stage: those of the file where they fit, else new ones, which the file then keeps.
-    Answers whether they were stored."""
+    """Sets the samples' scores of the first stage: from the file if it fits, otherwise computed and then saved to the file.
+    Returns whether they came from the file."""
     if file is not None and give_stored(samples, file):
         return True
     first_stage(samples, workers)

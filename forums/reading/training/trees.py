@@ -1,4 +1,4 @@
-"""Trees that are trained for the reader, as flat arrays: averaged ones, boosted ones, several models at once."""
+"""Trains the tree models of the page reader, as flat arrays: averaged trees, boosted trees, several models in parallel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _THREADS = "OMP_NUM_THREADS"  # of a process, read when it starts
 
 @dataclass(frozen=True)
 class Shape:
-    """How many trees, how small their leaves, how many features a split looks at."""
+    """Number of trees, minimum size of their leaves, number of features tried per split."""
 
     trees: int
     leaf: int
@@ -28,7 +28,7 @@ class Shape:
 
 
 class Examples(NamedTuple):
-    """What a model is trained on: features, labels from 0, and weights, a row a candidate."""
+    """Training examples of a model: features, labels from 0, and weights, one row per candidate."""
 
     features: np.ndarray
     labels: np.ndarray
@@ -66,7 +66,7 @@ def boosted(examples: Examples, rounds: int, seed: int = 0) -> Forest:
 
 
 class Job(NamedTuple):
-    """A model to train: of averaged trees, and of boosted ones of so many rounds, one for each seed."""
+    """A model to train: of averaged trees, and of boosted ones with this number of rounds, one for each seed."""
 
     examples: Examples
     classes: int
@@ -83,8 +83,8 @@ def trained(job: Job) -> Model:
 
 
 def all_trained(jobs: Sequence[Job], workers: int) -> list[Model]:
-    """The models of jobs, in order, by several processes where asked to. Each of those keeps to one thread: boosting waits in a
-    loop for threads that other processes hold back."""
+    """Trains the models of jobs and returns them in order, in several processes if requested. Each process uses one thread,
+    since boosting would busy-wait for threads that other processes occupy."""
     if workers < 2:
         return [trained(job) for job in jobs]
     before = os.environ.get(_THREADS)

@@ -68,7 +68,7 @@ def test_an_alarm_fires_is_silenced_and_ends_on_the_page(mail: Sink, monkeypatch
     alarms.watch(now)
     alarms.watch(now + alarms.SETTLES)
     assert tasks.send_alarms() == 0 and len(mail.mails) == 1
-    assert "All is well." in desk.get("/admin/alarms/?part=live").content.decode()
+    assert "No problems." in desk.get("/admin/alarms/?part=live").content.decode()
 
 
 @pytest.mark.parametrize(

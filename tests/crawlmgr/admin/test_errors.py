@@ -37,7 +37,7 @@ AWAY: tuple[tuple[Callable[[], Exception], str, str], ...] = (
     (lambda: _sqlite(sqlite3.SQLITE_BUSY, "database is locked"), "The database is busy", "数据库正忙"),
     (_gone, "The database is busy", "数据库正忙"),
     (lambda: _sqlite(sqlite3.SQLITE_FULL, "database or disk is full"), "The disk is full", "磁盘已满"),
-    (lambda: _sqlite(sqlite3.SQLITE_CANTOPEN, "unable to open database file"), "The database is unavailable", "无法打开数据库"),
+    (lambda: _sqlite(sqlite3.SQLITE_CANTOPEN, "unable to open database file"), "The database is unavailable", "数据库不可用"),
 )
 
 
@@ -131,8 +131,8 @@ def test_an_error_of_the_program_is_a_page_too(client: Client, failing: Any) -> 
 @pytest.mark.parametrize(
     ("path", "status", "english", "zh"),
     [
-        ("/admin/nowhere/", 404, "There is nothing here", "这里什么也没有"),
-        ("/admin/runs/999999/", 404, "There is nothing here", "这里什么也没有"),
+        ("/admin/nowhere/", 404, "Page not found", "找不到页面"),
+        ("/admin/runs/999999/", 404, "Page not found", "找不到页面"),
         ("/admin/auth/user/", 403, "Not allowed", "没有权限"),
         ("/admin/runs/?q=%00", 400, "That request cannot be read", "无法理解这个请求"),
         ("/admin/runs/1/pause/", 405, "This address cannot be opened directly", "这个地址不能直接打开"),
@@ -148,7 +148,7 @@ def test_who_is_logged_in_stays_in_the_desk(client: Client, path: str, status: i
 
 def test_who_is_not_logged_in_gets_the_page_alone() -> None:
     answer = Client().get("/nowhere/")
-    assert answer.status_code == 404 and "There is nothing here" in answer.content.decode()
+    assert answer.status_code == 404 and "Page not found" in answer.content.decode()
     assert "desk-side" not in answer.content.decode()
 
 

@@ -154,7 +154,7 @@ def test_ticked_boards_of_two_forums_are_set_and_visited(client: Client, filled:
     ticked = [1, 2, 21]
     to = {"at": "/admin/forums/boards/?sort=posts"}
     answer = client.post("/admin/forums/boards/do/", {"do": "interval", "row": ticked, "interval": "3600", **to}, follow=True)
-    assert answer.redirect_chain[-1][0] == "/admin/forums/boards/?sort=posts" and "Done for 3 boards." in answer.content.decode()
+    assert answer.redirect_chain[-1][0] == "/admin/forums/boards/?sort=posts" and "Applied to 3 boards." in answer.content.decode()
     assert set(Board.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {3600}
     for bad in ("", "5", "x", "9" * 30):
         client.post("/admin/forums/boards/do/", {"do": "interval", "row": ticked, "interval": bad})
@@ -176,7 +176,7 @@ def test_ticked_topics_are_crawled_and_set(client: Client, filled: Sizes) -> Non
         client.post("/admin/topics/do/", {"do": "interval", "row": ticked, "interval": bad})
     assert set(Topic.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {604_800}
     answer = client.post("/admin/topics/do/", {"do": "interval", "row": ticked, "interval": "0"}, follow=True)
-    assert "Done for 2 topics." in answer.content.decode() and not Topic.objects.filter(pk__in=ticked).exclude(next_run=None)
+    assert "Applied to 2 topics." in answer.content.decode() and not Topic.objects.filter(pk__in=ticked).exclude(next_run=None)
     client.post("/admin/topics/do/", {"do": "delete", "row": ticked})
     assert not Deletion.objects.exists(), "an operator deletes nothing"
     source = Source.objects.get(looked_at=None)

@@ -39,10 +39,10 @@ def test_every_kind_has_a_name() -> None:
 
 def test_what_a_choice_frees_is_shown_before_it_is_saved(client: Client) -> None:
     first = client.get(ROOM)
-    assert freed(first)["events"] == (90, 3) and "Save these times" not in first.content.decode()
+    assert freed(first)["events"] == (90, 3) and "Save these periods" not in first.content.decode()
     shown = client.get(ROOM, {"events": "5"})
     text = shown.content.decode()
-    assert freed(shown)["events"] == (5, 5) and "not saved yet" in text and "Save these times" in text and "Prune now" not in text
+    assert freed(shown)["events"] == (5, 5) and "not saved yet" in text and "Save these periods" in text and "Prune now" not in text
     assert not Retention.objects.exists() and pruning.kept()["events"] == 90
     assert Event.objects.count() == 5
 

@@ -144,7 +144,7 @@ def test_ticked_runs_are_paused_and_stopped_and_the_list_stays_as_it_was(client:
     answer = client.post("/admin/runs/do/", {"do": "pause", "row": [one.pk, over.pk], "at": "/admin/runs/?show=active"}, follow=True)
     assert answer.redirect_chain[-1][0] == "/admin/runs/?show=active"
     text = answer.content.decode()
-    assert "Done for 1 run." in text and "For 1 it cannot be done now." in text
+    assert "Applied to 1 run." in text and "1 cannot be changed now." in text
     assert list(Run.objects.order_by("pk").values_list("state", flat=True)) == ["paused", "queued", "finished"]
     client.post("/admin/runs/do/", {"do": "stop", "row": [two.pk]})
     two.refresh_from_db()

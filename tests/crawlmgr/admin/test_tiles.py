@@ -65,8 +65,8 @@ def test_what_visits_brought(board: Board) -> None:
         by_hand[day] = by_hand.get(day, 0) + posts
     assert [day.posts for day in days if day.posts] == [by_hand[day] for day in sorted(by_hand)]
     shown = _shown()
-    assert shown["New posts in 24 h"] == ("7", "") and shown["A new post waited"] == ("20 min", "")
-    assert shown["Boards that are late"] == ("0", "")
+    assert shown["New posts in 24 h"] == ("7", "") and shown["Waiting time of new posts"] == ("20 min", "")
+    assert shown["Late boards"] == ("0", "")
 
 
 @pytest.mark.parametrize("until, enabled, paused, late", [(None, True, False, 1), (1, True, False, 0), (-1, True, False, 1), (None, False, False, 0), (None, True, True, 0)])
@@ -77,7 +77,7 @@ def test_late_is_what_is_due_and_kept_from_nobody(board: Board, until: int | Non
     board.site.paused = paused
     board.site.save()
     assert today.late(NOW) == late
-    assert _shown()["Boards that are late"] == (str(late), "warn" if late else "")
+    assert _shown()["Late boards"] == (str(late), "warn" if late else "")
 
 
 def test_crawls_harvests_and_hosts(board: Board) -> None:

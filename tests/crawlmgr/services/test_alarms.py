@@ -88,7 +88,7 @@ def test_an_alarm_is_told_once_on_each_channel_and_its_end_too(mail: Sink, web: 
     end = gone(NOW + timedelta(hours=4))
     assert sent(end) == 2 and sent(end) == 0
     assert len(mail.mails) == 2 and mail.mails[0]["Message-ID"] != mail.mails[1]["Message-ID"]
-    assert web.posts[1][1]["about"] == "ended" and web.posts[1][1]["text"].startswith("All well again: 论坛 😀 failed")
+    assert web.posts[1][1]["about"] == "ended" and web.posts[1][1]["text"].startswith("Resolved: 论坛 😀 failed")
     assert Alarm.objects.get().ended == end
 
 
