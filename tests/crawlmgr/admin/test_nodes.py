@@ -52,7 +52,7 @@ def test_the_pages_show_figures_chart_and_no_button_to_who_may_not(node: Node) -
     page = client.get(f"/admin/workers/{node.pk}/").content.decode()
     assert "chart-nodes" in page and "123" in page and "Drain" not in page
     page = client.get("/admin/workers/").content.decode()
-    assert "chart-nodes" in page and "takes work" in page
+    assert "chart-nodes" in page and "accepts work" in page
     live = client.get("/admin/workers/?part=live").content.decode()
     assert "chart-nodes" not in live and f"/admin/workers/{node.pk}/" in live
 
