@@ -154,7 +154,8 @@ def _own_name() -> str:
 def installation(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of an installation of its own, for processes that a test starts: a data folder and, where the suite runs
     on PostgreSQL, a database on the same server."""
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_") and name != "DATABASE_URL"}
+    own = ("CRAWLMGR_", "DATABASE_URL", "DJANGO_ALLOW_ASYNC_UNSAFE")  # the last one is of tests with a browser
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(own)}
     environment["CRAWLMGR_DATA"] = str(tmp_path / "data")
     if _server is not None:
         name = _own_name()

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from tests.browser.said import LANGUAGES, Said, speak
-from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
+from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page
 from tests.serving import ROOT, Serve, manage
 from tests.site.forum import ForumServer, LocalForum
 
-__all__ = ["page", "sync_api"]
+__all__ = ["page"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 OWN = ("--allow-private", "--delay", "0", "--json")

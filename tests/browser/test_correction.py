@@ -12,11 +12,11 @@ from django.contrib.auth.models import User
 
 from crawlmgr.services import hosts
 from forums.models import Site
-from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
+from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page
 from tests.forums.test_crawl import read_once
 from tests.site.forum import ForumServer, LocalForum
 
-__all__ = ["page", "sync_api"]
+__all__ = ["page"]
 pytestmark = [
     pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]  # fmt: skip

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
+from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page
 from tests.serving import Serve, manage, wait_for
 from tests.targets import exported_posts, running, true_posts
 
-__all__ = ["page", "sync_api"]
+__all__ = ["page"]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,

@@ -6,7 +6,6 @@ what workers would do a journey does itself, at the step where it would happen.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,13 +19,10 @@ from django.utils.translation import gettext
 from crawlmgr import engine
 from crawlmgr.models import Hold, Host, Run, RunState
 from forums.models import Board, BoardHour, Plan, Site, Thread
+from tests.browser.chromium import CHROMIUM, LONGEST
 from tests.crawlmgr.admin.rows import user
 from tests.site.forum import ForumServer, LocalForum
 
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
-LONGEST = 300_000  # milliseconds that a step may take on a machine with much else to do
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 SLICES = 40
 pytestmark = [
@@ -34,16 +30,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]  # fmt: skip
 Say = Callable[..., str]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver keeps an event loop in the test's thread
-        with sync_api.sync_playwright() as playwright:
-            opened = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-            yield opened
-            opened.close()
 
 
 @pytest.fixture(params=["en", "zh-hans"])

@@ -13,9 +13,9 @@ import pytest
 from deepweb.benches.form_kinds import BY_NAME, small
 from deepweb.benches.form_web import FormServer, FormSite
 from tests.browser.said import LANGUAGES
-from tests.browser.test_journey import CHROMIUM, desk, login, page, sync_api
+from tests.browser.test_journey import CHROMIUM, desk, login, page
 
-__all__ = ["desk", "page", "sync_api"]
+__all__ = ["desk", "page"]
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 RECORDS, QUERIES = 300, 24
 AT_REST = "[data-live]:not([data-fresh]) dl.facts"

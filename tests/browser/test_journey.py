@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.browser.chromium import CHROMIUM, LONGEST
 from tests.serving import Serve
 from tests.site.forum import ForumServer, LocalForum
 
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 PASSWORD = "first-password-of-all"
-LONGEST = 300_000  # milliseconds that a step may take on a machine with much else to do; none takes long by itself
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 
@@ -42,18 +38,16 @@ def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(desk: str) -> Iterator[Any]:
+def page(browser: Any, desk: str) -> Iterator[Any]:
     """A page on a desktop that notes what went wrong in it and what it asked of other hosts."""
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        opened = browser.new_page(viewport={"width": 1440, "height": 900})
-        opened.set_default_timeout(LONGEST)
-        opened.wrong = []
-        opened.on("pageerror", lambda error: opened.wrong.append(str(error)))
-        opened.on("console", lambda line: opened.wrong.append(line.text) if line.type == "error" else None)
-        opened.on("request", lambda asked: None if asked.url.startswith((desk, f"blob:{desk}", "data:")) else opened.wrong.append(asked.url))
-        yield opened
-        browser.close()
+    opened = browser.new_page(viewport={"width": 1440, "height": 900})
+    opened.set_default_timeout(LONGEST)
+    opened.wrong = []
+    opened.on("pageerror", lambda error: opened.wrong.append(str(error)))
+    opened.on("console", lambda line: opened.wrong.append(line.text) if line.type == "error" else None)
+    opened.on("request", lambda asked: None if asked.url.startswith((desk, f"blob:{desk}", "data:")) else opened.wrong.append(asked.url))
+    yield opened
+    opened.close()
 
 
 def login(page: Any, desk: str) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.browser.said import LANGUAGES, Said, speak
-from tests.browser.test_journey import CHROMIUM, desk, login, page, sync_api
+from tests.browser.test_journey import CHROMIUM, desk, login, page
 from tests.browser.test_topic import OFF, ON, site
 from tests.site.server import LocalSite
 
-__all__ = ["desk", "page", "site", "sync_api"]
+__all__ = ["desk", "page", "site"]
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 TEXTS = "\n---\n".join(ON[:3])

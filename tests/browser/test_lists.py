@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,11 +17,9 @@ from deepweb.benches import desk_rows as search_sites
 from deepweb.models import Source
 from focused.benches import desk_rows as crawled_topics
 from focused.services import topics
+from tests.browser.chromium import CHROMIUM, LONGEST
 from tests.crawlmgr.admin.rows import rooms, user, world
 
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
-LONGEST = 300_000  # milliseconds that a step may take on a machine with much else to do
 pytestmark = [
     pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
@@ -39,22 +36,19 @@ def axe() -> str:
 
 
 @pytest.fixture
-def page(live_server: Any, client: Any, settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def page(browser: Any, live_server: Any, client: Any, settings: LazySettings) -> Iterator[Any]:
     """A desktop's page of somebody who is logged in, noting what goes wrong in it."""
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver keeps an event loop in the test's thread
     settings.CONTACT = "me@example.org"
     client.force_login(user("first"))
     name = settings.SESSION_COOKIE_NAME
     cookie = {"name": name, "value": client.cookies[name].value, "url": live_server.url}
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        opened = browser.new_page(viewport={"width": 1440, "height": 900}, base_url=live_server.url)
-        opened.set_default_timeout(LONGEST)
-        opened.context.add_cookies([cookie])
-        opened.wrong = []
-        opened.on("pageerror", lambda error: opened.wrong.append(str(error)))
-        yield opened
-        browser.close()
+    opened = browser.new_page(viewport={"width": 1440, "height": 900}, base_url=live_server.url)
+    opened.set_default_timeout(LONGEST)
+    opened.context.add_cookies([cookie])
+    opened.wrong = []
+    opened.on("pageerror", lambda error: opened.wrong.append(str(error)))
+    yield opened
+    opened.close()
 
 
 def test_a_list_is_worked_by_keyboard_with_details_beside_it(page: Any) -> None:

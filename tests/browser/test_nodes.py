@@ -13,12 +13,12 @@ import pytest
 
 from tests.browser.said import LANGUAGES, Said, speak
 from tests.browser.test_harvest import fits
-from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
+from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page
 from tests.nodes import Cluster, cluster, database_server
 from tests.postgresql import Server
 from tests.serving import Serve, family, wait_for
 
-__all__ = ["database_server", "page", "sync_api"]
+__all__ = ["database_server", "page"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.once, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 STALL_SECONDS = "15"
 NODE = "cellar"

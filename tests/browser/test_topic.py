@@ -12,10 +12,10 @@ import opencc
 import pytest
 
 from tests.browser.said import Said, speak
-from tests.browser.test_journey import CHROMIUM, charts_fit, desk, login, page, sync_api
+from tests.browser.test_journey import CHROMIUM, charts_fit, desk, login, page
 from tests.site.server import LocalSite, Reply
 
-__all__ = ["desk", "page", "sync_api"]
+__all__ = ["desk", "page"]
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 SAMPLES = """网络爬虫从种子网址出发，抓取网页，再沿着网页里的链接抓取更多网页。搜索引擎用它建立索引。

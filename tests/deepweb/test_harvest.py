@@ -78,7 +78,11 @@ def test_depth_and_pages_are_kept() -> None:
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    ("layout", "paging"), [("table", "link"), ("list", "button"), ("flat", "number"), ("list", "link"), ("table", "number")]
+    ("layout", "paging"),
+    [
+        *(("table", "link"), ("list", "button"), ("flat", "number")),
+        *(pytest.param(*pair, marks=pytest.mark.slow) for pair in (("list", "link"), ("table", "number"))),
+    ],
 )
 def test_records_are_found_whatever_the_list_looks_like(layout: str, paging: str) -> None:
     with SearchServer(SearchSite(books=80, layout=layout, paging=paging)) as server:
