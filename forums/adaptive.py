@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forums.events import HOUR_SECONDS, Bools, Floats, Ints, Sites
+from forums.events import Bools, Floats, Ints, Sites
 from forums.forecast import Arrays, Forecast, Seen
+from forums.law import HOUR_SECONDS
 from forums.loop_values import Choice, Looks, LoopOptions, Outlook, Reason
 from forums.overview import Overview
 from forums.overview_values import Sight, Source
@@ -286,7 +287,8 @@ class AdaptiveLoop:
             return readable
         covers = self.overview.covers
         boards = [covers.board[covers.of(self.overview.rows(number))] for number in range(len(self.overview))]
-        return readable & np.array([bool(within[one].any()) for one in boards], dtype=bool)
+        left: Bools = readable & np.array([bool(within[one].any()) for one in boards], dtype=bool)
+        return left
 
     def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, room: int) -> _Look:
         """The source with the largest gain per visit of its cost, or one due for a probe; none if none is readable or `room` does

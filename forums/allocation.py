@@ -39,7 +39,7 @@ def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
         ideal[held] = floor
         rest = shares[~held].sum()
         ideal[~held] = shares[~held] / rest * (total - floor * held.sum()) if rest > 0 else 0.0
-    visits = np.floor(ideal + 1e-9).astype(np.int64)
+    visits: Ints = np.floor(ideal + 1e-9).astype(np.int64)
     missing = total - int(visits.sum())
     remainder = np.where(held, -1.0, ideal - visits)
     visits[np.argsort(-remainder, kind="stable")[:missing]] += 1
@@ -120,7 +120,7 @@ def _reach(costs: Floats, extra: int) -> int:
     """An upper bound of a board's visits: twice its share by the square root of D, plus the table's length."""
     roots = np.sqrt(np.maximum(costs[:, -1], 0.0))
     share = roots.max() / roots.sum() if roots.sum() > 0 else 1.0
-    return costs.shape[1] + 2 + math.ceil(2 * share * (extra + len(costs)))
+    return int(costs.shape[1]) + 2 + math.ceil(2 * share * (extra + len(costs)))
 
 
 def _largest_gains(gains: Floats, extra: int) -> Ints:
@@ -134,4 +134,5 @@ def _largest_gains(gains: Floats, extra: int) -> Ints:
     ties = (gains == border).sum(axis=1)
     missing = extra - int(taken.sum())
     before = np.concatenate([[0], np.cumsum(ties)[:-1]])
-    return (taken + np.clip(missing - before, 0, ties)).astype(np.int64)
+    numbers: Ints = (taken + np.clip(missing - before, 0, ties)).astype(np.int64)
+    return numbers

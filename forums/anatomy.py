@@ -14,8 +14,11 @@ from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
 from forums.reading import PageKind, read_regions
+from forums.reading.model import BoardRecord, PostRecord, ThreadRecord
 from forums.reading.rules import SiteRules, select
 from forums.reading.values import clean_name, count, inner_counts
+
+Record = BoardRecord | ThreadRecord | PostRecord
 
 MOST_ROWS = 12
 MOST_PIECES = 60
@@ -76,7 +79,8 @@ def dissect(
     """The anatomy of a page, read as by `read_page` with the same arguments."""
     reading, elements = read_regions(html, url, fetched_at, timezone=timezone, day_first=day_first, expect=expect, rules=rules)
     context = DateContext(fetched_at, timezone, day_first)
-    shown = list(zip(reading.records, elements, strict=False))[:MOST_ROWS]
+    records: tuple[Record, ...] = reading.records
+    shown = list(zip(records, elements, strict=False))[:MOST_ROWS]
     rows = [element for _record, element in shown]
     return PageAnatomy(
         reading.kind,
@@ -85,14 +89,14 @@ def dissect(
     )
 
 
-def values(record: Any) -> tuple[tuple[str, str], ...]:
+def values(record: Record) -> tuple[tuple[str, str], ...]:
     """The filled fields of a record as texts, in the order of its type."""
     return tuple(
         (field.name, told) for field in fields(record) if (told := value_text(getattr(record, field.name))) not in ("", None)
     )
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A field's value as a text: times in UTC to the minute, flags as "✓"."""
     if value is None or value is False:
         return ""
@@ -143,7 +147,7 @@ def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST
     return tuple(found)
 
 
-def _pieces(row: HtmlElement, record: Any, rows: Sequence[HtmlElement], url: str, context: DateContext) -> tuple[Piece, ...]:
+def _pieces(row: HtmlElement, record: Record, rows: Sequence[HtmlElement], url: str, context: DateContext) -> tuple[Piece, ...]:
     found: list[_Raw] = []
     for raw in _raw(row):
         if len(found) >= MOST_PIECES:
@@ -162,7 +166,7 @@ def _pieces(row: HtmlElement, record: Any, rows: Sequence[HtmlElement], url: str
     )
 
 
-def _roles(found: Sequence[_Raw], record: Any, url: str, context: DateContext) -> dict[int, str]:
+def _roles(found: Sequence[_Raw], record: Record, url: str, context: DateContext) -> dict[int, str]:
     """Which text became which field: the first with the field's value; for a post's body all its texts."""
     roles: dict[int, str] = {}
     wanted = {field.name: getattr(record, field.name) for field in fields(record)}
@@ -203,10 +207,10 @@ def _gives(role: str, value: Any, raw: _Raw, url: str, context: DateContext) -> 
         return False
     if role in ("title", "name") and _link(raw.element, url) not in ("", _plain(value, url)) and text != value:
         return False
-    return text == value or clean_name(text) == value
+    return bool(text == value or clean_name(text) == value)
 
 
-def _plain(value: Any, url: str) -> str:
+def _plain(value: object, url: str) -> str:
     return urldefrag(urljoin(url, str(value))).url
 
 

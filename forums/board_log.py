@@ -26,7 +26,8 @@ class BoardLog:
     def _place(self, boards: Ints, moment: float) -> Ints:
         """Index after the last event of each board at or before a time."""
         offset = np.clip(moment - self._origin, -0.5, self._span - 0.5)
-        return np.minimum(np.searchsorted(self._keys, boards * self._span + offset, side="right"), self._stop[boards])
+        places: Ints = np.minimum(np.searchsorted(self._keys, boards * self._span + offset, side="right"), self._stop[boards])
+        return places
 
     def take(self, boards: Ints, now: float) -> tuple[Ints, Floats, Floats]:
         """Board, time and weight of all events of these boards since they were last taken."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forums.events import HOUR_SECONDS, Floats, Ints
+from forums.events import Floats, Ints
+from forums.law import HOUR_SECONDS
 
 BISECTIONS = 100
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
 
 import lxml.html
 
@@ -145,5 +144,5 @@ def _column(reading: PageReading, kind: PageKind, role: str) -> list[str]:
     return [value_text(_get(record, naming)) for record in reading.records]
 
 
-def _get(record: Any, name: str) -> Any:
+def _get(record: object, name: str) -> object:
     return getattr(record, name, None)

@@ -52,7 +52,8 @@ class Covers:
     def total(self, rows: slice, values: Floats) -> Floats:
         """For each row of the slice the sum of its boards' entries in `values` (one value per board, shape (n,))."""
         part = self.of(rows)
-        return np.bincount(self.row[part] - rows.start, values[self.board[part]] * self.counted()[part], rows.stop - rows.start)
+        entries = values[self.board[part]] * self.counted()[part]
+        return np.asarray(np.bincount(self.row[part] - rows.start, entries, rows.stop - rows.start), dtype=np.float64)
 
     def earliest(self, rows: slice, moments: Floats) -> Floats:
         """For each row of the slice the earliest of its boards' entries in `moments` (one time per board, shape (n,))."""
@@ -73,7 +74,8 @@ class Covers:
         """The other pairs of a pair's row whose boards may have the new posts, because they were not visited since."""
         row = self.row[pair]
         mates = np.arange(self.bounds[row], self.bounds[row + 1])
-        return mates[self.open[mates] & self.counted()[mates] & (mates != pair)]
+        elsewhere: Ints = mates[self.open[mates] & self.counted()[mates] & (mates != pair)]
+        return elsewhere
 
     def take_in(self, row: int) -> bool:
         """If a row showed more posts than visits of its boards found, lets it count hidden boards again that were set apart;

@@ -200,7 +200,8 @@ class LocalClock:
     def local_hours(self, times: Floats) -> Floats:
         """Hours since 1970-01-01 00:00 on the local wall clock, for epoch seconds of any shape."""
         slots = ((np.asarray(times) / HOUR_SECONDS - self._first) // self._step).astype(np.int64)
-        return (times + self._offsets[np.minimum(np.maximum(slots, 0), len(self._offsets) - 1)]) / HOUR_SECONDS
+        hours: Floats = (times + self._offsets[np.minimum(np.maximum(slots, 0), len(self._offsets) - 1)]) / HOUR_SECONDS
+        return hours
 
     def local_hour(self, now: float) -> float:
         """`local_hours` of one moment: the same number without the cost of arrays."""

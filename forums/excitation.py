@@ -63,7 +63,8 @@ def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) 
     level (m,), amplitudes and decay (m, K), elapsed (m,).
     """
     grown = -np.expm1(-decay * elapsed[:, None]) / decay
-    return np.maximum(level * elapsed + (amplitudes * grown).sum(axis=1), 0.0)
+    mass: Floats = np.maximum(level * elapsed + (amplitudes * grown).sum(axis=1), 0.0)
+    return mass
 
 
 def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Floats, weights: Floats, span: Floats) -> Floats:
@@ -72,7 +73,7 @@ def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Fl
     board, age (operational hours ago, not negative) and weights: one entry an event.
     """
     taus = np.array(taus_hours)
-    state = level[:, None] * np.exp(-span[:, None] / taus)
+    state: Floats = level[:, None] * np.exp(-span[:, None] / taus)
     for number, tau in enumerate(taus):
         state[:, number] += np.bincount(board, weights / tau * np.exp(-age / tau), len(level))
     return state

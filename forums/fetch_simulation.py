@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forums.delay import event_delays
-from forums.events import DAY_SECONDS, HOUR_SECONDS, Events, Floats, Ints, LocalClock
+from forums.events import DAY_SECONDS, Events, Floats, Ints, LocalClock
 from forums.incremental import BoardFacts, Row, Visit, signature, watermark
+from forums.law import HOUR_SECONDS
 from forums.predict import (
     AREA_POWER,
     Facts,
@@ -131,7 +132,8 @@ class _Store:
     def unknown(self) -> Ints:
         """Threads that exist and were never fetched."""
         alive = self.forum.exists()
-        return alive[self.version[alive] == 0]
+        unknown: Ints = alive[self.version[alive] == 0]
+        return unknown
 
 
 class ListVisits:

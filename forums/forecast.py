@@ -149,7 +149,8 @@ class Forecast:
         self._amplitudes[boards] = self._modes(self._state[boards], boards)
 
     def _modes(self, state: Floats, boards: Ints) -> Floats:
-        return np.einsum("mij,mj->mi", self._into[self.sites.site[boards]], state - self._level[boards, None])
+        modes: Floats = np.einsum("mij,mj->mi", self._into[self.sites.site[boards]], state - self._level[boards, None])
+        return modes
 
     def learn(self, boards: Ints, board: Ints, times: Floats, weights: Floats, until: Floats) -> None:
         """Records that the events of `boards` are known up to `until` (epoch seconds, one per board): one entry per event."""

@@ -41,7 +41,7 @@ class Intensity:
 
     @property
     def bins(self) -> int:
-        return self.rates.shape[1]
+        return int(self.rates.shape[1])
 
     @property
     def per_day(self) -> Floats:
@@ -62,7 +62,8 @@ class Intensity:
         """F_i(t), weighted events since hour 0 (negative before it)."""
         days, slot, hours = self._split(times)
         inside = self._mass[board, slot] + self.rates[board, slot] * (hours - slot * self.width)
-        return days * self._mass[board, -1] + inside
+        mass: Floats = days * self._mass[board, -1] + inside
+        return mass
 
     def moment(self, board: Ints, times: Floats) -> Floats:
         """S_i(t), weighted event-hours."""
@@ -71,7 +72,8 @@ class Intensity:
         start = slot * self.width
         within = self._mass[board, slot] + self.rates[board, slot] * (hours - start)
         inside = self._moment[board, slot] + self.rates[board, slot] * (hours**2 - start**2) / 2.0
-        return days * first + DAY_HOURS * total * days * (days - 1.0) / 2.0 + inside + DAY_HOURS * days * within
+        moment: Floats = days * first + DAY_HOURS * total * days * (days - 1.0) / 2.0 + inside + DAY_HOURS * days * within
+        return moment
 
     def interval_cost(self, board: Ints, start: Floats, stop: Floats) -> Floats:
         """C_i(a, b) = integral from a to b of f_i(t) (b - t) dt = b (F(b) - F(a)) - (S(b) - S(a)); eq. (8) of the forum paper.
@@ -109,4 +111,5 @@ def quantiles(density: Floats, board: Ints, share: Floats) -> Floats:
     height = density[board, slot]
     empty = height <= 0  # only if rounding makes the target equal to the whole mass
     inside = np.where(empty, 0.0, (target - rows[index, slot]) / np.where(empty, 1.0, height))
-    return (slot + np.clip(inside, 0.0, 1.0)) * (DAY_HOURS / bins)
+    hours: Floats = (slot + np.clip(inside, 0.0, 1.0)) * (DAY_HOURS / bins)
+    return hours

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,9 +65,10 @@ def shares(weights: Floats) -> Floats:
     return weights / total if total > 0 else np.full(len(weights), 1.0 / max(1, len(weights)))
 
 
-def waited_hours(posted: Any, fetched: Any) -> Any:
+def waited_hours(posted: Floats, fetched: Floats | float) -> Floats:
     """Eq. (1) and (2): D = c - t of events posted at t and fetched at c (epoch seconds), in hours; 0 where c is before t."""
-    return np.maximum(np.asarray(fetched, dtype=float) - posted, 0.0) / HOUR_SECONDS
+    hours: Floats = np.maximum(np.asarray(fetched, dtype=float) - posted, 0.0) / HOUR_SECONDS
+    return hours
 
 
 def total_delay(weights: Floats, hours: Floats) -> float:

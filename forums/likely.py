@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from forums.adaptive import AdaptiveLoop
-from forums.events import HOUR_SECONDS, Floats, Ints
+from forums.events import Floats, Ints
+from forums.law import HOUR_SECONDS
 from forums.loop_values import Outlook
 from forums.overview_values import FLAG_WEIGHT
 

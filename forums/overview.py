@@ -1,5 +1,4 @@
-"""Overview sources (such as index pages), which show the new posts of many boards at once, and how far each is trusted. A look is
-one reading of a source."""
+"""Overview sources (such as index pages) show the new posts of many boards at once; how far each is trusted. A look reads one."""
 
 from __future__ import annotations
 
@@ -8,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from forums.covers import Covers
-from forums.events import DAY_SECONDS, HOUR_SECONDS, Bools, Floats, Ints
+from forums.events import DAY_SECONDS, Bools, Floats, Ints
+from forums.law import HOUR_SECONDS
 from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, LEAST_DOUBT, MOST_TOLD, Sight, Source, Told
 
 Arrays = dict[str, "Floats | Bools | Ints"]
@@ -42,7 +42,7 @@ class Overview:
         self.newest = np.array([source.newest for source in sources], dtype=bool)
         sizes = [len(source.boards) for source in sources]
         self.bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.board = np.concatenate([source.boards for source in sources] or [np.zeros(0)]).astype(np.int64)
+        self.board = np.concatenate([source.boards for source in sources] or [np.zeros(0, dtype=np.int64)]).astype(np.int64)
         self._source = np.repeat(np.arange(len(sources)), sizes)
         self.covers = Covers(sources)
         rows = len(self.board)
@@ -80,8 +80,8 @@ class Overview:
 
     def believed(self) -> Bools:
         """Rows whose figures are trusted, (rows,): shown when the source was last read, and not contradicted too often."""
-        trusted = (self.wrong < DOUBTED_AT) & (self.source_wrong[self._source] < SOURCE_DOUBTED_AT)
-        return trusted & np.isfinite(self.covers.as_of[self.covers.own])
+        shown: Bools = np.isfinite(self.covers.as_of[self.covers.own])
+        return shown & (self.wrong < DOUBTED_AT) & (self.source_wrong[self._source] < SOURCE_DOUBTED_AT)
 
     def _telling(self) -> Bools:
         """A mask of the pairs of a trusted row and a board that it counts, (pairs,)."""
@@ -125,10 +125,10 @@ class Overview:
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
         fresh = np.divide(np.maximum(y - self.lag_hours[source], 0.0), y, out=np.zeros(len(y)), where=y > 0) ** 2
-        part = np.where(self.newest[source], index[board], eta * forecast[board]) * fresh
+        part: Floats = np.where(self.newest[source], index[board], eta * forecast[board]) * fresh
         part *= self._telling() & open_now[board]
         part *= 1.0 - self.doubt[source]
-        return np.bincount(source, part, len(self)), part
+        return np.asarray(np.bincount(source, part, len(self)), dtype=np.float64), part
 
     def to_probe(self, now: float) -> Ints:
         """Sources without any trusted row that are due to be read as a test of whether they agree with visits again."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from forums.events import DAY_SECONDS, HOUR_SECONDS, Floats, Sites
+from forums.events import DAY_SECONDS, Floats, Sites
 from forums.intensity import DAY_HOURS
+from forums.law import HOUR_SECONDS
 
 PLAN_STEPS = 96
 _BOUNDS = np.arange(PLAN_STEPS + 1.0)
@@ -165,7 +166,8 @@ class Pace:
             density += self._within(number, moments, roots[np.minimum((hours * bins / DAY_HOURS).astype(np.int64), bins - 1)])
         if not density.sum():  # closed all day: nothing is visited whatever the plan says
             density += 1.0
-        return np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
+        shares: Floats = np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
+        return shares
 
     def _within(self, site: int, moments: Floats, density: Floats) -> Floats:
         """The density in the working hours of a site; 0 outside them."""

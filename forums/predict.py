@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forums.events import HOUR_SECONDS, Events, Floats, Ints, LocalClock
+from forums.events import Events, Floats, Ints, LocalClock
 from forums.intensity import DAY_HOURS, Intensity
+from forums.law import HOUR_SECONDS
 
 RECENT_HOURS = (6.0, 24.0, 168.0)
 LEAST_REPLIES = 300  # with fewer in the training history: rate times elapsed time

@@ -237,7 +237,8 @@ def week_rates(
     mean = totals.mean() if count and totals.any() else 1.0
     seen = np.bincount(weekday, minlength=WEEK_DAYS)
     level = (np.bincount(weekday, totals / mean, WEEK_DAYS) + pseudo_days) / (seen + pseudo_days)
-    return (level * WEEK_DAYS / level.sum())[:, None, None] * profiles.rates[None]
+    rates: Floats = (level * WEEK_DAYS / level.sum())[:, None, None] * profiles.rates[None]
+    return rates
 
 
 def dispersion(board: Ints, local_hours: Floats, boards: int, start_hour: float, days: int) -> Floats:
@@ -247,7 +248,8 @@ def dispersion(board: Ints, local_hours: Floats, boards: int, start_hour: float,
     mean = counts.mean(axis=1)
     if days < 2:
         return np.full(boards, np.nan)
-    return np.divide(counts.var(axis=1, ddof=1), mean, out=np.full(boards, np.nan), where=mean > 0)
+    index: Floats = np.divide(counts.var(axis=1, ddof=1), mean, out=np.full(boards, np.nan), where=mean > 0)
+    return index
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ class Demand:
     @property
     def weights(self) -> Floats:
         """WP of eq. (5), weighted events a day, (n,)."""
-        return self.rates.sum(axis=1) * (DAY_HOURS / self.rates.shape[1])
+        weights: Floats = self.rates.sum(axis=1) * (DAY_HOURS / self.rates.shape[1])
+        return weights
 
 
 def grid(visits: Ints) -> tuple[Ints, Floats]:
@@ -153,7 +154,8 @@ def _by_hour(rates: Floats) -> Floats:
     edges = np.tile(np.arange(HOURS + 1.0), len(rates))
     mass = np.diff(Intensity.of(rates).mass(board, edges).reshape(len(rates), HOURS + 1), axis=1)
     total = mass.sum(axis=1, keepdims=True)
-    return np.divide(mass, total, out=np.full(mass.shape, 1.0 / HOURS), where=total > 0)
+    shares: Floats = np.divide(mass, total, out=np.full(mass.shape, 1.0 / HOURS), where=total > 0)
+    return shares
 
 
 def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:

@@ -254,7 +254,7 @@ class Simulation:
         if policy not in OBSERVES:
             return None
         source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)
-        return Looks([source], self.importance, weighted(0.0, self.importance, self.setup.theta))
+        return Looks([source], self.importance, weighted(0.0 * self.importance, self.importance, self.setup.theta))
 
     def named(self, now: float) -> Ints:
         """The boards that a newest list names at this time: those of the threads with the newest posts. The list shows nothing

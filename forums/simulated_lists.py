@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from crawlmgr.text.dates import Moment
-from forums.events import DAY_SECONDS, HOUR_SECONDS, Events, Floats, Ints
+from forums.events import DAY_SECONDS, Events, Floats, Ints
 from forums.incremental import Row
+from forums.law import HOUR_SECONDS
 
 MINUTE_SECONDS = 60
 SOON_DELETED_HOURS = 48.0

@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forums.allocation import BudgetError
-from forums.events import DAY_SECONDS, HOUR_SECONDS, Floats, Ints
+from forums.events import DAY_SECONDS, Floats, Ints
 from forums.intensity import DAY_HOURS
+from forums.law import HOUR_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class Timetable:
 
     def visits_of(self, board: int, day: int = 0) -> Floats:
         """Hours at which a board is visited on a day of the cycle."""
-        return self.hour[(self.board == board) & (self.day == day % self.days)]
+        hours: Floats = self.hour[(self.board == board) & (self.day == day % self.days)]
+        return hours
 
     def moments(self, first: date, count: int, zone: ZoneInfo) -> tuple[Ints, Floats]:
         """Board and epoch seconds of every visit on `count` days from `first`, which is day 0 of the cycle."""
@@ -139,7 +141,8 @@ def _pushed(clock: Floats, gap: float, cycle: float) -> Floats:
     steps = gap * np.arange(len(clock))
     moved = steps + np.maximum.accumulate(clock - steps)
     first = moved[-1] + gap - cycle  # the last visit of the cycle pushes the first of the next
-    return np.maximum(moved, first + steps)
+    pushed: Floats = np.maximum(moved, first + steps)
+    return pushed
 
 
 def _rewrapped(table: Timetable, clock: Floats) -> Timetable:

@@ -129,7 +129,7 @@ def _posts(answer: Mapping[str, Any], base: str) -> PageReading:
             markup_text(row.get("content")),
             post_id=str(row["pid"]),
             url=f"{base}/post/{row['pid']}",
-            number=number(row["index"]) + 1 if number(row.get("index")) is not None else None,  # type: ignore[operator]  # just tested
+            number=place + 1 if (place := number(row.get("index"))) is not None else None,
         )
         for row in rows(answer["posts"])
         if number(row.get("pid")) is not None and not row.get("deleted") and not row.get("eventId")

@@ -62,7 +62,7 @@ class RowSet:
         people = sum(1 for row in self.rows if any(link.is_user for link in row.links)) / n
         known = 0.15 if leads_to(group.pattern) in ("board", "thread") else 0.0
         fields = known + 0.4 * group.share("times") + 0.3 * group.share("counts") + 0.15 * people + 0.15 * named
-        many = min(1.0, n / 4) ** 0.5
+        many: float = min(1.0, n / 4) ** 0.5
         place = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in self.rows) / n
         single = 0.4 if place > 0.55 else 1.0
         if sorted(len(row.times) for row in self.rows)[n // 2] > 4:

@@ -56,7 +56,7 @@ def _mask(segment: str) -> str:
         if len(body) == 3 and re.fullmatch(r"[A-Za-z]{1,10}", body[0]) and not last.group(1):
             return f"{body[0].lower()}{body[1]}#{extension}"
         if re.fullmatch(r"[A-Za-z]{1,12}", body[0]) and all(part.isdigit() or len(part) == 1 for part in body[1:]):
-            return body[0].lower() + "-#" * sum(part.isdigit() for part in body) + extension
+            return body[0].lower() + "-#" * sum(1 for part in body if part.isdigit()) + extension
         separator = body[-2] if len(body) > 1 else ""
         return f"*{separator}{last.group(1)}#{extension}"
     return "*" + extension

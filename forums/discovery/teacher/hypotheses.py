@@ -44,7 +44,7 @@ class Region:
     def profile(self) -> str:
         """The first address of a user's profile in it, "" for none."""
         for link in self.element.iter("a"):
-            href = urljoin(self.page.url, link.get("href") or "")
+            href: str = urljoin(self.page.url, link.get("href") or "")
             if href and names_user(href) and not _NOBODY.search(href):
                 return href.partition("#")[0]
         return ""

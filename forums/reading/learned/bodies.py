@@ -63,7 +63,8 @@ def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
     chars = signals.chars[last] - signals.chars[first]
 
     def held(where: np.ndarray, around: np.ndarray) -> np.ndarray:
-        return where[signals.ends[around]] - where[around]
+        inside: np.ndarray = where[signals.ends[around]] - where[around]
+        return inside
 
     columns = [
         np.log1p(chars), (signals.linked[last] - signals.linked[first]) / np.maximum(1, chars), np.log1p(last - first),

@@ -66,7 +66,8 @@ class Forest:
 
         def step(here: np.ndarray, rows: np.ndarray) -> np.ndarray:
             right = flat.take(rows + asked.take(here)) > bounds.take(here)
-            return below.take(2 * here + right)
+            children: np.ndarray = below.take(2 * here + right)
+            return children
 
         for _ in range(min(_TOGETHER, self.depth)):
             at = step(at, rows)

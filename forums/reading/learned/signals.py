@@ -111,7 +111,8 @@ class Signals:
         tags, numbers = self.tags
         wanted = np.zeros(len(numbers) + 1, dtype=bool)
         wanted[[numbers[name] for name in names if name in numbers]] = True
-        return wanted[tags[nodes]] & (nodes >= 0)
+        mask: np.ndarray = wanted[tags[nodes]] & (nodes >= 0)
+        return mask
 
     def tag_columns(self, nodes: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
         """A mask of each node's tags, a column per given tag."""
@@ -120,7 +121,8 @@ class Signals:
         for column, name in enumerate(names):
             if name in numbers:
                 table[numbers[name], column] = 1.0
-        return table[tags[nodes]]
+        mask: np.ndarray = table[tags[nodes]]
+        return mask
 
     @cached_property
     def chains(self) -> tuple[np.ndarray, np.ndarray]:

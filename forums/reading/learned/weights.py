@@ -52,7 +52,7 @@ class Weights:
             for at, forest in enumerate(forests):
                 arrays |= forest.arrays(f"{name}.{at}")
         beside = path.with_suffix(".part.npz")
-        np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]  # no array is named allow_pickle
         beside.replace(path)
 
 

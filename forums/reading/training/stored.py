@@ -43,7 +43,7 @@ def store(samples: Sequence[Sample], file: Path) -> None:
     """Saves the samples' scores: writes a temporary file, then renames it."""
     arrays = {name: np.concatenate([sample.given[name] for sample in samples]) for name in ("links", "bodies")}
     beside = file.with_suffix(".part.npz")
-    np.savez_compressed(beside, **arrays, **{_MARK: np.asarray(made_of(samples))})  # type: ignore[arg-type]
+    np.savez_compressed(beside, **arrays, **{_MARK: np.asarray(made_of(samples))})  # type: ignore[arg-type]  # as in weights.py
     beside.replace(file)
 
 
