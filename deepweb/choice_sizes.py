@@ -62,7 +62,8 @@ def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, 
 def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
     found = marks.any(axis=1)
     if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:  # records often have several of the values
-        return np.maximum(marks, shares)
+        either: np.ndarray = np.maximum(marks, shares)
+        return either
     members = marks.copy()
     members[~found] = shares / max(1.0, shares.sum())
     return members

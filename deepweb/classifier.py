@@ -66,7 +66,8 @@ class FormModel:
         for row, value in known:
             scores += (WORD_NORM * value / norm) * row
         scores = np.exp(scores - scores.max())
-        return scores / scores.sum()
+        shares: np.ndarray = scores / scores.sum()
+        return shares
 
     def classify(self, form: Form) -> Verdict:
         """The likeliest type. `searchable`: type search, with a field to query and without a password or file field."""

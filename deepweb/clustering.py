@@ -186,7 +186,8 @@ def literal(
 
 def _cosines(sums: np.ndarray, row: np.ndarray, length: float) -> np.ndarray:
     norms = np.linalg.norm(sums, axis=1) * length
-    return np.divide(sums @ row, norms, out=np.zeros(len(sums)), where=norms > 1e-12)
+    cosines: np.ndarray = np.divide(sums @ row, norms, out=np.zeros(len(sums)), where=norms > 1e-12)
+    return cosines
 
 
 def _means(rows: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:

@@ -133,7 +133,8 @@ def train(examples: Sequence[Example]) -> FormModel:
 
 def _rows(fitted: LogisticRegression, types: Sequence[FormType]) -> np.ndarray:
     if len(types) > 2:
-        return fitted.coef_.T.copy()
+        rows: np.ndarray = fitted.coef_.T.copy()
+        return rows
     return np.column_stack([-fitted.coef_[0], fitted.coef_[0]])
 
 

@@ -132,8 +132,8 @@ def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -
     curve = []
     for _ in range(queries):
         best = int(gains.argmax())
-        records = held[best].indices
-        new = records[~covered[records]]
+        shown = held[best].indices
+        new = shown[~covered[shown]]
         covered[new] = True
         gains = gains - np.asarray(by_record[:, new].sum(axis=1)).ravel()
         curve.append(int(covered.sum()))

@@ -79,10 +79,11 @@ class InsideWords:
             choice, worth = policy.best(self.seen)
             if choice is None:
                 return None, 0.0
+            asked = choice._replace(query=self._as_asked(choice.query))
             if choice.query[0] in self._counted:
                 break
             self._built = 0  # a word that is new: earlier records were not searched for it
-        return choice._replace(query=self._as_asked(choice.query)), worth
+        return asked, worth
 
     def _follow(self, log: Sequence[Logged], listed: Mapping[int, Mapping[str, Any]], columns: Collection[str]) -> None:
         for entry in log[len(self.seen.outcomes) :]:

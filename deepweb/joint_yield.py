@@ -178,7 +178,8 @@ class JointYield:
         reach = np.minimum(1.0, self._cut / np.maximum(matching, 1e-9)) * _BINS
         low = np.minimum(reach.astype(int), _BINS - 1)
         columns = np.arange(members.shape[1])
-        return sums[low, columns] + (sums[low + 1, columns] - sums[low, columns]) * (reach - low)
+        among: np.ndarray = sums[low, columns] + (sums[low + 1, columns] - sums[low, columns]) * (reach - low)
+        return among
 
     def _offered(self, query: Query, new: float) -> Offer:
         return Offer(Choice(query, new), new * self._learned(query))

@@ -83,7 +83,7 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
     numbered = None
     for element in root.iter("a"):
         try:
-            target = urljoin(url, (element.get("href") or "").strip())
+            target: str = urljoin(url, (element.get("href") or "").strip())
             parts = urlsplit(target)
         except ValueError:
             continue
@@ -106,7 +106,7 @@ def _by_script_button(root: HtmlElement, url: str) -> str | None:
             continue
         for name, value in element.attrib.items():
             if _DATA_ADDRESS.match(str(name)) and value.strip() and not value.strip().startswith(("#", "javascript:")):
-                target = urljoin(url, value.strip())
+                target: str = urljoin(url, value.strip())
                 if _same_site(target, url):
                     return target
     return None

@@ -359,10 +359,12 @@ _KINDS = {
 
 def _value_of(element: HtmlElement) -> str | None:
     if element.tag == "textarea":
-        return element.text
+        text: str | None = element.text
+        return text
     if element.tag == "select":
         return next((option.value for option in _options(element) if option.selected), None)
-    return element.get("value")
+    value: str | None = element.get("value")
+    return value
 
 
 def _options(element: HtmlElement) -> Iterator[Option]:

@@ -136,7 +136,8 @@ class FreshPolicy:
     def _unseen(self, seen: Seen, told: Yield) -> np.ndarray:
         overall = max(seen.once.sum() / max(1, seen.returns.sum()), 1e-6)
         fresh = (seen.once + _PRIOR_RETURNS * overall) / (seen.returns + _PRIOR_RETURNS) / overall
-        return seen.frequency * (told.scales(seen)[seen.kinds] - 1) * fresh**_FRESH
+        unseen: np.ndarray = seen.frequency * (told.scales(seen)[seen.kinds] - 1) * fresh**_FRESH
+        return unseen
 
     def foreseen(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
         """Two arrays by term: how many records match (seen and unseen), and `learned`."""
@@ -171,7 +172,8 @@ class FreshPolicy:
         for kind, column in enumerate(seen.columns_of_kinds()[:size]):
             if column in self.doubtful:
                 brought[kind] *= _DOUBT
-        return brought / predicted
+        learned: np.ndarray = brought / predicted
+        return learned
 
 
 def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:

@@ -127,7 +127,8 @@ def _systematic(weights: np.ndarray, count: int, rng: np.random.Generator) -> np
     order = np.lexsort((rng.random(len(weights)), weights))
     reached = np.cumsum(_inclusion(weights, count)[order])
     steps = np.minimum(np.arange(count) + rng.random(), reached[-1] * (1 - 1e-12))
-    return order[np.unique(np.searchsorted(reached, steps, side="right").clip(0, len(order) - 1))]
+    drawn: np.ndarray = order[np.unique(np.searchsorted(reached, steps, side="right").clip(0, len(order) - 1))]
+    return drawn
 
 
 def estimate_size(

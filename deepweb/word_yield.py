@@ -108,7 +108,8 @@ def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
     least, most = _bounds(before, np.maximum(there, cut * 1.01), cut)
     mean = np.minimum(least[..., None] + (most - least)[..., None] * _SHARES, cut)
     variance = _OVERDISPERSED * np.maximum(mean * (1 - mean / cut), _LEAST_VARIANCE)
-    return (-((new[None, :, None] - mean) ** 2) / (2 * variance) - np.log(variance) / 2).sum(axis=1)
+    likelihood: np.ndarray = (-((new[None, :, None] - mean) ** 2) / (2 * variance) - np.log(variance) / 2).sum(axis=1)
+    return likelihood
 
 
 def _bounds(known: np.ndarray, there: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray]:
