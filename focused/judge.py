@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 Vector = NDArray[np.float64]
+Number = TypeVar("Number", float, Vector)
 Rows = NDArray[np.intp]
 NONE: Rows = np.zeros(0, dtype=np.intp)
 Row = tuple[NDArray[np.int32], NDArray[np.float32]]
@@ -136,7 +137,7 @@ class Feedback:
             self._take()
         matrix, lengths = self._matrix()
 
-        def centroid(pages: NDArray[Any]) -> Vector:
+        def centroid(pages: Rows) -> Vector:
             pages = np.sort(pages)
             rows = matrix if len(pages) == len(self) else matrix[pages]
             found: Vector = rows.T @ (1 / max(len(pages), 1) / lengths[pages])
@@ -174,7 +175,7 @@ class Feedback:
         self._scales = (mean, float(own.std()) + 1e-9), (float(beside.mean()), float(beside.std()) + 1e-9)
         return self._both(own, beside) if len(parents) else self._both(own, np.full(size, mean))
 
-    def _both(self, own: Any, beside: Any) -> Any:
+    def _both(self, own: Number, beside: Number) -> Number:
         (mean, spread), (mean_beside, spread_beside) = self._scales
         return (own - mean) / spread + SIBLINGS * (beside - mean_beside) / spread_beside
 
@@ -200,7 +201,7 @@ class Feedback:
         values = weights * self._idf.take(indices)
         own = float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
         beside = self._kin.item(parent) if 0 <= parent < len(self._kin) else self._scales[1][0]
-        return float(self._both(own, beside))
+        return self._both(own, beside)
 
     def _page(self, number: int) -> Row:
         """The row of a page; words that the last ranking did not know have the column -1."""

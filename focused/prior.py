@@ -135,9 +135,9 @@ def fit(all_looks: Sequence[Looks]) -> Prior:
         moment += share * rows.T @ worth
         means.append(looks.fetched.mean(axis=0))
         squares.append((looks.fetched**2).mean(axis=0))
-    mean = np.mean(means, axis=0)
-    spread = np.sqrt(np.maximum(np.mean(squares, axis=0) - mean**2, 1e-6))
-    return Prior(mean, spread, np.linalg.solve(square, moment))
+    mean: Vector = np.mean(means, axis=0)
+    spread: Vector = np.sqrt(np.maximum(np.mean(squares, axis=0) - mean**2, 1e-6))
+    return Prior(mean, spread, np.asarray(np.linalg.solve(square, moment), dtype=np.float64))
 
 
 def lessons(pack: Path, random_seed: int = 1) -> list[Lesson]:

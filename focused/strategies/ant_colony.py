@@ -246,7 +246,8 @@ class AntColony(Strategy):
     def score(self, rows: Rows) -> Vector:
         """R(l) of links, eq. (9) of the ant colony paper, with weights normalised to sum 1."""
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
-        return self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
+        scores: Vector = self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
+        return scores
 
     def explain(self, node: Node) -> Mapping[str, float]:
         parent = node.parent or ""

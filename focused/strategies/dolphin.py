@@ -136,7 +136,8 @@ class Dolphin(Strategy):
     def score(self, node: Node) -> float:
         """The current D of a URL."""
         s = self.settings
-        return s.alpha * node.get("ra", 0.0) + s.beta / (node.depth + 1) + s.gamma * self._normalised(node.get("tr", 1.0))
+        score: float = s.alpha * node.get("ra", 0.0) + s.beta / (node.depth + 1) + s.gamma * self._normalised(node.get("tr", 1.0))
+        return score
 
     def explain(self, node: Node) -> Mapping[str, float]:
         return {

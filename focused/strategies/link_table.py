@@ -129,7 +129,8 @@ class LinkTable:
 
     def page_of(self, row: int) -> str:
         """The page of a link."""
-        return self._names[self._page[row]]
+        page: str = self._names[self._page[row]]
+        return page
 
     def page_numbers(self, rows: Rows) -> Rows:
         """Numbers of the links' pages; pages are numbered from 0 in order of arrival."""
@@ -149,7 +150,8 @@ class LinkTable:
 
     def open_of(self, numbers: Rows) -> Vector:
         """The number of open links of each page."""
-        return self._own[0, numbers]
+        counts: Vector = self._own[0, numbers]
+        return counts
 
     def leads_on(self, page: str) -> bool:
         """Tells whether a page has open links."""

@@ -36,7 +36,8 @@ def normalised(objectives: Objectives) -> Objectives:
     """Each column scaled to [0, 1] by its minimum and maximum; a constant column becomes 0."""
     low = objectives.min(axis=0)
     spread = objectives.max(axis=0) - low
-    return np.divide(objectives - low, spread, out=np.zeros_like(objectives), where=spread > 0)
+    scaled: Objectives = np.divide(objectives - low, spread, out=np.zeros_like(objectives), where=spread > 0)
+    return scaled
 
 
 def nearest_farthest(objectives: Objectives, number: int) -> list[int]:

@@ -28,12 +28,14 @@ def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
     """
     if len(library) == 0:
         return np.ones(len(tests), dtype=bool)
-    return to_seeds(tests, seeds) < to_seeds(library, seeds).mean()
+    near: NDArray[np.bool_] = to_seeds(tests, seeds) < to_seeds(library, seeds).mean()
+    return near
 
 
 def to_seeds(points: Vector, seeds: Vector) -> Vector:
     """Distance of each row to its nearest seed."""
-    return np.linalg.norm(points[:, None, :] - seeds[None, :, :], axis=2).min(axis=1)
+    nearest: Vector = np.linalg.norm(points[:, None, :] - seeds[None, :, :], axis=2).min(axis=1)
+    return nearest
 
 
 class SpaceEvolution(Strategy):
