@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
-from crawlmgr.text.dates_shapes import DAY, MONTH, Shape, inner_shape, whole_shape
+from crawlmgr.text.dates_shapes import Shape, inner_shape, whole_shape
+from crawlmgr.text.dates_words import DAY, MONTH
 from crawlmgr.text.dates_zones import zone
 
 LONGEST_INSIDE = 300

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
@@ -146,7 +146,7 @@ def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
     A pair allows offsets from naive - true to that plus its slack, a minute either way; a narrow pair weighs more, whole hours
     are preferred in ties.
     """
-    votes: Counter[int] = Counter()
+    votes: defaultdict[int, float] = defaultdict(float)
     weight_of_all = 0.0
     for pair in pairs:
         low = (pair.naive - pair.true).total_seconds() - 90
@@ -157,7 +157,7 @@ def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
         weight_of_all += weight
         first = -int(-low // _STEP) * _STEP
         for offset in range(first, int(high) + 1, _STEP):
-            votes[offset] += weight  # type: ignore[assignment]  # a Counter of shares
+            votes[offset] += weight
     if not votes:
         return None
     best = max(votes, key=lambda offset: (votes[offset], offset % 3600 == 0, -abs(offset)))

@@ -45,7 +45,8 @@ def _simplifier() -> opencc.OpenCC:
 
 @lru_cache(maxsize=65536)
 def _stem(word: str) -> str:
-    return _STEMMER.stemWord(word)
+    stem: str = _STEMMER.stemWord(word)
+    return stem
 
 
 _STEMMER = snowballstemmer.stemmer("english")
@@ -68,7 +69,8 @@ def normalise(text: str) -> str:
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower()
     if not _HAS_HAN.search(text):
         return text
-    return _simplifier().convert(_PINYIN.sub(_strip_pinyin, text))
+    simplified: str = _simplifier().convert(_PINYIN.sub(_strip_pinyin, text))
+    return simplified
 
 
 def segment(text: str) -> list[str]:
@@ -216,7 +218,8 @@ def _ascii_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=4)  # a jieba dictionary takes some 60 MB
 def _reference_cutter(user_words: frozenset[str]) -> Callable[[str], list[str]]:
-    return jieba_with(sorted(user_words)).lcut
+    cut: Callable[[str], list[str]] = jieba_with(sorted(user_words)).lcut
+    return cut
 
 
 def wording(texts: Iterable[str], tokenizer: Tokenizer) -> dict[str, str]:

@@ -41,7 +41,7 @@ class Headers:
         """The value of a header; `default` if it is absent."""
         return self._joined.get(name.lower(), default)
 
-    def get_all(self, name: str, default: Any = None) -> Any:
+    def get_all(self, name: str, default: list[str] | None = None) -> list[str] | None:
         """The values of all lines of a header."""
         return [value for key, value in self._pairs if key.lower() == name.lower()] or default
 
@@ -89,22 +89,22 @@ class _Head(Answer):
 
     def begin(self) -> None:
         while True:
-            version, status, reason = self._read_status()  # type: ignore[attr-defined]
+            version, status, reason = self._read_status()  # type: ignore[attr-defined]  # no public name
             if not 100 <= status < 200 or status == _SWITCHING:
                 break
-            http.client._read_headers(self.fp)  # type: ignore[attr-defined]
+            http.client._read_headers(self.fp)  # type: ignore[attr-defined]  # no public name
         if not version.startswith(("HTTP/1.", "HTTP/0.9")):
             raise http.client.UnknownProtocol(version)
         self.code = self.status = status
         self.reason = reason.strip()
         self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
-        headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]
-        self.headers = self.msg = headers  # type: ignore[assignment]
-        bare = status in (204, 304, _SWITCHING) or self._method == "HEAD"  # type: ignore[attr-defined]
+        headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]  # no public name
+        self.headers = self.msg = headers  # type: ignore[assignment]  # not an e-mail message, but what is read of one
+        bare = status in (204, 304, _SWITCHING) or self._method == "HEAD"  # type: ignore[attr-defined]  # no public name
         self.chunked = not bare and (headers.get("transfer-encoding") or "").lower() == "chunked"
         self.chunk_left = None
         self.length = 0 if bare else None if self.chunked else content_length(headers.get("content-length"))
-        closes: bool = self._check_close()  # type: ignore[attr-defined]
+        closes: bool = self._check_close()  # type: ignore[attr-defined]  # no public name
         self.will_close = closes or (not self.chunked and self.length is None)
 
 

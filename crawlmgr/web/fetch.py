@@ -129,16 +129,16 @@ class _Guarded:
         raise reason
 
     def request(self, *args: Any, **kwargs: Any) -> None:
-        super().request(*args, **kwargs)  # type: ignore[misc]
+        super().request(*args, **kwargs)  # type: ignore[misc]  # a mixin: the connection beside it has the method
         if current.exchange.on_sent is not None:
             current.exchange.on_sent()
 
 
-class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]
+class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]  # urllib3 gives response_class another type
     pass
 
 
-class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]
+class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]  # the same
     def set_tunnel(self, host: str, *args: Any, **kwargs: Any) -> None:
         """Makes a proxy's tunnel lead to the checked address; the certificate is checked against the name."""
         self.server_hostname = host
@@ -146,11 +146,11 @@ class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]
 
 
 class _HTTPPool(HTTPConnectionPool):
-    ConnectionCls, QueueCls = _HTTPConnection, Kept  # type: ignore[assignment]
+    ConnectionCls, QueueCls = _HTTPConnection, Kept  # type: ignore[assignment]  # Kept is a queue by its methods only
 
 
 class _HTTPSPool(HTTPSConnectionPool):
-    ConnectionCls, QueueCls = _HTTPSConnection, Kept  # type: ignore[assignment]
+    ConnectionCls, QueueCls = _HTTPSConnection, Kept  # type: ignore[assignment]  # the same
 
 
 _POOLS = {"http": _HTTPPool, "https": _HTTPSPool}

@@ -161,7 +161,7 @@ class Answer(http.client.HTTPResponse):
             if self.fp.peek(1):
                 self._exchange.excess = True
                 sock.shutdown(socket.SHUT_RDWR)  # excess bytes would be taken for the next response
-        super()._close_conn()  # type: ignore[misc]
+        super()._close_conn()  # type: ignore[misc]  # no public name
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -270,11 +270,11 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
 def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, own: Mapping[str, str]) -> str:
     """The Cookie header of a request: the jar's cookies for its address, then those of `own` that the server has not replaced; ""
     if there are none."""
-    kept = get_cookie_header(jar, prepared) if len(jar) else None
+    kept = get_cookie_header(jar, prepared) if len(jar) else None  # type: ignore[no-untyped-call]  # has no types
     names = {pair.partition("=")[0].strip() for pair in kept.split(";")} if kept else set()
     return "; ".join([*([kept] if kept else []), *(f"{name}={value}" for name, value in own.items() if name not in names)])
 
 
 def take_cookies(jar: RequestsCookieJar, prepared: requests.PreparedRequest, headers: Any) -> None:
     """Stores the cookies that a response sets and that are valid for its address."""
-    jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]
+    jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]  # stands in for a response

@@ -4,6 +4,8 @@ sockets, page files and the queue stay where they are."""
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -154,6 +156,30 @@ def test_pure_files_do_not_know_django() -> None:
         and (one.target.split(".")[0] in ("django", "django_q", "unfold") or one.target in DJANGO_GROUND)
     ]
     assert not wrong, _told(wrong)
+
+
+def test_types_of_every_pure_file_are_checked_strictly() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
+    assert wanted["strict"] is True
+    left_out = []
+    for module in modules():
+        path = module.path.relative_to(ROOT).as_posix()
+        listed = any(path == one or path.startswith(f"{one}/") for one in wanted["files"])
+        excluded = path not in wanted["files"] and any(re.search(pattern, path) for pattern in wanted["exclude"])
+        if layer(module.name) == PURE and (not listed or excluded):
+            left_out.append(path)
+    assert not left_out, "pure files that mypy does not read: " + ", ".join(left_out)
+
+
+def test_ignored_types_have_a_reason() -> None:
+    """A comment behind the brackets, in the files that mypy reads."""
+    silent = [
+        f"{module.path.relative_to(ROOT)}:{number}"
+        for module in modules() if layer(module.name) == PURE
+        for number, line in enumerate(module.path.read_text(encoding="utf-8").splitlines(), 1)
+        if "# type: ignore" in line and not re.search(r"# type: ignore\[[a-z, -]+\]  # \w", line)
+    ]
+    assert not silent, "say why types are ignored: " + ", ".join(silent)
 
 
 def test_only_the_fetcher_opens_sockets() -> None:
