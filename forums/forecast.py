@@ -234,4 +234,5 @@ class Foreseen(Forecast):
             start = self._start[name] = self._place[now]
             compute = self.expected_at if name == "expected" else self.expected_by_visits_at
             self._table[name], row = compute(self._moments[start : start + self._at_once], self.all), 0
-        return self._table[name][row]
+        values: Floats = self._table[name][row]
+        return values
