@@ -5,7 +5,7 @@ Layers, imports pointing down only (`tests/crawlmgr/test_layers.py` holds it):
   2 tasks, management                 django-q2's entry points, the command line
   3 forums, focused, deepweb          the crawlers; never each other
   4 engine                            the crawl loop
-  5 services (writes), reads          verbs and questions, one file a noun
+  5 services (writes), reads          functions that change and that query the tables, one file per noun
   6 models                            tables
   7 web, text, the pure files         no Django
 

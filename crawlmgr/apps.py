@@ -12,8 +12,9 @@ _of_parents: list[Any] = []
 
 
 def leave_pools_to_parent() -> None:
-    """In a forked process: forgets the pool of connections that it has from its parent, and what the forking thread held. The
-    parent goes on to use them. They are kept as they are, since a pool that is deleted ends its connections."""
+    """In a forked process: stops using the database connection pool inherited from the parent, and the forking thread's
+    connection, because the parent still uses them. The objects are kept alive, since a deleted pool would close its
+    connections."""
     pools = getattr(connection, "_connection_pools", None)
     if pools:
         _of_parents.append((dict(pools), connection.connection))
@@ -28,4 +29,5 @@ class CrawlmgrConfig(AppConfig):
     def ready(self) -> None:
         os.register_at_fork(after_in_child=leave_pools_to_parent)
         import_module("crawlmgr.checks")
-        import_module("crawlmgr.services.queue")  # imported before anything is queued: it restricts queued tasks to known ones
+        # imported before anything is queued, because the import restricts queued tasks to known functions
+        import_module("crawlmgr.services.queue")

@@ -183,7 +183,7 @@ class _Slice:
         return bool(self.wanted) or shutdown.is_set() or (self.until is not None and now >= self.until)
 
     def _come_home(self) -> None:
-        """Waits some time for requests in flight, then releases the rest so that they are requested again."""
+        """Ends the slice: waits some time for requests in flight, then releases the rest so that they are requested again."""
         began, flying = time.monotonic(), len(self.line)
         self.closing = True
         while self.line:
@@ -293,7 +293,7 @@ class _Slice:
         wait = min(seconds, self._seconds_to_hold())
         gather = min(SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold())
         arrivals = self.line.land(wait, self.together - len(self.held), gather)
-        self._beat(self.clock.now())  # nothing is sent by a process that was frozen until its lease was another's
+        self._beat(self.clock.now())  # a process that was frozen until another worker took its lease must send nothing
         if arrivals.held_up:
             self._give_back(arrivals.held_up)
         for item, reason in arrivals.refused:
@@ -346,7 +346,7 @@ class _Slice:
 
     def _go_on(self, known: Sequence[Url]) -> None:
         """Continues addresses whose host's robots.txt has arrived: fetching that took the host's turn, so they wait for the next
-        one if the host has a delay. Its tries are not theirs."""
+        one if the host has a delay. Failed tries for robots.txt do not count for these addresses."""
         now = self.clock.now()
         free, back = [], []
         for item in known:
@@ -358,7 +358,7 @@ class _Slice:
         self._launch(free)
 
     def _give_back(self, items: Sequence[Url]) -> None:
-        """Puts claimed addresses back that were not asked for."""
+        """Returns claimed addresses that were not requested to the frontier."""
         with transaction.atomic():
             self.storing.count(self.clock.now(), {})
             for item in sorted(items, key=lambda item: item.host_id):

@@ -91,21 +91,22 @@ DISPATCHERS = [
     "crawlmgr.services.alarms.dispatch",
     "crawlmgr.services.deletions.carry_out",
 ]
-TIMED = {  # what keeps hours, by kind of run: told target, its hours and the time when they were changed
+# functions that move the next start after a change of working hours, by kind of run; called with target, hours and time
+TIMED = {
     "forum": "forums.services.dispatch.retime",
     "topic": "focused.services.dispatch.retime",
     "export": "crawlmgr.services.saved_exports.retime",
     "backup": "crawlmgr.services.backups.retime",
     "deepweb-harvest": "deepweb.services.dispatch.retime",
 }
-RECURRING = [  # what recurs, of each kind the first of them: told the time and how many
+RECURRING = [  # functions that list scheduled items, by kind; called with the time and the maximum number
     "crawlmgr.services.recurring.own",
     "crawlmgr.services.backups.entries",
     "forums.reads.recurring.entries",
     "focused.services.dispatch.entries",
     "deepweb.services.dispatch.entries",
 ]
-REPEATED = {  # sets how often something is started, by kind of run: told target, seconds (None: not by itself) and the time
+REPEATED = {  # sets how often something is started, by kind of run: called with target, seconds (None: no schedule) and the time
     "export": "crawlmgr.services.saved_exports.repeat",
     "backup": "crawlmgr.services.backups.repeat",
     "topic": "focused.services.dispatch.repeat_by_key",

@@ -20,7 +20,7 @@ LEAST_IN_HAND = 2
 
 
 def speed(tasks: float, minutes: float) -> float:
-    """Eq. (1): v = n / t, in tasks a minute; 0 where no time has passed.
+    """Eq. (1): v = n / t, in tasks a minute; 0 if no time has passed.
 
     >>> speed(90, 1.5), speed(0, 3), speed(5, 0)
     (60.0, 0.0, 0.0)
@@ -72,7 +72,7 @@ def filled(weights: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def shares(weights: Mapping[str, float]) -> dict[str, float]:
-    """Each node's part of the work: W_j / sum of all W, in [0, 1]; equal parts where nothing was done.
+    """Each node's part of the work: W_j / sum of all W, in [0, 1]; equal parts if no work was done.
 
     >>> shares({"a": 30.0, "b": 90.0}), shares({"a": 0.0, "b": 0.0})
     ({'a': 0.25, 'b': 0.75}, {'a': 0.5, 'b': 0.5})

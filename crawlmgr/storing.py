@@ -179,7 +179,7 @@ class Storing:
         frontier.finish_many(ended, now)
 
     def _settle_limit(self, found: Sequence[Found], now: datetime) -> None:
-        """Counts the pages that came, and ends what waits on hosts that have become full by them."""
+        """Counts the stored pages per host, and ends waiting addresses of hosts that thereby reached the page limit."""
         for one in found if self.limit.most else ():
             if one.landed is not None and self.limit.ended(_item(one).host_id, page=isinstance(one, _Page)):
                 host = self.line.web.host(_item(one).host_id)
@@ -187,7 +187,7 @@ class Storing:
                 frontier.drop(self.run.pk, now, host_limits.REASON, host=host)
 
     def leave_out(self, links: Iterable[NewUrl], now: datetime) -> None:
-        """Ends links that were added on hosts that had become full."""
+        """Ends newly added links on hosts that had reached the page limit."""
         added = {self._full[key] for link in links if (key := host_key(link.url)) in self._full} if self._full else ()
         for pk in sorted(added):
             frontier.drop(self.run.pk, now, host_limits.REASON, host=Host(pk=pk))

@@ -1,4 +1,4 @@
-"""Admin views of backups: how often they are made, how many are kept, the one under way, and the files."""
+"""Admin views of backups: their schedule, the number of files kept, the backup in progress, and the files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def backup_page(request: HttpRequest) -> HttpResponse:
 
 
 def progress(run: Run | None) -> dict[str, Any]:
-    """How far a backup is: bytes written, and the share of what is expected."""
+    """Progress of a backup: bytes written, and their share of the expected size."""
     done = run.result if run is not None else {}
     wanted, written = done.get("expected", 0), done.get("bytes", 0)
     return {"written": written, "percent": min(100, 100 * written // wanted) if wanted else 0}
@@ -78,7 +78,7 @@ def _timed(pk: int) -> tuple[str, str, str] | None:
 
 
 def _everything(words: Any, most: int) -> list[Item]:
-    """The palette's item: the installation itself."""
+    """The command palette's item for backups: the installation itself."""
     known = ("backup", "backups", "备份", "everything", "全部")
     return [Item(backups.ONLY, _("Backup of everything"))] if all(word in known for word in words) else []
 

@@ -47,8 +47,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
-    """What the home page of an empty desk offers: the kinds of crawls, and the demonstration, which works until it has made all
-    that its tour shows."""
+    """The choices that the home page of an empty desk offers: the kinds of crawls, and the demonstration, which works until it
+    has made all that its tour shows."""
     kinds = [
         {"kind": one, "url": reverse(f"admin:{one.room}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)

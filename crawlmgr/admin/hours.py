@@ -1,4 +1,5 @@
-"""Hours of work of one thing that recurs: from when to when, on which days, in which zone, how far a start is moved by chance."""
+"""Admin view of the working hours of one scheduled item: times of day, days of the week, time zone, and the random shift of
+starts."""
 
 from __future__ import annotations
 
@@ -37,10 +38,10 @@ Planned = Callable[[Collection[int], datetime, datetime, ZoneInfo], dict[int, li
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A kind of thing that recurs: `what` it is called, the `room` of one and the permission to `see` it; `start`, the button
-    that starts it and the permission for that; `find` gives name, address and item of the tree, None where it is gone;
-    `change`, the permission to set its working hours; `zone`, which is offered first for them; `planned`,
-    the starts that plans name. Of a `single` thing there is one: its addresses have no number."""
+    """A kind of scheduled item: its name (`what`), the view (`room`) of one item and the permission to `see` it; `start`, the
+    button that starts it and the permission for that; `find` returns name, address and tree item, None if the item was deleted;
+    `change`, the permission to set its working hours; `zone`, the default time zone for them; `planned`, the starts named by
+    plans. With `single` there is only one item of the kind, and its addresses have no number."""
 
     what: Any
     room: str
@@ -54,7 +55,7 @@ class Timed:
 
 
     def address(self, name: str, target: int) -> str:
-        """The address of a view of one such thing."""
+        """The address of a view of one such item."""
         return reverse(name) if self.single else address(name, target)
 
 
@@ -63,7 +64,7 @@ TIMED: dict[str, Timed] = {}
 
 
 class HoursForm(forms.Form):
-    """The hours as fields; at any time where `limited` is not ticked."""
+    """Form of the working hours; without `limited` the item may start at any time."""
 
     limited = forms.BooleanField(required=False, label=gettext_lazy("Only between"))
     start = forms.TimeField(required=False, label=gettext_lazy("From"))
@@ -91,7 +92,7 @@ class HoursForm(forms.Form):
         return found
 
     def values(self) -> dict[str, Any]:
-        """The values as the service takes them."""
+        """Returns the values in the form that `services.timings` expects."""
         chosen, text = self.cleaned_data, ""
         if chosen["limited"]:
             days = ",".join(windows.DAY_NAMES[day] for day in sorted(chosen["days"]))
@@ -109,7 +110,7 @@ def _of(kind: str, target: int) -> tuple[Timed, tuple[str, str, str]]:
 
 @room("schedules/<slug:kind>/<int:target>/", "hours", post=MAY)
 def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
-    """The hours of one thing, with what they come to in the next days, and their history."""
+    """Shows and saves the working hours of one item, with the open times of the next days and the history of changes."""
     timed, (name, url, item) = _of(kind, target)
     now, may = datetime.now(UTC), request.user.has_perm(timed.change)
     if request.method == "POST" and not may:
@@ -145,7 +146,7 @@ def _initial(row: Any, timed: Timed) -> dict[str, Any]:
 
 @act("schedules/<slug:kind>/<int:target>/undo/", "hours-undo", MAY)
 def undo(request: HttpRequest, kind: str, target: int) -> HttpResponse:
-    """Takes the newest change back."""
+    """Undoes the newest change of the hours."""
     timed, _found = _of(kind, target)
     if not request.user.has_perm(timed.change):
         raise PermissionDenied

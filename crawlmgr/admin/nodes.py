@@ -51,8 +51,8 @@ def listed(found: Sequence[Node], now: datetime) -> list[standing.Row]:
 
 
 class Measure(NamedTuple):
-    """What a chart of nodes may show: its title, the title of its axis, what is said instead of an empty chart, and the values of
-    some nodes by minute."""
+    """A figure that the chart of nodes can show: title, axis title, the text shown for an empty chart, and a function for the
+    values of nodes by minute."""
 
     title: Any
     axis: Any

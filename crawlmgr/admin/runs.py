@@ -152,7 +152,7 @@ def resume(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("runs/<int:pk>/now/", "run-now", "crawlmgr.change_run")
 def go_on_now(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lets a run that waits for its hours go on outside them."""
+    """Lets a run that waits for its working hours continue outside them."""
     find(pk)
     timings.go_on_now(pk)
     messages.success(request, _("The run continues now, regardless of its hours."))

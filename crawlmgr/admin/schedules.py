@@ -1,4 +1,5 @@
-"""All that recurs on one page, as a list by the next start and as a week; all crawling is paused and resumed here."""
+"""Admin view of everything that is scheduled: a list by the next start, or the next seven days; and buttons that pause and
+resume all crawling."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ TOLD = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the list: what recurs, its page, where the button is sent that starts it now ("" for none), its working
-    hours, and where they are set."""
+    """One line of the list: the scheduled item, its page, the address that starts it now ("" for none), its working hours, and
+    the address where they are set."""
 
     one: Recurring
     what: str
@@ -48,7 +49,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """The starts of one thing on one day."""
+    """The starts of one scheduled item on one day."""
 
     entry: Entry
     starts: Starts
@@ -56,7 +57,7 @@ class Chip:
 
 @room("schedules/", "schedules")
 def schedules(request: HttpRequest) -> HttpResponse:
-    """What comes next, of every kind; with `view=week` the next seven days."""
+    """Lists the next starts of every kind; with `view=week` shows the next seven days."""
     now, week = datetime.now(UTC), request.GET.get("view") == "week"
     found = [entry for entry in _entries(request, now) if entry is not None]
     wanted = request.GET.get("zone", "")
@@ -79,7 +80,7 @@ def _entries(request: HttpRequest, now: datetime) -> list[Entry]:
 
 
 def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry | None:
-    """The line of something that recurs; None where its kind may not be seen."""
+    """The line of a scheduled item; None if the user may not see its kind."""
     if one.kind == recurring.PRUNING:
         may = request.user.has_perm("crawlmgr.delete_retention")
         return Entry(one, _("Retention"), _(
@@ -115,7 +116,7 @@ def days(found: Sequence[Entry], now: datetime, zone: ZoneInfo) -> list[tuple[da
 
 
 def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneInfo) -> dict[tuple[str, int], list[Starts]]:
-    """Starts that plans name, of those that have no interval."""
+    """Returns the planned starts of items without a fixed interval."""
     targets: dict[str, list[int]] = {}
     for entry in found:
         if entry.one.seconds is None:

@@ -1,4 +1,5 @@
-"""Actions on the selected rows of a list: each carried out on its own, deletion with undo, and what is told afterwards."""
+"""Actions on the selected rows of a list: each row is handled separately, deletion can be undone, and a message reports the
+result."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
 def carry_out(
     request: HttpRequest, table: Table, rows: Rows, verbs: Mapping[str, Verb], usual: str, told: Callable[[int], str]
 ) -> HttpResponse:
-    """Does what was asked with each selected row, or deletes them, or restores those; `told` is the message for so many rows."""
+    """Applies the submitted action to each selected row, or deletes rows, or restores deleted ones; `told` is the message with
+    the number of rows."""
     wish, needed = request.POST.get("do", ""), {one.do: one.permission for one in table.actions}
     if table.deletes and wish in (DELETE, UNDO):
         return delete(request, table, rows, "name", usual)

@@ -213,7 +213,7 @@ def say(code: str) -> str:
 
 
 def happened(event: Event) -> str:
-    """What an event tells beside its code, in words."""
+    """The details of an event, as text."""
     told = missed.read(event)
     if told is None:
         return say(event.text)
@@ -242,19 +242,19 @@ def waits(waiting_for: str) -> str:
 
 
 def of_hours(waiting_for: str) -> bool:
-    """Whether a run waits for its own hours."""
+    """Tells whether a run waits for its working hours."""
     return waiting_for.startswith(f"{timings.WAITS} ")
 
 
 def seed(outcome: str) -> str:
-    """How a first address ended ("failed timeout"), in words."""
+    """The text for the outcome of a first address (code such as "failed timeout")."""
     state, _space, reason = outcome.partition(" ")
     label = str(UrlState[state.upper()].label)
     return f"{label}: {say(reason)}" if reason else label
 
 
 def hours(text: str) -> str:
-    """Hours as they are kept ("mon-fri 22:00-06:00"), in words."""
+    """The text for stored working hours ("mon-fri 22:00-06:00") in the user's language."""
     spans = re.sub(r"(\d\d:\d\d)-(\d\d:\d\d)", r"\1–\2", text)
     return re.sub(r"[a-z]{3}", lambda found: str(WEEKDAYS_ABBR[DAY_NAMES.index(found[0])]), spans)
 

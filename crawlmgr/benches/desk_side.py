@@ -38,7 +38,7 @@ def main(task: dict[str, Any]) -> None:
     """Inserts the rows, requests every page once, and prints {"rooms": [page …], "left_out": {address: why}}. Then, for each line
     of standard input with a page's name, prints the CPU milliseconds that the server took for it."""
     folder = Path(settings.DATA_DIR)
-    if not (folder / FILLED).exists():  # rows of an interrupted run are made again
+    if not (folder / FILLED).exists():  # rows of an interrupted benchmark are inserted again
         for file in folder.glob("crawlmgr.sqlite3*"):
             file.unlink()
     (folder / "static").mkdir(exist_ok=True)  # where collectstatic would put files

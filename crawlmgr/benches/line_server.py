@@ -15,7 +15,7 @@ from typing import Any
 from crawlmgr.benches.local_server import WORDS
 
 LINKS = 40
-PAGES = 50  # of a host, where nothing else is asked for
+PAGES = 50  # default number of pages per host
 SLOW_FACTOR = 8.0
 BUSY_SECONDS = 1
 TICK_SECONDS, TICKS = 0.005, 8

@@ -1,4 +1,5 @@
-"""What befalls nodes in benches: their processes found and signalled, and ways to the database that can be cut."""
+"""Failures of nodes in benchmarks: finds and signals their processes, and proxies their database connection so that it can be
+interrupted."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def family(pid: int) -> list[int]:
 
 
 class Door:
-    """A proxy to a PostgreSQL server's socket that can be cut: connections break, and new ones are refused meanwhile."""
+    """A proxy to a PostgreSQL server's socket that can be interrupted: connections break, and new ones are refused meanwhile."""
 
     def __init__(self, server: Server) -> None:
         self.server = str(server.folder / SOCKET)

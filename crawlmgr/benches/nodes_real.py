@@ -38,7 +38,8 @@ TIMES = {
 
 
 class Cluster:
-    """Nodes of one installation, each with one worker that takes a set time for a page: their speed, without using the CPU."""
+    """Nodes of one installation, each with one worker that sleeps a given time per page, which sets the node's speed without
+    using the CPU."""
 
     def __init__(self, folder: Path, server: Server) -> None:
         self.folder, self.server, self.url = folder, server, server.url("nodes")
@@ -58,15 +59,15 @@ class Cluster:
         return done.stdout
 
     def number(self, query: str) -> float:
-        """The number that a query answers."""
+        """Runs a query and returns its single number."""
         with psycopg.connect(self.url) as connection:
             found = connection.execute(query).fetchone()  # type: ignore[call-overload]
         return float(found[0] or 0) if found else 0.0
 
     @contextmanager
     def nodes(self, seconds: Sequence[float]) -> Iterator[None]:
-        """Nodes that take so long for a page each, all giving signs of life, while it lasts. Each reaches the database by a door
-        of its own."""
+        """Context manager that runs nodes with the given seconds per page and waits until all send heartbeats. Each node
+        connects to the database through a proxy (`Door`) of its own."""
         self.doors = [Door(self.server) for _ in seconds]
         self.processes = [self._start(place, page) for place, page in enumerate(seconds)]
         try:
@@ -96,7 +97,7 @@ class Cluster:
         self.until(lambda: self.number(query) >= count, START_SECONDS, f"{count} nodes did not get going")
 
     def until(self, condition: Callable[[], bool], seconds: float, otherwise: str) -> None:
-        """Waits for something. Raises CommandError after so long."""
+        """Waits until a condition holds. Raises CommandError after a time limit."""
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
@@ -104,7 +105,7 @@ class Cluster:
             time.sleep(0.5)
 
     def watched(self, warm: float, seconds: float) -> dict[str, float]:
-        """Pages and the database's transactions and queries a second, after a while."""
+        """Measures pages per second, and the database's transactions and queries per second, over a period."""
         time.sleep(warm)
         began, before = time.monotonic(), self._counts()
         time.sleep(seconds)
@@ -119,7 +120,7 @@ class Cluster:
 
 @contextmanager
 def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
-    """The port of a local web of many hosts; what its server counted stands in `told` afterwards."""
+    """Context manager with the port of a local web of many hosts; the counts of its server are put into `told` at the end."""
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", str(hosts), str(answer), "5000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
     try:
@@ -132,7 +133,7 @@ def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
 
 @contextmanager
 def installation() -> Iterator[Cluster]:
-    """An installation with tables and no nodes yet, on a database server of its own."""
+    """Context manager with a new installation without nodes, on a database server of its own."""
     binaries = find_binaries()
     if binaries is None:
         raise CommandError("PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql")
@@ -149,12 +150,12 @@ def installation() -> Iterator[Cluster]:
 
 
 def speeds(nodes: int, page_seconds: float) -> list[float]:
-    """Seconds that a page takes each node; the last one is slow."""
+    """Seconds per page of each node; the last node is slow."""
     return [*[page_seconds] * (nodes - 1), SLOW_FACTOR * page_seconds]
 
 
 def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, seconds: float) -> dict[str, Any]:
-    """A node alone, a slow one alone, then all together, the last of them slow."""
+    """Measures one node alone, a slow node alone, then all together, with the last one slow."""
     told: dict[str, Any] = {}
     unequal = speeds(nodes, page_seconds)
     with installation() as cluster, web(hosts, answer, told) as port:
@@ -177,8 +178,8 @@ def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: f
 
 
 def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, pages: int, cut: float) -> dict[str, Any]:
-    """A crawl of `pages` pages of every host by so many nodes, of which two are killed and stay dead, and a third is frozen for
-    longer than a lease and then cut off from the database for `cut` seconds: what is missing or twice at its end."""
+    """Crawls `pages` pages of every host with this number of nodes; two are killed for good, a third is frozen for longer than
+    a lease and then disconnected from the database for `cut` seconds. Returns the numbers of missing and duplicate pages."""
     told: dict[str, Any] = {}
     counts = nodes + 2
     with installation() as cluster, web(hosts, answer, told) as port:
@@ -204,7 +205,7 @@ def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: fl
 
 
 def _strike(cluster: Cluster, whole: int, cut: float) -> list[str]:
-    """Two nodes killed, a third frozen, then cut off; each when so much more of the crawl is done."""
+    """Kills two nodes, freezes a third and then disconnects it from the database, each after a further part of the crawl."""
     stored = "SELECT COUNT(*) FROM crawlmgr_page"
     steps: list[tuple[float, str, Callable[[], None]]] = [
         (0.1, "killed bench-0", lambda: _kill(cluster, 0)),

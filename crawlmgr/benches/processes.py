@@ -1,4 +1,4 @@
-"""Parts of a bench that run in a process of their own, each with a data folder of its own."""
+"""Runs parts of a benchmark in separate processes, each with a data folder of its own."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Subcommands of what the crawlers share."""
+"""Subcommands of commands that are shared by all crawlers."""

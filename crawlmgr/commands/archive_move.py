@@ -1,4 +1,4 @@
-"""`archive move`: moves closed WARC files of this machine into the store, all of them and at once."""
+"""`archive move`: moves all closed WARC files of this machine into the object store now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HELP = "move closed WARC files of this machine into the object store"
 
 
 def add_arguments(parser: Any) -> None:
-    """None of its own."""
+    """Adds nothing: the command has no options."""
 
 
 def run(options: dict[str, Any]) -> Result:

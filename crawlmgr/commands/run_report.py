@@ -1,4 +1,4 @@
-"""`run report`: what a run asked and was answered, and why it ended."""
+"""`run report`: prints a run's requests and responses by status, type and host, and why the run ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`schedule every`: how often a topic is crawled, a form asked or an export written by itself."""
+"""`schedule every`: sets the interval at which a topic is crawled, a form harvested or an export written."""
 
 from __future__ import annotations
 

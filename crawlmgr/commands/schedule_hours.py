@@ -1,4 +1,4 @@
-"""`schedule hours`: the hours of work of one thing that recurs, shown or set."""
+"""`schedule hours`: shows or sets the working hours of one scheduled item."""
 
 from __future__ import annotations
 

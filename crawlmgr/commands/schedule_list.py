@@ -1,4 +1,4 @@
-"""`schedule list`: all that recurs, by its next start."""
+"""`schedule list`: lists everything that is scheduled, by the next start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 1000
 
 
 def add_arguments(parser: Any) -> None:
-    """Takes none."""
+    """Adds nothing: the command has no options."""
 
 
 def run(options: dict[str, Any]) -> Result:

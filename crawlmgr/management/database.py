@@ -81,7 +81,7 @@ def _others_live() -> bool:
     """Tells whether a node sent a heartbeat recently, using only columns that exist in every version."""
     with connection.cursor() as cursor:
         if "crawlmgr_node" not in connection.introspection.table_names(cursor):
-            return False  # the tables were never finished
+            return False  # the tables were not created completely
         cursor.execute("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started", [_lost_before()])
         return bool(cursor.fetchone()[0])
 

@@ -1,4 +1,4 @@
-"""When what recurs may begin."""
+"""Working hours of scheduled items."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Timing(models.Model):
-    """The hours in which runs of a thing (`kind` of run and `target`) may begin and go on: `hours` as `crawlmgr.windows` reads
-    them, "" for any; and by how much each start is moved by chance at the most. Without a row: at any time, on the moment."""
+    """The working hours in which runs of an item (`kind` of run and `target`) may start and continue: `hours` in the format of
+    `crawlmgr.windows`, "" for any time; and the maximum random shift of each start. An item without a row may start at any
+    time, without shift."""
 
     kind = models.CharField(max_length=32)
     target = models.BigIntegerField()

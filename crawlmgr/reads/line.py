@@ -45,7 +45,8 @@ def of_run(run: Run, now: datetime, limit: int = 5) -> InFlight | None:
     lease = timedelta(seconds=settings.lease_seconds)
     hosts = [OnHost(row["host_id"], row["host__key"], row["number"], row["until"] - lease) for row in grouped]
     late = tuple(one for one in hosts if now - one.since >= PATIENT)
-    number = min(sum(one.number for one in hosts), settings.in_flight)  # more may be claimed ahead and wait for these
+    # further addresses may be claimed ahead and wait for these
+    number = min(sum(one.number for one in hosts), settings.in_flight)
     return InFlight(number, settings.in_flight, {one.pk: one.number for one in hosts}, late[:limit])
 
 

@@ -1,4 +1,4 @@
-"""The report of a run: what was asked and answered, by status, type and host, how its addresses ended, and why the run ended.
+"""The report of a run: numbers of responses by status, type and host, the outcomes of its addresses, and why the run ended.
 
 Everything comes from counters and a few indexed rows; a run of a million pages costs as much as one of ten.
 """
@@ -17,13 +17,13 @@ from crawlmgr.services import memory, tallies
 MOST_HOSTS = 20
 MOST_FULL = 1000
 MOST_NAMES = 50
-MANY = 20_000  # from so many requests on, the addresses of a run at work are counted once in COUNTED_SECONDS
+MANY = 20_000  # number of requests from which the addresses of an active run are counted only once in COUNTED_SECONDS
 COUNTED_SECONDS = 60
 
 
 def report(run: Run, now: datetime) -> dict[str, Any]:
-    """The report as the run's page, the API and the command show it. Lists that were not counted are null: of runs of an older
-    version."""
+    """The report as the run's page, the API and the command show it. Lists are null for runs of older versions, which did not
+    count them."""
     began, ended = run.started, run.finished or (now if run.active else run.progressed)
     counted = RunTally.objects.filter(run=run).exists() or not run.requests
     return {
@@ -49,7 +49,7 @@ def _named(run: Run, what: str, name: str, number: str) -> list[dict[str, Any]]:
 
 
 def _hosts(run: Run) -> list[dict[str, Any]]:
-    """The hosts that gave most pages."""
+    """The hosts with most pages in the run."""
     rows = RunHost.objects.filter(run=run).select_related("host").order_by("-fetched", "id")[:MOST_HOSTS]
     return [
         {"host": row.host.key, "id": row.host_id, "pages": row.fetched, "failed": row.failed, "bytes": row.bytes} for row in rows
@@ -57,7 +57,7 @@ def _hosts(run: Run) -> list[dict[str, Any]]:
 
 
 def outcomes(run: Run) -> list[dict[str, Any]]:
-    """How the addresses of a run ended: as stored at its end, counted for one at work."""
+    """How the addresses of a run ended: as stored at its end; counted now for an active run."""
     count = partial(tallies.outcomes, run.pk)
     stored: list[dict[str, Any]] | None = run.outcomes
     if stored is None or run.active:
@@ -71,6 +71,6 @@ def _limit(run: Run) -> int:
 
 
 def _full(run: Run) -> int:
-    """Hosts that gave as many pages as the run may take of one; MOST_FULL at the most."""
+    """Hosts that reached the run's limit of pages per host; at most MOST_FULL."""
     limit = _limit(run)
     return len(RunHost.objects.filter(run=run, fetched__gte=limit)[:MOST_FULL].values_list("pk")) if limit else 0

@@ -1,4 +1,5 @@
-"""Where WARC files lie: in the archive folder of the machine that wrote them, or as objects in a store; the index tells which."""
+"""Locates and opens WARC files: in the archive folder of the machine that wrote them, or in an object store, as recorded in the
+index."""
 
 from __future__ import annotations
 
@@ -30,18 +31,18 @@ def path_of(file: WarcFile) -> Path:
 
 
 def _moved(file: WarcFile) -> bool:
-    """Whether a file that is not in the folder any more has been moved since its row was read; the row is brought up to date."""
+    """Tells whether a file that is no longer in the folder was moved to the store since its row was read; updates the row."""
     if file.place or file.pk is None:
         return False
     file.place = WarcFile.objects.filter(pk=file.pk).values_list("place", flat=True).first() or ""
-    if not file.place and settings.ARCHIVE_STORE:  # a transaction that began before sees the row as it was
+    if not file.place and settings.ARCHIVE_STORE:  # a transaction that began earlier still sees the old row
         address = object_store.address_for(file.name)
         file.place = address if object_store.size(address) is not None else ""
     return bool(file.place)
 
 
 def piece(file: WarcFile, offset: int, length: int) -> bytes | None:
-    """Bytes of a file, all that were asked for; None where it is gone or shorter. Raises Unreachable."""
+    """Returns a range of bytes of a file; None if the file is missing or shorter. Raises Unreachable."""
     if not file.place:
         try:
             with path_of(file).open("rb") as source:
@@ -57,7 +58,7 @@ def piece(file: WarcFile, offset: int, length: int) -> bytes | None:
 
 
 def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None:
-    """The record at a position; None where the file is gone. Raises WarcError where there is none, Unreachable."""
+    """Returns the WARC record at a position; None if the file is missing. Raises WarcError if there is no record, Unreachable."""
     if not file.place:
         try:
             return read_record(path_of(file), offset)
@@ -74,7 +75,7 @@ def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None
 
 
 def size(file: WarcFile) -> int | None:
-    """Bytes that a file has; None where it is gone. Raises Unreachable."""
+    """The size of a file in bytes; None if it is missing. Raises Unreachable."""
     if not file.place:
         try:
             return path_of(file).stat().st_size
@@ -87,7 +88,7 @@ def size(file: WarcFile) -> int | None:
 
 
 def open_file(file: WarcFile) -> BinaryIO | None:
-    """A WARC file opened for reading, a temporary copy of one in a store; None where it is gone. The caller closes it. Raises
+    """Opens a WARC file for reading (a temporary copy if it is in the store); None if it is missing. The caller closes it. Raises
     Unreachable."""
     if not file.place:
         try:
@@ -101,7 +102,7 @@ def open_file(file: WarcFile) -> BinaryIO | None:
 
 
 def local(file: WarcFile, folder: Path) -> Path | None:
-    """The path of a WARC file, copied into `folder` where it is in a store; None where it is gone. Raises
+    """The path of a WARC file, which is copied into `folder` if it is in the store; None if it is missing. Raises
     Unreachable."""
     if not file.place and (path := path_of(file)).exists():
         return path
@@ -124,7 +125,8 @@ def remove(file: WarcFile) -> None:
 
 
 def put_file(name: str, content: IO[bytes]) -> None:
-    """Puts a WARC file of a backup into the archive folder. Raises ValueError if the name is none of an archive file, OSError."""
+    """Puts a WARC file of a backup into the archive folder. Raises ValueError if it is not the name of an archive file,
+    OSError."""
     target = path_of(WarcFile(name=name))
     part = target.with_name(name + ".part")
     try:

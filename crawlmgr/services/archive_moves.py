@@ -1,4 +1,5 @@
-"""Closed WARC files moved into an object store: checked, stored whole, told in the index, and only then deleted here."""
+"""Moves closed WARC files into an object store: each is checked, uploaded completely, recorded in the index, and only then
+deleted locally."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ TOLD_AGAIN_SECONDS = {"store_away": 600, "file_damaged": 86_400}
 
 
 class Moved(NamedTuple):
-    """Files and bytes that were moved, those that do not match their index, and why the store refused the last one ("": it did
-    not)."""
+    """Result of a move: number of files and bytes moved, files that do not match their index, and the store's error for the
+    last one ("" for none)."""
 
     moved: int
     bytes: int
@@ -29,13 +30,13 @@ class Moved(NamedTuple):
 
 
 def waiting() -> bool:
-    """Whether a file of the archive folder of this machine can be moved."""
+    """Tells whether this machine's archive folder has a file that can be moved."""
     return next(_movable(), None) is not None or next(_leftovers(), None) is not None
 
 
 def move(now: datetime, late: Callable[[], bool] = lambda: False) -> Moved:
-    """Moves what is closed, file by file, until it is late. Can be killed anywhere and repeated: a file is in the folder until it
-    has been stored whole and the index says so."""
+    """Moves closed files one by one until the time limit. May be killed at any point and repeated: a file stays in the folder
+    until it is stored completely and recorded in the index."""
     moved = size = damaged = 0
     for file in _leftovers():
         _drop_copy(file)
@@ -60,7 +61,7 @@ def move(now: datetime, late: Callable[[], bool] = lambda: False) -> Moved:
 
 
 def _movable() -> Iterator[WarcFile]:
-    """The files of this machine's folder that nobody writes to, oldest first. One found damaged is left out for a day."""
+    """The files of this machine's folder that nobody writes to, oldest first. A file found damaged is skipped for a day."""
     rows = {file.name: file for file in WarcFile.objects.filter(place="", name__in=_names()).order_by("pk")}
     for file in rows.values():
         path = archive_files.path_of(file)
@@ -78,7 +79,8 @@ def _names() -> list[str]:
 
 
 def _whole(file: WarcFile, now: datetime) -> bool:
-    """Whether every page of the index has its record; told where not. A file without its writer is closed."""
+    """Tells whether every indexed page of a file has its record, and reports it if not. A file whose writer is gone is closed
+    first."""
     records, problem = archive.check_one(file)
     if problem:
         cache.add(_damaged_key(file), 1, TOLD_AGAIN_SECONDS["file_damaged"])

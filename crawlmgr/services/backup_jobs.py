@@ -1,8 +1,8 @@
 """The job that makes a backup by schedule or on the desk: `manage.py backup` in a process of its own, watched by slices.
 
 A backup reads the whole database in one snapshot, which may take longer than a worker's task may; hence the process. It holds
-an exclusive lock on a file, which the system releases when the process ends however it ends, so that whichever worker has the
-run knows whether it is at work.
+an exclusive lock on a file, which the system releases when the process ends however it ends, so that any worker that has the
+run can tell whether the process is running.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ LOOK_SECONDS = 0.2
 MOST_TRIES = 3
 MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 Pulse = Callable[[], None]
-_children: list[subprocess.Popen[bytes]] = []  # of this worker; asked, so that an ended one does not stay in the process table
+# this worker's child processes; polled, so that an ended one does not remain as a zombie
+_children: list[subprocess.Popen[bytes]] = []
 
 
 class BackupFailed(Exception):
-    """The backup could not be made; the text is what the process said last."""
+    """The backup could not be made; the text is the last line that the process printed."""
 
 
 class BackupJob:
@@ -65,7 +66,8 @@ class BackupJob:
         return self._begin()
 
     def ended(self, state: str, now: datetime) -> None:
-        """Ends the process of a run that is not to go on, and removes what it leaves; one that is resumed begins anew."""
+        """Ends the process of a run that will not continue, and deletes its unfinished file; a resumed run starts from the
+        beginning."""
         if "file" not in self.run.result:
             self._tell({})
         transaction.on_commit(lambda: clear(self.lock))
@@ -80,7 +82,7 @@ class BackupJob:
         return partial(self._spawn, {"tries": tries + 1, "bytes": 0, "expected": wanted})
 
     def _spawn(self, result: dict[str, Any]) -> None:
-        """Starts the process and gives it the lock: it is the process's from its first moment on."""
+        """Starts the process and gives it the lock: the process holds it from its start."""
         self._tell(result)
         with self.lock.open("a+") as lock, self.said.open("w") as said:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +105,7 @@ class BackupJob:
         return int(self.run.result.get("bytes", 0))
 
     def _last_line(self) -> str:
-        """What the process said last of all; "" where it said nothing."""
+        """The last line that the process printed; "" if it printed nothing."""
         lines = self.said.read_text(errors="replace").strip().splitlines() if self.said.exists() else []
         return lines[-1][:300] if lines else ""
 
@@ -118,7 +120,7 @@ class BackupJob:
 
 
 def clear(lock: Path) -> None:
-    """Ends the process that holds a lock, if it is one of this machine, and removes what it leaves."""
+    """Ends the process that holds a lock, if it runs on this machine, and deletes its unfinished file."""
     if is_held(lock):
         number, _space, host = lock.read_text().partition(" ")
         if host != socket.gethostname() or not number.isdigit():
@@ -144,7 +146,7 @@ def command(path: Path) -> list[str]:
 
 
 def expected_bytes() -> int:
-    """About how large a backup becomes: the WARC files and, at most, the database."""
+    """Estimated maximum size of a backup: WARC files and database."""
     return int(WarcFile.objects.aggregate(sum=Sum("bytes"))["sum"] or 0) + _database_bytes()
 
 

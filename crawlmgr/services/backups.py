@@ -26,7 +26,7 @@ NAME = re.compile(r"crawlmgr-\d{8}-\d{6}\.tar")
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """A whole backup in the folder."""
+    """A complete backup file in the folder."""
 
     name: str
     written: datetime
@@ -34,17 +34,17 @@ class BackupFile:
 
 
 def plan() -> BackupPlan:
-    """The schedule; where nobody set one, that of an installation that makes no backups by itself, not stored."""
+    """The stored schedule of backups; if none was set, an unsaved one without automatic backups."""
     return BackupPlan.objects.select_related("changed_by").filter(pk=ONLY).first() or BackupPlan(pk=ONLY)
 
 
 def folder() -> Path:
-    """The folder of the files."""
+    """The folder of the backup files."""
     return Path(settings.BACKUP_DIR)
 
 
 def files() -> list[BackupFile]:
-    """The whole backups, newest first. Other files of the folder are ignored."""
+    """The complete backups, newest first. Other files in the folder are ignored."""
     found = []
     for path in folder().glob("*.tar"):
         if NAME.fullmatch(path.name) and not path.is_symlink():
@@ -59,7 +59,7 @@ def name_of(run: Run) -> str:
 
 
 def name_at(created: datetime) -> str:
-    """The name of the file of a run that was created at a time; the run is called so, too."""
+    """The name of the file of a run that was created at a time; the run has the same name."""
     return f"crawlmgr-{created.astimezone(UTC):%Y%m%d-%H%M%S}.tar"
 
 
@@ -87,13 +87,13 @@ def repeat(target: int, seconds: int | None, now: datetime) -> None:
 
 
 def retime(target: int, hours: Timing, now: datetime) -> None:
-    """Moves the next backup into new hours."""
+    """Moves the next backup into changed working hours."""
     for one in BackupPlan.objects.filter(pk=target, next_at__isnull=False):
         BackupPlan.objects.filter(pk=target).update(next_at=timings.soonest(hours, one.next_at, now, one.every_hours * 3600))
 
 
 def entries(now: datetime, most: int) -> list[Recurring]:
-    """The backups among what recurs."""
+    """The backup schedule as an entry for the page of schedules."""
     rows = BackupPlan.objects.filter(pk=ONLY, next_at__isnull=False)[:most]
     return [Recurring(KIND, row.pk, KIND, row.every_hours * 3600, row.next_at, crawls=False) for row in rows]
 
@@ -104,7 +104,7 @@ def start(*, now: datetime, user: Any = None, scheduled: bool = False) -> Run:
 
 
 def start_due(now: datetime) -> int:
-    """Starts a backup that is due; returns the number started. Several missed ones are made up for by one."""
+    """Starts a backup that is due; returns the number started. Several missed ones are replaced by one."""
     due = BackupPlan.objects.filter(pk=ONLY, next_at__lte=now).first()
     return int(due is not None and _start_due(due, timings.of(KIND, ONLY), now))
 
@@ -137,7 +137,7 @@ def newest() -> Run | None:
 
 
 def under_way() -> bool:
-    """Whether a backup is being made."""
+    """Tells whether a backup is being made."""
     return Run.objects.filter(kind=KIND, target=ONLY, state__in=ACTIVE).exists()
 
 

@@ -1,4 +1,4 @@
-"""Starts of what is due by its schedule: each thing once after any downtime, within its working hours."""
+"""Starts scheduled items that are due: each once after any downtime, within its working hours."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Row = TypeVar("Row", bound=Model)
 
 
 def start_each(kind: str, due: Sequence[Row], start: Callable[[Row, Timing | None, datetime], bool], now: datetime) -> int:
-    """Starts a run of each thing with its working hours; returns the number started. Things with an active run are passed
-    over."""
+    """Starts a run of each due item within its working hours; returns the number started. Items with an active run are
+    skipped."""
     hours = timings.of_many(kind, [row.pk for row in due]) if due else {}
     started = 0
     for row in due:
@@ -30,9 +30,9 @@ def start_each(kind: str, due: Sequence[Row], start: Callable[[Row, Timing | Non
 def claim(
     rows: QuerySet[Any, Any], column: str, due: datetime | None, *, name: str, seconds: int, hours: Timing | None, now: datetime
 ) -> bool:
-    """Moves the next start of the one thing in `rows` from `due` to when it is due again, or to when its hours begin; tells
-    whether it is to start now: not outside its hours, and not if another dispatcher or a person was faster. Starts that were
-    missed are noted. The caller begins the run in the same transaction: a kill between the two would start it twice."""
+    """Advances the next start of the item in `rows` from `due` to the next due time, or to the beginning of its working hours.
+    Returns whether the item must be started now: not outside its hours, and not if another dispatcher or a user was faster.
+    Missed starts are recorded. The caller begins the run in the same transaction: a kill between the two would start it twice."""
     after = timings.when(hours, now + timedelta(seconds=seconds), now)
     held = timings.opens(hours, now)
     if not rows.filter(**{column: due}).update(**{column: held or after}):

@@ -26,19 +26,19 @@ class HostLimit:
         return dict(rows[:MOST_KNOWN])
 
     def full(self, host_id: int) -> bool:
-        """Whether the run has all the pages that it may have of a host."""
+        """Tells whether the run has reached its page limit on a host."""
         return bool(self.most) and self._pages(host_id) >= self.most
 
     def room(self, host_id: int) -> bool:
-        """Whether a further request may be sent: its page is within the limit whatever those in flight bring."""
+        """Tells whether a further request may be sent: its page is within the limit even if all requests in flight succeed."""
         return not self.most or self._pages(host_id) + self._flying[host_id] < self.most
 
     def sent(self, host_id: int) -> None:
-        """A request was sent to a host."""
+        """Counts a request that was sent to a host."""
         self._flying[host_id] += 1
 
     def ended(self, host_id: int, *, page: bool) -> bool:
-        """A request to a host has ended, with a page or without; returns whether the host has just become full."""
+        """Counts a request that ended, with or without a page; returns whether the host has just reached the limit."""
         self._flying[host_id] = max(0, self._flying[host_id] - 1)
         if not self.most or not page:
             return False

@@ -37,7 +37,7 @@ def write(
     table: str, folder: Path, *, chosen: exports.Filter, now: datetime, progress: exports.Progress = exports.no_progress
 ) -> dict[str, Any]:
     """Writes `folder/day=2026-05-01/site=a.example/part-0.parquet` and so on, and the manifest: rows, bytes and SHA-256 of every
-    file. Returns the manifest. The folder gets its name when all of it is there.
+    file. Returns the manifest. The folder is renamed to its final name when it is complete.
 
     Days are UTC. Raises NoPartitions, Taken, OSError.
     """
@@ -67,7 +67,7 @@ def write(
 
 
 class _Lake:
-    """The rows that wait for their file, by directory, and the files written."""
+    """Collects rows by directory until they are written to a file, and lists the files written."""
 
     def __init__(self, folder: Path, table: exports.Table, chosen: exports.Filter) -> None:
         self.folder, self.table = folder, table
@@ -103,7 +103,7 @@ class _Lake:
         return (f"{at.astimezone(UTC):%Y-%m-%d}" if isinstance(at, datetime) else "", site)
 
     def _write(self, key: tuple[str, str]) -> int:
-        """Writes what waits for a directory as one file; returns its rows."""
+        """Writes the collected rows of a directory as one file; returns their number."""
         rows = self.waiting.pop(key)
         place = self.folder / f"day={key[0] or NOTHING}" / f"site={quote(key[1], safe='') or NOTHING}"
         pieces = self.folder / ".pieces"

@@ -1,4 +1,4 @@
-"""Starts by schedule that were missed: noted when they are made up for, and listed."""
+"""Missed scheduled starts: recorded when the replacement start is made, and listed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEPT = re.compile(r"(?P<name>.*): (?P<times>\d+) since (?P<since>\d{4}-\d\d-\d\d
 
 
 class Missed(NamedTuple):
-    """Missed starts of one thing: how many, and since when."""
+    """Missed starts of one scheduled item: their number, and since when."""
 
     name: str
     times: int
@@ -26,7 +26,7 @@ class Missed(NamedTuple):
 
 
 def read(event: Event) -> Missed | None:
-    """What an event of missed starts tells; None of another event."""
+    """Reads the missed starts from an event; None for other events."""
     found = KEPT.fullmatch(event.text) if event.code == MISSED else None
     if found is None:
         return None
@@ -35,7 +35,8 @@ def read(event: Event) -> Missed | None:
 
 
 def tell(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
-    """Notes that starts were missed (nothing ran, or all was paused): how many, since when; one start replaces them all."""
+    """Records that starts were missed (server down, or all crawling paused): how many, and since when; one start replaces them
+    all."""
     if due is None or now - due < LATE:
         return
     times = 1 + int((now - due).total_seconds() // max(1, seconds))
@@ -43,5 +44,5 @@ def tell(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
 
 
 def lately(since: datetime) -> Sequence[Event]:
-    """The newest notes of missed starts since then."""
+    """The newest records of missed starts since a time."""
     return list(Event.objects.filter(at__gte=since, code=MISSED).order_by("-at")[:MOST_TOLD])

@@ -1,4 +1,4 @@
-"""Objects of an S3-compatible store: stored whole or not at all, read in part, checked by size."""
+"""Access to an S3-compatible object store: objects are stored completely or not at all, read in parts, and checked by size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answer = TypeVar("Answer")
 
 
 class Unreachable(Exception):
-    """The store did not answer as it should, after several tries; nothing is known about the object."""
+    """The store did not respond correctly after several tries; whether the object exists is unknown."""
 
 
 class Place(NamedTuple):
@@ -105,7 +105,7 @@ def remove(address: str) -> None:
 
 
 def _ask(call: Callable[[Any], Answer]) -> Answer | None:
-    """What the store answers, None for an object that is not there. A body that is cut off is asked for again."""
+    """Sends a request to the store and returns its response, None for a missing object. A truncated body is requested again."""
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -127,7 +127,7 @@ def _ask(call: Callable[[Any], Answer]) -> Answer | None:
 
 
 def _cut_off(error: Exception) -> bool:
-    """Whether a response had begun; botocore asks again by itself only before that."""
+    """Tells whether an error occurred after the response had begun; botocore itself retries only before that."""
     return type(error).__name__ in ("ResponseStreamingError", "IncompleteReadError", "ReadTimeoutError")
 
 

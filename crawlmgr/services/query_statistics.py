@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from django.db import connection
 
-ROWS_AN_INDEX = 1000  # read at most of each index: some 30 ms for a database of 2 million posts
+ROWS_AN_INDEX = 1000  # maximum number of rows read from each index: some 30 ms for a database of 2 million posts
 
 
 def refresh() -> None:
-    """Counts anew, on SQLite. Raises OperationalError while another process writes for longer than the busy timeout."""
+    """Updates the statistics of SQLite; does nothing on other databases. Raises OperationalError while another process writes
+    for longer than the busy timeout."""
     if connection.vendor != "sqlite":
         return
     with connection.cursor() as cursor:

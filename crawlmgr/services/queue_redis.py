@@ -140,7 +140,7 @@ class Broker(Sharing):
         return int(found)
 
     def acknowledge(self, task_id: str) -> None:
-        """Strikes off a task that was taken and has ended."""
+        """Removes a finished task from the list of taken ones."""
         node = os.environ.get("CRAWLMGR_NODE", "")
         _calmly(lambda: server().zrem(_place(f"hand:{node}", self.list_key), task_id))
 
@@ -203,7 +203,7 @@ def forget(keys: Iterable[str]) -> None:
 
 
 def give_back(name: str, now: datetime) -> int:
-    """Forgets all that was taken from a queue, so that the dispatcher queues it again at once; returns how many."""
+    """Clears the list of tasks taken from a queue, so that the dispatcher queues them again at once; returns their number."""
 
     def every() -> int:
         marks = list(server().scan_iter(_place("taken:", name) + "*"))
@@ -222,7 +222,7 @@ def length() -> int:
 
 
 def _calmly(work: Any, otherwise: Any = None) -> Any:
-    """The result of `work`; `otherwise` if the server is away."""
+    """Returns the result of `work`, or `otherwise` if the server is unavailable."""
     try:
         return work()
     except redis.RedisError as error:

@@ -92,7 +92,7 @@ class Broker(Sharing, ORM):
         ]
         if not self._turn.alone:
             self._in_hand |= {row.pk for row in due if row.key not in (own, files) and (row.pk, row.payload) in taken}
-        self._empty = self._empty + 1 if all(row.key == own for row in due) else 0  # a heartbeat alone is no work
+        self._empty = self._empty + 1 if all(row.key == own for row in due) else 0  # a heartbeat alone does not count as work
         if not taken:
             time.sleep(self._pause(node, now))
         return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
@@ -161,7 +161,7 @@ def _family(queue: str) -> Q:
 
 
 def ask() -> None:
-    """The database is asked anyway."""
+    """Does nothing: the database is queried in any case."""
 
 
 def waits(key: str) -> bool:

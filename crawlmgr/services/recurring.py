@@ -1,4 +1,4 @@
-"""What recurs: one list of forum visits, topic crawls, harvests, exports and pruning, and their starts in the days to come."""
+"""Scheduled items: one list of forum visits, topic crawls, harvests, exports and pruning, and their starts in the coming days."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from crawlmgr.services.saved_exports import KIND as EXPORT
 
 PRUNING = "pruning"
 DAY_SECONDS = 86_400
-MOST_STARTS = 200  # of one thing in a span
+MOST_STARTS = 200  # maximum number of starts of one item in a period
 
 
 @dataclass(frozen=True, slots=True)
 class Recurring:
-    """One thing that recurs: the kind of its runs and what they work on; `seconds` between two starts (None: a plan names them);
-    when it starts next, with `until` likely up to then. `crawls`: a pause of all crawling stops it."""
+    """One scheduled item: the kind of its runs and their target; `seconds` between two starts (None: set by a plan); the time
+    of the next start, which with `until` is likely between the two. `crawls`: a pause of all crawling stops it."""
 
     kind: str
     target: int
@@ -37,7 +37,7 @@ class Recurring:
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Starts of one thing: `count` between two moments, of a single one the same moment twice."""
+    """Starts of one item: `count` starts between two times, which are equal for a single start."""
 
     first: datetime
     last: datetime
@@ -45,7 +45,7 @@ class Starts:
 
 
 def own(now: datetime, most: int) -> list[Recurring]:
-    """Exports with a schedule, and the removal of old rows."""
+    """The scheduled items that belong to no crawler: exports, backups and pruning."""
     rows = Export.objects.filter(next_at__isnull=False, every_hours__gt=0).order_by("next_at")[:most]
     found = [Recurring(EXPORT, row.pk, row.name, row.every_hours * 3600, row.next_at, crawls=False) for row in rows]
     pruned = queue.next_pruning()
@@ -53,14 +53,14 @@ def own(now: datetime, most: int) -> list[Recurring]:
 
 
 def listing(now: datetime, most: int) -> list[Recurring]:
-    """Of each kind the first `most` things, those that start next at the beginning, paused ones at the end."""
+    """The first `most` items of each kind by next start, paused ones last."""
     found = [one for name in settings.RECURRING for one in import_string(name)(now, most)]
     late = datetime.max.replace(tzinfo=UTC)
     return sorted(found, key=lambda one: (one.paused, one.next_at or late, one.kind, one.target))
 
 
 def hours_of(found: Iterable[Recurring]) -> dict[tuple[str, int], Timing]:
-    """The working hours of those that have any."""
+    """The working hours of the items that have any."""
     targets: dict[str, list[int]] = {}
     for one in found:
         targets.setdefault(one.kind, []).append(one.target)
@@ -69,7 +69,7 @@ def hours_of(found: Iterable[Recurring]) -> dict[tuple[str, int], Timing]:
 
 
 def ahead(one: Recurring, row: Timing | None, now: datetime, until: datetime) -> list[Starts]:
-    """The starts of a thing with an interval from now on, before `until`; the moving by chance is known of the next one only."""
+    """The coming starts of an item with an interval, before `until`; the random shift is known for the next one only."""
     if one.next_at is None or one.seconds is None or one.paused:
         return []
     window, found, at = timings.window(row), [], max(one.next_at, now)
@@ -80,7 +80,7 @@ def ahead(one: Recurring, row: Timing | None, now: datetime, until: datetime) ->
 
 
 def document(one: Recurring, row: Timing | None, hold: bool) -> dict[str, Any]:
-    """A thing that recurs as programs see it."""
+    """A scheduled item as a JSON document for the API and the command line."""
     hours = row or Timing()
     return {
         "kind": one.kind, "target": one.target, "name": one.name, "interval_seconds": one.seconds,
@@ -89,7 +89,7 @@ def document(one: Recurring, row: Timing | None, hold: bool) -> dict[str, Any]:
 
 
 def documents(now: datetime, most: int) -> dict[str, Any]:
-    """All that recurs as programs see it, of each kind the first `most`, and whether all crawling is paused."""
+    """All scheduled items as JSON documents, the first `most` of each kind, and whether all crawling is paused."""
     found, hold = listing(now, most), holds.current() is not None
     rows = hours_of(found)
     return {"paused": hold, "schedules": [document(one, rows.get((one.kind, one.target)), hold) for one in found]}

@@ -24,9 +24,8 @@ STRAINS_ALLOWED = 30
 
 
 class Busy(Exception):
-    """Another active run is already working on the same target; `run` is that run. `same`: it is of the kind and has the
-    parameters that were asked for, so that it does the same work. `interrupted`: one of that kind that a user started, and that
-    is paused."""
+    """Another active run is already working on the same target; `run` is that run. `same`: it has the requested kind and
+    parameters, so that it does the same work. `interrupted`: one of that kind that a user started, and that is paused."""
 
     def __init__(self, run: Run, kind: str = "", parameters: Mapping[str, Any] | None = None) -> None:
         super().__init__(f"run {run.pk} ({run.label}) is already running")
@@ -257,7 +256,7 @@ def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime) -> bool
 
 
 def hold(lease: Lease, waiting_for: str, until: datetime) -> bool:
-    """Gives the lease back until a moment that the run's own hours set: that is no wait for a host and is not counted as one."""
+    """Releases the lease until the run's working hours begin; this is not counted as waiting for a host."""
     log.info("until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "hold", "run": lease.run_id})
     return bool(_held(lease).update(lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=until))
 

@@ -129,7 +129,7 @@ def _start_due(export: Export, hours: Timing | None, now: datetime) -> bool:
 
 
 def _following(export: Export, hours: Timing | None, now: datetime) -> datetime | None:
-    """When an export that is due now is written the next time."""
+    """The next time at which an export that is due now will be written again."""
     if export.next_at is None or not export.every_hours:
         return None
     step = timedelta(hours=export.every_hours)
@@ -137,7 +137,7 @@ def _following(export: Export, hours: Timing | None, now: datetime) -> datetime 
 
 
 def retime(export: int, hours: Timing, now: datetime) -> None:
-    """Moves the next writing into new hours."""
+    """Moves the next export into changed working hours."""
     for one in Export.objects.filter(pk=export, next_at__isnull=False):
         Export.objects.filter(pk=export).update(next_at=timings.soonest(hours, one.next_at, now, one.every_hours * 3600))
 

@@ -25,7 +25,7 @@ _ADD_TO_HOST = (
 
 
 class Tally:
-    """Counts of one transaction, written once at its end; of first addresses where a run has `seeds`."""
+    """Counts of one transaction, written once at its end; includes first addresses if the run has `seeds`."""
 
     def __init__(self, *, seeds: bool) -> None:
         self._seeds = seeds
@@ -34,24 +34,24 @@ class Tally:
         self._hosts: dict[int, list[int]] = {}
 
     def answer(self, response: FetchResponse) -> None:
-        """A response, also one that is asked for again."""
+        """Counts a response, including one whose address will be tried again."""
         name = str(response.status) if response.failure is None else response.failure.value
         self._add(STATUS, name, response.received_bytes)
 
     def page(self, item: Url, response: FetchResponse) -> None:
-        """A page that was stored."""
+        """Counts a page that was stored."""
         self._add(TYPE, response.content_type.partition(";")[0].strip().lower() or "", response.received_bytes)
         self._host(item, 1, 0, response.received_bytes)
 
     def ended(self, item: Url, state: UrlState, reason: str, received_bytes: int = 0) -> None:
-        """The end of an address; of one that failed with what was received."""
+        """Counts an address that ended; for a failed one with the response received."""
         if state != UrlState.DONE:
             self._host(item, 0, int(state == UrlState.FAILED), received_bytes)
         if self._seeds and item.parent_id is None and item.depth == 0:
             self._add(SEED, f"{state.name.lower()} {reason.partition(':')[0]}".strip(), 0)
 
     def write(self, run_id: int) -> None:
-        """Adds the counts to the run's."""
+        """Adds the counts to those stored for the run."""
         if self._numbers:
             rows = [(run_id, what, name[:100], number, self._bytes[what, name]) for (what, name), number in self._sorted()]
             sql.execute_many(_ADD, rows)
@@ -72,7 +72,7 @@ class Tally:
 
 
 def outcomes(run_id: int) -> list[dict[str, Any]]:
-    """How many addresses of a run ended in the same way, the most frequent first; reads all index entries of the run."""
+    """Numbers of a run's addresses by outcome, the most frequent first; reads all index entries of the run."""
     rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(count=Count("id"))
     return list(rows.order_by("-count", "state", "reason")[:MOST_OUTCOMES])
 

@@ -1,4 +1,5 @@
-"""Hours of work and jitter of what recurs: kept with their history, asked by dispatchers and slices, put on what comes next."""
+"""Working hours and random shift of scheduled items: stored with their history, checked by dispatchers and slices, and applied
+to the next start."""
 
 from __future__ import annotations
 
@@ -24,29 +25,29 @@ USUAL = {"hours": "", "timezone": "UTC", "jitter_seconds": 0}
 
 
 def of(kind: str, target: int) -> Timing:
-    """The hours of a thing; where nobody set any, those that hold nothing back, not stored."""
+    """The working hours of an item; if none were set, an unsaved row without restriction."""
     return Timing.objects.filter(kind=kind, target=target).first() or Timing(kind=kind, target=target)
 
 
 def of_many(kind: str, targets: Collection[int] | None = None) -> dict[int, Timing]:
-    """The hours of those things of a kind that have any."""
+    """The working hours of those items of a kind that have any."""
     rows = Timing.objects.filter(kind=kind)
     return {row.target: row for row in (rows if targets is None else rows.filter(target__in=targets))}
 
 
 def window(row: Timing | None) -> windows.Window | None:
-    """The window of a row; None where it is open at all times."""
+    """The window of a row; None if it has no restriction."""
     return windows.parse(row.hours, ZoneInfo(row.timezone)) if row is not None and row.hours else None
 
 
 def opens(row: Timing | None, now: datetime) -> datetime | None:
-    """When a thing may begin that must wait now; None where it may begin at once."""
+    """The time from which an item may start; None if it may start now."""
     at = windows.next_allowed(window(row), now)
     return at if at > now else None
 
 
 def when(row: Timing | None, due: datetime, now: datetime) -> datetime:
-    """When something due at that moment begins: moved by chance, not to before `now`, then into its hours."""
+    """The start of an item that is due at a time: shifted at random, not to before `now`, then moved into its working hours."""
     if row is None:
         return due
     moved = due + windows.jitter(f"{row.kind} {row.target}", due, row.jitter_seconds)
@@ -54,7 +55,8 @@ def when(row: Timing | None, due: datetime, now: datetime) -> datetime:
 
 
 def held(run: Run, now: datetime) -> tuple[str, datetime] | None:
-    """What a run that was started by schedule waits for, and until when, where its hours are over; None where it may go on."""
+    """If a run started by schedule is outside its working hours: the code of what it waits for, and until when; None if it may
+    continue."""
     if not run.scheduled or run.target is None:
         return None
     row = Timing.objects.filter(kind=run.kind, target=run.target).first()
@@ -63,7 +65,7 @@ def held(run: Run, now: datetime) -> tuple[str, datetime] | None:
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The three values in the form in which they are kept. Raises ValueError with one line."""
+    """Validates the three values and returns them in stored form. Raises ValueError with a one-line message."""
     zone, jitter = str(values["timezone"]).strip() or "UTC", int(values["jitter_seconds"])
     if zone not in available_timezones():
         raise ValueError(f"there is no time zone {zone[:60]!r}")
@@ -74,13 +76,13 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def values_of(row: Timing) -> dict[str, Any]:
-    """The three values."""
+    """The three values of a row (hours, zone, shift), by name."""
     return {name: getattr(row, name) for name in FIELDS}
 
 
 def put(kind: str, target: int, values: Mapping[str, Any], *, now: datetime, user: Any = None) -> Timing:
-    """Sets hours and jitter; what is not given stays. What comes next is moved into the hours, and what waited for the old ones
-    is looked at anew. Raises ValueError with one line."""
+    """Sets hours and random shift; omitted values are unchanged. The next start is moved into the new hours, and runs that wait
+    for the old ones are checked again. Raises ValueError with one line."""
     if kind not in settings.TIMED:
         raise ValueError(f"hours are of {', '.join(sorted(settings.TIMED))}, not of {kind}")
     with transaction.atomic():
@@ -92,19 +94,19 @@ def put(kind: str, target: int, values: Mapping[str, Any], *, now: datetime, use
 
 
 def undo(kind: str, target: int, now: datetime) -> None:
-    """Takes the newest change back. Raises ValueError."""
+    """Undoes the newest change. Raises ValueError."""
     with transaction.atomic():
         before = settings_history.undo(history_kind(kind), target, values_of(of(kind, target)), now=now)
         _store(kind, target, before, now)
 
 
 def history_kind(kind: str) -> str:
-    """Under what the history of a kind's hours is kept."""
+    """The kind under which the history of a kind's hours is stored."""
     return f"hours:{kind}"
 
 
 def forget(kind: str, target: int) -> None:
-    """Removes the hours of a thing that goes."""
+    """Deletes the hours of an item that is being deleted."""
     Timing.objects.filter(kind=kind, target=target).delete()
     settings_history.forget(history_kind(kind), target)
 
@@ -120,7 +122,7 @@ def _store(kind: str, target: int, values: Mapping[str, Any], now: datetime) -> 
 
 
 def waiting(kind: str, target: int) -> list[Run]:
-    """The runs of a thing that wait for its hours."""
+    """The runs of an item that wait for its working hours."""
     rows = Run.objects.at_work().only("id", "kind", "target", "waiting_for")
     return [run for run in rows if (run.kind, run.target) == (kind, target) and run.waiting_for.startswith(f"{WAITS} ")]
 
@@ -131,14 +133,14 @@ def _let_go(run_id: int) -> None:
 
 
 def go_on_now(run_id: int) -> None:
-    """Lets a run that waits for its hours go on at once, and to its end whatever they are."""
+    """Lets a run that waits for its working hours continue at once, and from then on ignore them."""
     if Run.objects.filter(pk=run_id, scheduled=True).update(scheduled=False):
         _let_go(run_id)
 
 
 def soonest(row: Timing | None, due: datetime | None, now: datetime, seconds: int | None = None) -> datetime | None:
-    """When a stored next start comes under other hours: itself or the first moment after it that they allow; where an interval
-    is given, one lies no farther ahead than that."""
+    """The next start under changed hours: the stored one, or the first later time that the hours allow; with an interval, at
+    most one interval ahead."""
     if due is None:
         return None
     latest = due if seconds is None else min(due, now + timedelta(seconds=seconds))
@@ -146,7 +148,8 @@ def soonest(row: Timing | None, due: datetime | None, now: datetime, seconds: in
 
 
 def document(kind: str, target: int, now: datetime, most: int = 5) -> dict[str, Any]:
-    """The hours of a thing as programs see them: whether they are open, when they open next, and the next openings."""
+    """The working hours of an item as a JSON document: whether it is inside them, when they begin next, and the coming open
+    periods."""
     row = of(kind, target)
     found, wait = window(row), opens(row, now)
     openings = [{"opens": first, "closes": last} for first, last in islice(found.openings(now), most)] if found else []

@@ -1,4 +1,4 @@
-"""`backups`: the backups that are made by schedule, and one made by a worker now."""
+"""`backups`: shows and sets the schedule of backups, and has a worker make one now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py run`: one run, as on its page."""
+"""`manage.py run`: subcommands on one run, with the same information as its page."""
 
 from crawlmgr.management.base import SubcommandCommand
 

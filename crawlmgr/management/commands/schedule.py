@@ -1,4 +1,4 @@
-"""`manage.py schedule`: what recurs, as on the desk's page of schedules."""
+"""`manage.py schedule`: lists and changes scheduled items, like the page of schedules in the web interface."""
 
 from crawlmgr.management.base import SubcommandCommand
 

@@ -200,7 +200,7 @@ def _web(bound: Address, listener: socket.socket) -> Child:
 
 
 def _demonstration() -> Child:
-    """The process of the demonstration web, wanted while it is started on the desk."""
+    """The child process that serves the demonstration web; it runs while the demonstration is started in the web interface."""
     program = [str(settings.BASE_DIR / "manage.py"), "demo"]
     environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR)}
     return Child("demonstration", program, folder=settings.BASE_DIR, environment=environment, wanted=demonstration.wished)
