@@ -1,4 +1,4 @@
-"""The hours in which what recurs may begin: parsed, asked when they are open next, and moments moved into them. Pure."""
+"""Working hours of scheduled items: parses them, computes when they begin next, and moves times into them. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From `start` to `end` by the clock of `zone` (minutes since midnight; an `end` that is not after `start` lies on the day
-    after), on the weekdays `days` (0 Monday) on which it opens. The first minute belongs to it, the last moment does not."""
+    """Working hours from `start` to `end` by the clock of `zone` (minutes since midnight; an `end` that is not after `start`
+    lies on the day after), on the weekdays `days` (0 Monday) on which they begin. `start` is included, `end` is not."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class Window:
 
     @property
     def text(self) -> str:
-        """As `parse` reads it.
+        """The hours in the text format of `parse`.
 
         >>> parse("sun,mon-wed 22:00-6:00", ZoneInfo("UTC")).text
         'mon-wed,sun 22:00-06:00'
@@ -36,12 +36,12 @@ class Window:
         return f"{_days_text(self.days)}{_clock(self.start)}-{_clock(self.end)}"
 
     def opening(self, day: date) -> tuple[datetime, datetime]:
-        """When it opens and closes that opens on a local day, UTC; where the clock is put forward or back, by the wall clock."""
+        """Begin and end, in UTC, of the hours that begin on a local day; on days of clock changes by the wall clock."""
         last = day + _DAY if self.end <= self.start else day
         return _at(day, self.start, self.zone), _at(last, self.end, self.zone)
 
     def openings(self, since: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Openings and closings in their order, from the one that is open at `since` or comes after; without end."""
+        """Yields begin and end of all open periods in order, without limit, from the one that contains `since` or follows it."""
         day = since.astimezone(self.zone).date() - _DAY
         while True:
             if day.weekday() in self.days:
@@ -52,9 +52,8 @@ class Window:
 
 
 def parse(text: str, zone: ZoneInfo) -> Window | None:
-    """The window that a text names: "01:00-06:00", "mon-fri 22:00-06:00", "sat,sun 00:00-24:00"; None for none ("").
-
-    Raises ValueError with one line.
+    """Parses working hours from a text: "01:00-06:00", "mon-fri 22:00-06:00", "sat,sun 00:00-24:00"; None for an empty text.
+    Raises ValueError with a one-line message.
     """
     words = " ".join(text.lower().split())
     if not words:
@@ -69,7 +68,7 @@ def parse(text: str, zone: ZoneInfo) -> Window | None:
 
 
 def next_allowed(window: Window | None, moment: datetime) -> datetime:
-    """The moment itself where the window is open at it, or there is none; else when it opens next.
+    """The given time if it is inside the window, or if there is no window; otherwise the next beginning of the window.
 
     >>> night = parse("22:00-06:00", ZoneInfo("Asia/Shanghai"))
     >>> next_allowed(night, datetime(2026, 5, 1, 9, 30, tzinfo=UTC)).isoformat()
@@ -82,12 +81,12 @@ def next_allowed(window: Window | None, moment: datetime) -> datetime:
 
 
 def is_open(window: Window | None, moment: datetime) -> bool:
-    """Whether something may begin at that moment."""
+    """Tells whether a start is allowed at that time."""
     return next_allowed(window, moment) == moment
 
 
 def between(window: Window | None, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
-    """The parts of a span in which the window is open."""
+    """The parts of a period that are inside the window."""
     if window is None:
         return [(since, until)]
     found = []
@@ -99,8 +98,8 @@ def between(window: Window | None, since: datetime, until: datetime) -> list[tup
 
 
 def jitter(name: str, moment: datetime, most_seconds: int) -> timedelta:
-    """By how much a start is moved, at the most `most_seconds` earlier or later: the same for the same thing and moment, spread
-    evenly over things and moments."""
+    """Random shift of a start in seconds, at most `most_seconds` earlier or later: the same for the same item and time,
+    uniformly distributed over items and times."""
     digest = blake2b(f"{name} {moment.timestamp():.0f}".encode(), digest_size=8).digest()
     return timedelta(seconds=most_seconds * (2 * int.from_bytes(digest) / 2**64 - 1))
 
@@ -135,7 +134,7 @@ def _days(text: str) -> frozenset[int]:
 
 
 def _days_text(days: frozenset[int]) -> str:
-    """Days in a row as a span, "" for every day."""
+    """Text of the weekdays, with consecutive days as a range; "" for every day."""
     if days == EVERY_DAY:
         return ""
     parts, chosen = [], sorted(days)

@@ -42,8 +42,8 @@ _STYLES = (
 
 
 class SheetWriter:
-    """Writer of a workbook. Text is written as text, so no cell is a formula; text too long for a cell is cut and ends in "…";
-    whole numbers that a spreadsheet would round are written as text."""
+    """Writer of a workbook. Text is written as text, so no cell is a formula; text too long for a cell is truncated and ends in
+    "…"; whole numbers that a spreadsheet would round are written as text."""
 
     def __init__(self, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, state: dict[str, Any]) -> None:
         self.folder, self.table = folder, table

@@ -142,8 +142,8 @@ def claim_many(
 
     `spare` more may be claimed that have to wait for a request of the run to end, of hosts without a pause; and a turn may be
     taken that comes within `early_seconds`: the address's `due_at` is the moment before which it must not be sent. Both only of
-    hosts that have one connection: nobody else asks them meanwhile, so that nothing can be learnt that speaks against it.
-    The hosts in `last` come after all others, however long they have waited.
+    hosts that have one connection: nobody else asks them meanwhile, so that no response to another request can change the
+    host's delay meanwhile. The hosts in `last` come after all others, however long they have waited.
     """
     claimed: list[Url] = []
     if most + spare <= 0:

@@ -33,7 +33,7 @@ ROBOTS_GATHER_SECONDS = 0.05
 
 
 class HeldUp(Exception):
-    """The moment at which a request was to be sent is long past; it was not sent."""
+    """Raised if the time at which a request was to be sent is long past; the request was not sent."""
 
 
 @dataclass(eq=False, slots=True)
@@ -73,7 +73,7 @@ class Landed:
 
 @dataclass(slots=True)
 class Arrivals:
-    """What `Line.land` brings: answers, and claimed addresses whose host's robots.txt is known now (`refused`: by the address
+    """The result of `Line.land`: responses, and claimed addresses whose host's robots.txt is now known (`refused`: by the address
     guard, with the reason); `held_up`: those that were not asked for because this process was frozen when it was their time;
     `again`: those whose host's robots.txt could not be read and is to be tried again."""
 
@@ -221,7 +221,7 @@ class Line:
         return Landed(flight, response, self._clock.now(), self._room.end())
 
     def _sent(self) -> None:
-        """Notes when a request was sent; runs in the flight's thread."""
+        """Records when a request was sent; runs in the flight's thread."""
         self._local.flight.sent_at = self._clock.now()
 
     def _ask(self, url: str) -> None:
@@ -250,7 +250,8 @@ class Line:
         self._hops = waiting
 
     def _leave(self, hop: _Hop) -> str | None:
-        """Returns "" if a redirect may be followed now, the reason if it must not be followed, None if it has to wait."""
+        """Permission for a redirect: "" if it may be followed now, the reason if it must not be followed, None if it has to
+        wait."""
         flight, now = hop.flight, self._clock.now()
         if now < hop.not_before:
             return None

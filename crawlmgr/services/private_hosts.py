@@ -15,7 +15,7 @@ def mend(rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, inside:
     """In rows whose crawl settings (the JSON of `field`, or its member `inside`) allow "*", replaces that by the hosts and ports
     of the named addresses, with one line on standard error for each.
 
-    `--allow-private` used to store "*", which let redirects through to any port of any private machine.
+    `--allow-private` used to store "*", which allowed redirects to any port of any private machine.
     """
     where = "__".join(part for part in (field, inside, "allow_private", "icontains") if part)
     for row in rows.filter(**{where: EVERYTHING}):

@@ -121,7 +121,8 @@ def _store() -> Any:
 
 
 def _add(key: str, task: str, *args: Any) -> None:
-    """Adds a task. If a broker of its own is away, the task is left out: the dispatcher and the supervisor ask again."""
+    """Adds a task. If a separate broker (Redis) is unavailable, the task is not queued: the dispatcher and the supervisor queue
+    it again later."""
     try:
         async_task(task, *args, cluster=key, save=False)
     except _store().AWAY as error:
@@ -191,7 +192,7 @@ def tick(node: str, queue: str, now: datetime) -> bool:
 
 
 def move_files(node: str, queue: str) -> None:
-    """Has a worker of this node move closed WARC files into the store, unless one is about to or at it."""
+    """Has a worker of this node move closed WARC files into the store, unless such a task is queued or running."""
     key = files_key(queue, node)
     if not _store().wait_or_were_taken([key], settings.RETRY_SECONDS, timezone.now()):
         _add(key, MOVE, node)

@@ -45,7 +45,7 @@ class Starts:
 
 
 def own(now: datetime, most: int) -> list[Recurring]:
-    """The scheduled items that belong to no crawler: exports, backups and pruning."""
+    """The scheduled items of this module: exports with a schedule, and pruning."""
     rows = Export.objects.filter(next_at__isnull=False, every_hours__gt=0).order_by("next_at")[:most]
     found = [Recurring(EXPORT, row.pk, row.name, row.every_hours * 3600, row.next_at, crawls=False) for row in rows]
     pruned = queue.next_pruning()

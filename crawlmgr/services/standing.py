@@ -1,5 +1,5 @@
-"""Standing of worker nodes among each other: speed, weight and load of each, and how long a node leaves work to less loaded
-ones."""
+"""State of all worker nodes compared with each other: speed, weight and load of each, and how long a node leaves work to less
+loaded ones."""
 
 from __future__ import annotations
 

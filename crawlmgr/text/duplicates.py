@@ -79,7 +79,7 @@ class SimHashIndex(Generic[T]):
         return sum(len(names) for names in self._entries.values())
 
     def add(self, fingerprint: int, name: T) -> None:
-        """Adds one entry; the same fingerprint may stand for many names."""
+        """Adds one entry; several names may have the same fingerprint."""
         value = fingerprint & _MASK
         names = self._entries.get(value)
         if names is not None:

@@ -20,7 +20,7 @@ PARTS_OF_SPEECH = ("ns", "n", "vn", "v", "eng")
 
 @cache
 def _ranker() -> jieba.analyse.TextRank:
-    # Both load their dictionaries on import, which takes a second: not before they are needed.
+    # Imported when needed: both load their dictionaries on import, which takes a second.
     import jieba.analyse
     import jieba.posseg
 

@@ -60,7 +60,7 @@ def semantic(
     greedy: sum_i t_i max_j(u_j s_ij) / sum_i t_i u_j*, j* the partner that gives the maximum; a topic word without any
     partner counts with the page's heaviest word. A text against itself gives 1.
     Otherwise the sum over all pairs, sum_ij t_i u_j s_ij / sum_ij t_i u_j: below 1 even for a text against itself.
-    `among` are the words that `alike` may find like others than themselves (None: any); it saves asking about the rest.
+    `among` are the words that `alike` may find like others than themselves (None: any); limits the comparisons to these.
     """
     if not topic or not page:
         return 0.0

@@ -12,7 +12,8 @@ Vector = Mapping[str, float]
 
 
 def smooth_idf(documents: int, frequency: int) -> float:
-    """ln((N + 1) / (df + 1)) + 1, at least 1 for df <= N: eq. (2) of the tunnelling paper, made steady early on."""
+    """ln((N + 1) / (df + 1)) + 1, at least 1 for df <= N: eq. (2) of the tunnelling paper, smoothed so that it is stable with
+    few documents."""
     return log((documents + 1) / (frequency + 1)) + 1
 
 

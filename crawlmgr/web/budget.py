@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 PAGE_SECONDS = 1.5  # for one page; ordinary pages take some hundredths
-OVER_BUDGET = "over_budget"  # code for the reason why such a page gave nothing
+OVER_BUDGET = "over_budget"  # reason code of a page whose reading was aborted
 _LOOK_SECONDS = 0.05  # interval of the watcher's checks
 
 

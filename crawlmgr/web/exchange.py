@@ -1,4 +1,4 @@
-"""Data classes of one HTTP exchange: request, answer, failure. No socket."""
+"""Data classes of one HTTP exchange: request, response, failure. Pure: opens no socket."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 class Failure(StrEnum):
-    """Why an exchange did not give a complete, usable answer. Short stable codes, stored and shown."""
+    """Reasons why an exchange did not give a complete, usable response: short stable codes, which are stored and displayed."""
 
-    bad_url = "bad_url"  # the address asked for is not an http(s) address
+    bad_url = "bad_url"  # the requested address is not an http(s) address
     dns = "dns"  # the name has no address, or the resolver did not answer in time
     refused_address = "refused_address"  # the guard: a private or otherwise closed address
-    connect = "connect"  # nobody listens, or the network is unreachable
+    connect = "connect"  # the connection was refused, or the network is unreachable
     proxy = "proxy"  # the proxy could not be reached or refused to pass the request on
     tls = "tls"  # handshake or certificate
-    timeout = "timeout"  # silence longer than the connect or read time-out
+    timeout = "timeout"  # no data within the connect or read time-out
     too_slow = "too_slow"  # the whole exchange took longer than allowed
-    reset = "reset"  # the connection was cut before any answer
+    reset = "reset"  # the connection was closed before any response
     protocol = "protocol"  # not HTTP: garbage, endless headers, broken chunks
     too_large = "too_large"  # more bytes received than allowed
     bomb = "bomb"  # more bytes after decompression than allowed
     truncated = "truncated"  # the body ended before its announced end
     length = "length"  # the server sent more than its Content-Length
     bad_encoding = "bad_encoding"  # Content-Encoding unknown or broken
-    type = "type"  # a Content-Type that was not asked for
+    type = "type"  # a Content-Type that is not accepted
     too_many_redirects = "too_many_redirects"
     redirect_loop = "redirect_loop"
     bad_redirect = "bad_redirect"  # a Location that is no http(s) address
@@ -153,8 +153,8 @@ class Hop:
 class FetchResponse:
     """The response, complete or not: with `failure` set, body and headers hold what had arrived by then.
 
-    `body` is decoded (Content-Encoding undone) and possibly cut; `raw_body` is as received after transfer decoding. `cut` names
-    what is missing: "body" (length, time or break), None when nothing is.
+    `body` is decoded (Content-Encoding undone) and possibly truncated; `raw_body` is as received after transfer decoding. `cut`
+    names what is missing: "body" (because of length, time or a broken connection), None if nothing is missing.
     """
 
     request_url: str

@@ -211,8 +211,8 @@ class Fetcher:
 
     `clock` gives `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (robots.txt, the host's
     clock); HopRefused from it ends the exchange with `Failure.refused_hop`. The total time-out applies to each request of a chain
-    and does not include such a wait. `on_sent()` is called in the same thread when a request has been sent. `room` bounds the
-    bytes of bodies that all threads hold together.
+    and does not include such a wait. `on_sent()` is called in the same thread when a request has been sent. `room` limits the
+    bytes of response bodies that all threads together hold in memory.
     """
 
     def __init__(

@@ -134,7 +134,7 @@ def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
 
 
 def _text(element: HtmlElement) -> str:
-    """The text of a link, cut if far longer than pagers' texts; for an image its alternative text."""
+    """The text of a link, truncated if far longer than texts of pagers; for an image its alternative text."""
     if not len(element):
         return (element.text or "").strip()[: _LONGEST_TEXT + 1]
     parts: list[str] = []

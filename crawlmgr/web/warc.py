@@ -84,7 +84,7 @@ def _stamp(moment: datetime) -> str:
 
 
 def _line(text: str) -> str:
-    """Header text on one line, so that text from the web cannot begin a header of its own."""
+    """Header text on one line, so that text from the web cannot inject a header."""
     return text.replace("\r", " ").replace("\n", " ")
 
 

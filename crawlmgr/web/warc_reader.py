@@ -286,7 +286,7 @@ def _version(source: _Source, base: int) -> bytes | None:
 
 
 def _header_lines(source: _Source, offset: int) -> list[str] | None:
-    """The lines of a record's header; None where the file ends inside it."""
+    """The lines of a record's header; None if the file ends inside it."""
     lines: list[str] = []
     size = 0
     while header := source.line():
@@ -346,7 +346,7 @@ def read_record(path: Path, offset: int) -> WarcRecord:
 
 
 def record_of(data: bytes, offset: int) -> WarcRecord:
-    """The record that begins these bytes, which lie at `offset` of a file. Raises WarcError where none does."""
+    """The record that begins these bytes, which lie at `offset` of a file. Raises WarcError if none does."""
     found = _read(_Source(BytesIO(data), 0), 0)
     if found is None:
         raise WarcError(f"no whole record at byte {offset}")

@@ -1,4 +1,5 @@
-"""Jobs in flight: threads that wait for the network, results in order of arrival, with a bound on their bytes. Pure."""
+"""Runs jobs in threads that wait for the network: results in order of arrival, with a limit on the memory of their results.
+Pure."""
 
 from __future__ import annotations
 
@@ -147,8 +148,8 @@ def calm_collector() -> None:
 
 @cache
 def switch_rarely() -> None:
-    """Lets the thread that reads and stores pages run longer before a fetching thread takes over: those mostly wait for the
-    network anyway, and each switch costs both threads their caches. Call it once per process."""
+    """Lets the thread that reads and stores pages run longer before a fetching thread takes over: fetching threads mostly wait
+    for the network anyway, and each switch costs both threads their caches. Call it once per process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
@@ -188,7 +189,7 @@ class Room:
         return self.used + size > self.limit_bytes and not self._shut
 
     def shut(self) -> None:
-        """Ends all waiting: whatever is read from now on is discarded."""
+        """Ends all waiting for memory: data read from now on is discarded."""
         with self._change:
             self._shut = True
             self._change.notify_all()
