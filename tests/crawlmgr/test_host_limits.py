@@ -55,7 +55,7 @@ def test_the_limit_is_held_exactly_on_each_host(settings: LazySettings, connecti
     client = Client(headers={"accept-language": "en"})
     client.force_login(user("viewer"))
     page = client.get(f"/admin/runs/{run.pk}/").content.decode()
-    assert "1 host has given the 5 pages" in page and "the limit of pages per host was reached" in page
+    assert "1 host reached this run's limit of 5 pages" in page and "the limit of pages per host was reached" in page
 
 
 def test_what_fails_does_not_count(settings: LazySettings) -> None:

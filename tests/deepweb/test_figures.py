@@ -54,7 +54,7 @@ def test_every_figure_agrees_with_a_recount_from_the_database() -> None:
         "Valid": [sum(query.state == QueryState.VALID for query in counted)],
         "Efficiency": [round(100 * row.valid / len(counted))],
         "Records": [len(returned)],
-        "Records a query": [round(len(returned) / len(counted), 1)],
+        "Records per query": [round(len(returned) / len(counted), 1)],
         "Returned": [sum(len(query.found) for query in counted)],
         "Truncated by the site": [round(100 * result["policy_share_of_cuts"])],
         "Requests": [len(asked)],

@@ -135,7 +135,7 @@ def test_a_comparison_runs_in_the_background_and_exports_every_point(client: Cli
     assert len(text.splitlines()) == 1 + sum(len(trail["steps"]) for trail in found.trails.values())
     assert set(found.trails) == {"breadth_first#1", "best_first#1"}
     html = client.get(f"/admin/topics/comparison/{found.pk}/").content.decode()
-    assert "One draw does not show whether that is chance" in html
+    assert "A single repetition does not show whether this is due to chance" in html
     refused = client.post(f"/admin/topics/{found.topic_id}/compare/", {"archive": "7", "pages": "0"}, follow=True)
     assert refused.status_code == 200 and Comparison.objects.count() == 1
 

@@ -144,7 +144,7 @@ def test_a_topic_that_nobody_reads_can_be_read_by_a_button(client: Client, topic
         one = text(n)
         SampleDocument.objects.create(topic=topic, name="s", text=one, characters=len(one), added=NOW)
     shown = client.get(f"/admin/topics/{topic.pk}/").content.decode()
-    assert "are not read yet" in shown and f"/admin/topics/{topic.pk}/read/" in shown
+    assert "have not been read yet" in shown and f"/admin/topics/{topic.pk}/read/" in shown
     assert client.post(f"/admin/topics/{topic.pk}/read/").status_code == 302
     assert Run.objects.filter(kind=readings.KIND, target=topic.pk).count() == 1
 
@@ -161,7 +161,7 @@ def test_what_is_too_long_is_cut_or_left_out_and_said(client: Client, topic: Top
     monkeypatch.setattr(readings, "MOST_TOPIC_CHARACTERS", 2900)
     files = sent(text(1, 100), text(2), text(3), text(4))
     shown = client.post(f"/admin/topics/{topic.pk}/samples/", {"do": "add", "files": files}, follow=True).content.decode()
-    assert "truncated to their first 1,000 characters: 1.txt" in shown
+    assert "truncated to the first 1,000 characters: 1.txt" in shown
     assert "Not added, because a topic holds at most 2,900 characters of samples: 3.txt" in shown
     assert readings.characters(topic) <= 2900 and topic.documents.count() == 3
 

@@ -137,9 +137,9 @@ def test_without_a_plan_the_room_says_what_holds() -> None:
     plans.save(None, {"policy": "optimal", "visits_per_day": 12}, now=datetime.now(UTC))
     assert "shares the plan of all forums" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
     both = client.get("/admin/forums/site/0/plan/").content.decode()
-    assert "No future visit is planned yet" in both and "is recomputed" in both
+    assert "No future visit is planned yet" in both and "will be recomputed" in both
     plans.save(site.pk, {"policy": "interval", "visits_per_day": 12}, now=datetime.now(UTC))
-    assert "due its interval after its last visit" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+    assert "due one interval after its last visit" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
     plans.save(site.pk, {"active": False}, now=datetime.now(UTC))
     assert "is not active" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
 
@@ -184,7 +184,7 @@ def test_a_site_says_how_its_visits_are_chosen_and_one_click_changes_it() -> Non
     viewer, operator = client_of("viewer"), client_of("operator")
     address, post = f"/admin/forums/site/{site.pk}/", f"/admin/forums/site/{site.pk}/plan/policy/"
     page = viewer.get(address).content.decode()
-    assert "The closed loop chooses the visits, 12 a day" in page and "as many as the intervals" in page and "average posting rhythm" in page
+    assert "The adaptive policy chooses the visits, 12 a day" in page and "equals the number of visits" in page and "average posting rhythm" in page
     assert "Back to fixed intervals" not in page
     assert viewer.post(post, {"policy": "interval"}).status_code == 403
     assert "Back to fixed intervals" in operator.get(address).content.decode()

@@ -205,7 +205,7 @@ def test_the_banner_tells_of_a_new_layout_until_somebody_has_seen_it(client: Cli
     told = {"at": NOW.isoformat(), "run": None, "kind": "threadlist", "reasons": ["marks", EVIL], "roles": ["replies"], "state": "disagrees", "verdict": ["boards_lost"]}
     Site.objects.filter(pk=forum.pk).update(layout=told)
     text = client.get(f"/admin/forums/site/{forum.pk}/").content.decode()
-    assert "does not agree with what is stored" in text and "boards were not found again" in text and EVIL not in text
+    assert "does not agree with the stored data" in text and "boards were not found again" in text and EVIL not in text
     client.post(f"/admin/forums/site/{forum.pk}/model/keep/")
     assert "layout-banner" not in client.get(f"/admin/forums/site/{forum.pk}/").content.decode()
 

@@ -80,7 +80,7 @@ def test_marked_told_once_shown_and_over_with_the_first_news(client: Client) -> 
     assert list(Site.objects.filter(silent_since__isnull=False)) == [silent]
     assert [event.text for event in Event.objects.filter(code="silent")] == ["forum 0: 19 h, 19"]
     client.force_login(get_user_model().objects.create_superuser("root"))
-    told = "has given nothing new for longer than its rhythm explains"
+    told = "has had no new content for longer than its usual rhythm explains"
     assert client.get(reverse("admin:index")).content.decode().count(told) == 1
     assert 'id="silence-banner"' in client.get(reverse("admin:forum", args=[silent.pk])).content.decode()
     assert 'id="silence-banner"' not in client.get(reverse("admin:forum", args=[busy.pk])).content.decode()

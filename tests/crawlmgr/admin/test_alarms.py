@@ -40,7 +40,7 @@ def filled(sink: Sink, **more: str) -> dict[str, str]:
 
 def test_a_channel_is_made_tried_and_removed(mail: Sink) -> None:
     desk = client("administrator")
-    assert "Alarms are sent nowhere yet" in desk.get("/admin/alarms/").content.decode()
+    assert "No channel for alarms yet" in desk.get("/admin/alarms/").content.decode()
     answer = desk.post(f"{NEW}?kind=mail", filled(mail, password="geheim-1", quiet_from="00:00", quiet_to="23:59"))
     assert answer.status_code == 302
     channel = AlarmChannel.objects.get()

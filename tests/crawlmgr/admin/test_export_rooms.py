@@ -72,7 +72,7 @@ def test_site_and_run_are_chosen_by_name(client: Client) -> None:
 def test_a_part_of_a_name_that_several_have_is_asked_back(client: Client) -> None:
     Site.objects.update(name="Riverside forum")
     answer = client.post("/admin/exports/new/?table=posts", {**FILLED, "site": "riverside"})
-    assert answer.status_code == 422 and "Several have that in their name" in answer.content.decode()
+    assert answer.status_code == 422 and "Several names contain this text" in answer.content.decode()
 
 
 def test_kept_written_and_fetched_by_its_address_it_is_the_database_row_by_row(client: Client) -> None:

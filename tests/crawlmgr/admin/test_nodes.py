@@ -69,9 +69,9 @@ def test_the_list_keeps_its_order_and_a_node_says_what_its_state_means(node: Nod
     rest = client.get("/admin/workers/?part=live&of=rest").content.decode()
     assert "Clusters" in rest and "Clusters" not in live and ">north</a>" not in rest
     lost = client.get(f"/admin/workers/{Node.objects.get(name='attic').pk}/").content.decode()
-    assert "others go on with its runs" in lost
+    assert "other nodes continue its runs" in lost
     client.post(f"/admin/workers/{node.pk}/drain/")
-    assert "A worker node was told" in client.get("/admin/workers/").content.decode()
+    assert "A worker node was asked" in client.get("/admin/workers/").content.decode()
 
 
 def test_a_share_is_the_same_on_both_pages(node: Node) -> None:

@@ -58,7 +58,7 @@ def test_the_desk_shows_it_at_the_same_cost_for_many(admin_client: Client) -> No
     now = datetime.now(UTC)
     run = flying(4, 2, now=now, ago=9)
     body = admin_client.get(reverse("admin:run", args=[run.pk]), {"part": "live"}).content.decode()
-    assert "Requests in flight" in body and "2 of 7" in body and "Slow to answer" in body
+    assert "Requests in flight" in body and "2 of 7" in body and "Slow to respond" in body
     assert "1 / 1" in admin_client.get(reverse("admin:hosts")).content.decode()
     assert "2 requests in flight" in admin_client.get(reverse("admin:status")).json()["rate"]
     with CaptureQueriesContext(connection) as few:

@@ -85,7 +85,7 @@ CASES = {
         "b: 6.0 hours, 2.0 wanted",
     ),
     "layout": Case("layout", lambda: _site(layout={"state": "disagrees"}), lambda: _site(layout={}), "has changed"),
-    "doubt": Case("doubt", lambda: _doubt(), lambda: Doubt.objects.update(settled_at=NOW), "1 doubts to look at"),
+    "doubt": Case("doubt", lambda: _doubt(), lambda: Doubt.objects.update(settled_at=NOW), "1 doubts to check"),
     "HTTP 403": Case("refused", lambda: _host(failures=5, last_status=403), lambda: _host(failures=0), "HTTP status 403, 5 times"),
     "HTTP 429": Case("refused", lambda: _host(failures=6, last_status=429), lambda: _host(failures=0), "HTTP status 429, 6 times"),
     "not reached": Case("refused", lambda: _host(failures=5, last_status=0), lambda: _host(failures=4), "failed 5 times in a row"),

@@ -74,7 +74,7 @@ def test_the_page_tells_and_its_buttons_do() -> None:
     told = client.post("/admin/schedules/pause/", follow=True).content.decode()
     assert "All crawling is paused, including 1 run." in told and "operator has paused all crawling:" in told
     assert "All crawling is paused:" in client.get("/admin/").content.decode()
-    assert "All crawling was resumed, 1 run with it." in client.post("/admin/schedules/resume/", follow=True).content.decode()
+    assert "All crawling is resumed, including 1 run." in client.post("/admin/schedules/resume/", follow=True).content.decode()
     assert _states(run) == [(RunState.QUEUED, "")]
     hits = client.get("/admin/palette/", {"q": "pause all"}).json()["hits"]
     assert (hits[0]["url"], hits[0]["send"]) == ("/admin/schedules/pause/", {})
