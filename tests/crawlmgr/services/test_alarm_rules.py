@@ -78,7 +78,7 @@ CASES = {
         "drop", lambda: harvests(100, 90, 110, 60), lambda: harvests(95), "found 40 % less than its last runs: 60 items, usually 100",
     ),
     "late visit": Case(
-        "late", lambda: board(next_visit=NOW - timedelta(hours=3)), lambda: Board.objects.update(next_visit=NOW), "first by 3 hours",
+        "late", lambda: board(next_visit=NOW - timedelta(hours=3)), lambda: Board.objects.update(next_visit=NOW), "longest overdue by 3 hours",
     ),
     "delay over target": Case(
         "late", lambda: visited(board(deadline_hours=2.0), 6.0), lambda: Board.objects.update(deadline_hours=7.0),
@@ -94,7 +94,7 @@ CASES = {
     ),
     "silent node": Case(
         "worker", lambda: Node.objects.create(name="n", started=NOW, heartbeat=NOW - timedelta(minutes=10)),
-        lambda: Node.objects.update(heartbeat=NOW), "node n has stopped reporting",
+        lambda: Node.objects.update(heartbeat=NOW), "node n has stopped sending heartbeats",
     ),
     "worker ended": Case(
         "worker", lambda: Event.objects.create(at=NOW, level=30, code="worker_ended", text="worker 1 was killed by signal 9"),
