@@ -8,19 +8,22 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from deepweb.classifier import ModelError, classify_html, load_model, model_from_json, shipped_model
+from deepweb.classifier import ModelError, Verdict, can_be_asked, classify_html, load_model, model_from_json, shipped_model
+from deepweb.form_roles import asks_for_something_else, settled
 from deepweb.form_rules import rule_type
 from deepweb.form_training import (
     TrainingError,
     cross_validate,
     example_of,
     folds_by_domain,
-    measure,
+    predict_by_rules,
+    predictions,
     read_examples,
     score,
     train,
 )
 from deepweb.search_forms import FormType, read_forms
+from deepweb.submission import refusal
 from tests.deepweb.forms_by_hand import PAGES
 
 FORMS = Path(__file__).resolve().parents[3] / "shared" / "data" / "forms" / "forms.jsonl.gz"
@@ -175,7 +178,18 @@ def test_rules(kind, rule, html):
 
 
 @pytest.mark.skipif(not FORMS.exists(), reason="the shared labelled forms are not here")
-def test_labelled_forms_of_unseen_domains_meet_the_bar():
-    learned, rules = measure(read_examples(FORMS))
+def test_labelled_forms_of_unseen_domains_meet_the_bar_and_no_other_form_is_sent():
+    known = read_examples(FORMS)
+    truth = [example.type for example in known]
+    told = predictions(known)
+    learned, rules = score(truth, [kind for kind, _ in told]), score(truth, predict_by_rules(known))
     assert learned.accuracy >= 0.915 and learned.f1["search"] >= 0.955 and learned.macro_f1 >= 0.895
     assert 0.80 <= rules.accuracy < learned.accuracy
+    sent = [
+        (example.domain, example.type)
+        for example, (kind, sure) in zip(known, told, strict=True)
+        if refusal(settled(example.form), Verdict(kind, sure, kind == "search" and can_be_asked(example.form), {}), False) is None
+        and not asks_for_something_else(example.form)
+    ]
+    assert not [pair for pair in sent if pair[1] == "other"]
+    assert sum(kind == "search" for _, kind in sent) > 150, "GET forms that are surely searches are sent without asking"
