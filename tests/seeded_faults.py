@@ -29,7 +29,10 @@ SECONDS = 600  # for the tests of one fault; a program that no longer ends has b
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "engine": (
         ("crawlmgr/engine.py",),
-        ("tests/crawlmgr/test_engine.py", "tests/crawlmgr/test_in_flight.py", "tests/focused/test_crawl.py", "tests/test_cursors.py"),
+        (
+            *("tests/crawlmgr/test_engine.py", "tests/crawlmgr/test_in_flight.py", "tests/crawlmgr/test_in_flight_again.py"),
+            *("tests/focused/test_crawl.py", "tests/test_cursors.py"),
+        ),
     ),
     "guard": (("crawlmgr/web/guard.py",), ("tests/crawlmgr/web",)),
     "incremental": (
