@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -53,10 +53,15 @@ def holder() -> str:
 
 
 def run_slice(
-    run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None, lease_seconds: float | None = None
+    run_id: int,
+    *,
+    clock: Clock = SYSTEM,
+    seconds: float | None = None,
+    on_page: Any = None,
+    lag: Callable[[], float] = runs.no_lag,
 ) -> str:
     """Works on a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, "leased" if
-    another worker has it. The caller queues the next slice."""
+    another worker has it. The caller queues the next slice. `lag`: see `runs.Lease`."""
 
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
         crawler: Crawler = import_string(django_settings.CRAWLERS[run.kind])()
@@ -64,7 +69,7 @@ def run_slice(
 
     calm_collector()
     switch_rarely()
-    return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds, lease_seconds=lease_seconds)
+    return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds, lag=lag)
 
 
 class Held(NamedTuple):

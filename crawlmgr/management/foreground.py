@@ -98,17 +98,20 @@ def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False)
 
     With `by_nodes` this process only queues the run and waits until worker nodes have ended it.
 
-    If `clock` is behind the real time, the lease is longer by the difference, so that workers, who use the real time, do not take
-    the run.
+    If `clock` is behind the real time, each renewal makes the lease longer by the difference, so that workers, who use the real
+    time, do not take the run.
     """
-    lease = settings.LEASE_SECONDS + max(0.0, (SYSTEM.now() - clock.now()).total_seconds())
+
+    def lag() -> float:
+        return max(0.0, (SYSTEM.now() - clock.now()).total_seconds())
+
     with _signals(), tqdm(desc=label, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
         if by_nodes:
             state = _await_nodes(run, bar)
         elif run.kind in settings.JOBS:
             state = jobs.run_slice(run.pk, seconds=None, on_step=lambda: bar.update() and None)
         else:
-            state = engine.run_slice(run.pk, clock=clock, seconds=None, on_page=lambda *_: bar.update(), lease_seconds=lease)
+            state = engine.run_slice(run.pk, clock=clock, seconds=None, on_page=lambda *_: bar.update(), lag=lag)
         if state == RunState.RUNNING:
             runs.pause(run.pk, clock.now())
             raise Stopped(f"Stopped; what was fetched is stored. Run {run.pk} is paused and goes on where it stood.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -46,13 +46,27 @@ class LeaseLost(Exception):
     """Another worker holds the run now; this worker's transaction is rolled back."""
 
 
+def no_lag() -> float:
+    """The lag of the machine's own clock."""
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a run. `fence` rises each time the lease is taken; a write with an old fence is refused."""
+    """The right to work on a run. `fence` rises each time the lease is taken; a write with an old fence is refused.
+
+    `lag` tells by how many seconds the holder's clock is behind the real time at the moment: others judge a lease by the real
+    time.
+    """
 
     run_id: int
     fence: int
     seconds: float
+    lag: Callable[[], float] = no_lag
+
+    def until(self, now: datetime) -> datetime:
+        """The end of the lease, renewed at `now` of the holder's clock."""
+        return now + timedelta(seconds=self.seconds + self.lag())
 
 
 def exclusive_key(kind: str, keys: Iterable[int]) -> str:
@@ -173,13 +187,13 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
     return run
 
 
-def take(run_id: int, holder: str, now: datetime, seconds: float) -> Lease | None:
+def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Callable[[], float] = no_lag) -> Lease | None:
     """Takes the lease of a run that is queued, or running without a holder; None otherwise. A previous holder whose lease expired
     (frozen, or its machine is gone) is reported."""
     before = Run.objects.values_list("lease_holder", "lease_until").filter(pk=run_id).first()
     taken = Run.objects.filter(_idle(now), pk=run_id, state__in=[RunState.QUEUED, RunState.RUNNING]).update(
         fence=F("fence") + 1,
-        lease_until=now + timedelta(seconds=seconds),
+        lease_until=now + timedelta(seconds=seconds + lag()),
         lease_holder=holder[:120],
         state=RunState.RUNNING,
         waiting_for="",
@@ -193,12 +207,12 @@ def take(run_id: int, holder: str, now: datetime, seconds: float) -> Lease | Non
     run = Run.objects.only("fence", "started").get(pk=run_id)
     if run.started is None:
         Run.objects.filter(pk=run_id, started__isnull=True).update(started=now)
-    return Lease(run_id, run.fence, seconds)
+    return Lease(run_id, run.fence, seconds, lag)
 
 
 def beat(lease: Lease, now: datetime) -> str:
     """Renews the lease and returns what the user requested ("", "pause", "stop"). Raises LeaseLost."""
-    if not _held(lease).update(lease_until=now + timedelta(seconds=lease.seconds)):
+    if not _held(lease).update(lease_until=lease.until(now)):
         raise LeaseLost(f"run {lease.run_id}")
     return str(Run.objects.values_list("wanted", flat=True).get(pk=lease.run_id))
 
@@ -207,8 +221,7 @@ def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> str:
     """Adds to the run's counters and does the same as `beat`, in one statement of the page's transaction. Raises LeaseLost."""
     names = tuple(name for name, delta in deltas.items() if delta)
     values = [deltas[name] for name in names]
-    until = now + timedelta(seconds=lease.seconds)
-    rows = sql.fetch(_count_statement(names), (now, until, *values, lease.run_id, lease.fence))
+    rows = sql.fetch(_count_statement(names), (now, lease.until(now), *values, lease.run_id, lease.fence))
     if not rows:
         raise LeaseLost(f"run {lease.run_id}")
     return str(rows[0][0])

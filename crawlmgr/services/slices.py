@@ -37,20 +37,20 @@ Make = Callable[[Run, runs.Lease, float | None], Work]
 
 
 def work(
-    run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None, lease_seconds: float | None = None
+    run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None, lag: Callable[[], float] = runs.no_lag
 ) -> str:
     """Works on a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, LEASED or NO_ROOM.
 
     A temporary database problem (a lock conflict, a restarting server) ends the current work but not the slice, which continues
-    from the stored state in its remaining time. Any other error is counted on the run and raised. `lease_seconds` None: the
-    installation's value.
+    from the stored state in its remaining time. Any other error is counted on the run and raised. `lag`: see
+    `runs.Lease`.
     """
     began = clock.now()
     while True:
         spent = (clock.now() - began).total_seconds()
         left = None if seconds is None else max(0.0, seconds - spent)
         with logs.about(run=run_id):
-            outcome = _attempt(run_id, make, holder, clock, left, lease_seconds or settings.LEASE_SECONDS)
+            outcome = _attempt(run_id, make, holder, clock, left, lag)
         if isinstance(outcome, str):
             return outcome
         pause = trouble.pause_seconds(outcome)
@@ -59,9 +59,9 @@ def work(
             return RunState.RUNNING
 
 
-def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lease_seconds: float) -> str | int:
+def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lag: Callable[[], float]) -> str | int:
     """The run's state; or, if a temporary problem ended the work, how often that has happened in a row."""
-    lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), lease_seconds), clock)
+    lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock)
     if lease is None:
         return LEASED
     found: Work | None = None

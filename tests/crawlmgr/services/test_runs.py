@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from crawlmgr.clock import ManualClock
+from crawlmgr.management import foreground
 from crawlmgr.models import TRANSITIONS, Event, Run, RunState
 from crawlmgr.services import runs
 
@@ -42,6 +46,31 @@ def test_a_lease_is_held_by_one_and_expires() -> None:
     runs.count(second, NOW, {"fetched": 2, "bytes": 10})
     run.refresh_from_db()
     assert (run.fetched, run.bytes, run.state, run.started) == (2, 10, RunState.RUNNING, NOW)
+
+
+def test_a_holder_whose_clock_stands_still_keeps_its_lease_by_the_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, hour = make(), timedelta(hours=1)
+    clock, real = ManualClock(NOW - hour), ManualClock(NOW)
+    monkeypatch.setattr(foreground, "SYSTEM", real)
+
+    def slice_(run_id: int, *, clock: ManualClock, lag: Callable[[], float], **_: Any) -> str:
+        lease = runs.take(run_id, "a", clock.now(), 30, lag)
+        assert lease is not None
+        for _page in range(5):
+            real.sleep(20)
+            assert runs.take(run_id, "b", real.now(), 30) is None
+            runs.count(lease, clock.now(), {"fetched": 1})
+        real.sleep(20)
+        runs.beat(lease, clock.now())
+        real.sleep(29)
+        assert runs.take(run_id, "b", real.now(), 30) is None
+        real.sleep(1)
+        assert runs.take(run_id, "b", real.now(), 30) is not None
+        runs.stop(run_id, real.now())
+        return str(RunState.STOPPED)
+
+    monkeypatch.setattr(foreground.engine, "run_slice", slice_)
+    assert foreground.work(run, "pages", clock).fetched == 5
 
 
 def test_a_wish_is_carried_out_at_once_where_nobody_works_and_noted_where_somebody_does() -> None:
