@@ -128,6 +128,8 @@ def try_out(request: HttpRequest, pk: int) -> HttpResponse:
         relevance = Relevance(topics.definition(topic))
         began = time.monotonic()
         try:
+            if url:
+                context["place"], context["refusal"] = trying.scope_verdict(topic, url, datetime.now(UTC))
             sample = trying.page_of(topic, url) if url else trying.text_of(topic, text)
         except ValueError as error:
             messages.error(request, str(error))

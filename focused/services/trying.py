@@ -13,6 +13,7 @@ from crawlmgr.web.exchange import FetchRequest
 from crawlmgr.web.url import UrlError, canonical, host_key
 from focused.models import Topic
 from focused.parse import Parser
+from focused.scope import Scope
 from focused.services import sessions
 from focused.stages import Draft, run_stages
 
@@ -36,12 +37,16 @@ def text_of(topic: Topic, text: str) -> Sample:
     return Sample(Tokenizer(topic.user_words)(text), text)
 
 
+def scope_verdict(topic: Topic, address: str, now: datetime) -> tuple[str, str]:
+    """The address as it would be stored, and the code of the topic's scope rule or of the trap rule that refuses it as a first
+    address ("": none does). Raises ValueError with a one-line message if it is no address."""
+    url = _address(address)
+    return url, Scope.from_mapping({"year": now.year, **topic.options.get("scope", {})}).refusal(url, 0) or ""
+
+
 def page_of(topic: Topic, address: str) -> Sample:
     """A page by its address. Raises ValueError with a one-line message if it cannot be obtained."""
-    try:
-        url = canonical(address if "://" in address else f"http://{address}")
-    except UrlError as error:
-        raise ValueError(str(error)) from None
+    url = _address(address)
     parser = Parser(Tokenizer(topic.user_words))
     page = sessions.stored_page(url)
     record = archive.read_page(page) if page is not None else None
@@ -54,6 +59,13 @@ def page_of(topic: Topic, address: str) -> Sample:
     if draft.problem or draft.content is None:
         raise ValueError(f"{url}: {draft.problem or 'no page'}")
     return Sample(draft.tokens, draft.content.title, draft.content.title, source, stored)
+
+
+def _address(text: str) -> str:
+    try:
+        return canonical(text if "://" in text else f"http://{text}")
+    except UrlError as error:
+        raise ValueError(str(error)) from None
 
 
 def _fetched(topic: Topic, url: str) -> Draft:
