@@ -53,10 +53,11 @@ def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
         {"kind": one, "url": reverse(f"admin:{one.room}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
     ]
-    known = tour.steps(request) if demonstration.wished() else []
+    known = tour.steps(request) if demonstration.wished() else {}
     return {
         "kinds": kinds,
-        "tour_steps": [(step, tour.address(known, number)) for number, step in enumerate(known, 1)],
+        "tour_steps": [(number, step, tour.address(known, number)) for number, step in known.items()],
+        "tour_ahead": len(admin.site.tour) - len(known),
         "demonstration": demonstration.wished(),
         "working": active or len(known) < len(admin.site.tour),
         "may_demonstrate": demonstration.possible() and request.user.has_perm(OPEN_PRIVATE),

@@ -12,11 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from crawlmgr.admin.site import Step
 
 
-def steps(request: HttpRequest) -> list[Step]:
-    """The steps of the tour that already have a page, in order."""
+def steps(request: HttpRequest) -> dict[int, Step]:
+    """The steps of the tour that already have a page, by their number, in order; a step keeps its number while others are
+    added."""
     if not request.user.has_perm("crawlmgr.view_run"):
-        return []
-    return [found for _order, make in admin.site.tour if (found := make()) is not None]
+        return {}
+    made = enumerate((make() for _order, make in admin.site.tour), 1)
+    return {number: step for number, step in made if step is not None}
 
 
 def bar(request: HttpRequest) -> dict[str, Any] | None:
@@ -27,17 +29,19 @@ def bar(request: HttpRequest) -> dict[str, Any] | None:
         return None
     known = steps(request)
     number = int(asked)
-    if not 1 <= number <= len(known):
+    if number not in known:
         return None
-    before, after = (address(known, place) for place in (number - 1, number + 1))
-    return {"number": number, "total": len(known), "step": known[number - 1], "before": before, "after": after}
+    before = max((one for one in known if one < number), default=0)
+    after = min((one for one in known if one > number), default=0)
+    context = {"number": number, "total": len(admin.site.tour), "step": known[number]}
+    return {**context, "before": address(known, before), "after": address(known, after)}
 
 
-def address(known: list[Step], number: int) -> str:
-    """The address of a step, counted from 1; "" if there is no such step."""
-    if not 1 <= number <= len(known):
+def address(known: dict[int, Step], number: int) -> str:
+    """The address of a step; "" if there is no such step."""
+    if number not in known:
         return ""
-    url = known[number - 1].url
+    url = known[number].url
     return f"{url}{'&' if '?' in url else '?'}tour={number}"
 
 

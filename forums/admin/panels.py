@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -17,7 +18,7 @@ from crawlmgr.admin.site import Beginning, Step
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.services.demonstration import MARK
 from forums import reads
-from forums.models import Board, Site
+from forums.models import Board, Plan, Site, Visit
 from forums.reads import silences, upcoming
 
 SITES_SHOWN = 12
@@ -126,14 +127,19 @@ def _delays() -> Step | None:
         "with equal visits."
     )
     site = _demonstration()
-    return Step(gettext_lazy("Posts found in time"), about, address("admin:forum-delays", site.pk)) if site is not None else None
+    measured = Visit.objects.filter(Q(arrived_new__gt=0) | Q(arrived_replies__gt=0), board__site=site)
+    if site is None or not measured.exists():
+        return None
+    return Step(gettext_lazy("Posts found in time"), about, address("admin:forum-delays", site.pk))
 
 
 def _plan() -> Step | None:
     about = gettext_lazy("Each board has hours of its own. The plan shows when each is likely to be visited next.")
     site = _demonstration()
     title = gettext_lazy("Boards with different rhythms")
-    return Step(title, about, address("admin:forum-plan", site.pk)) if site is not None else None
+    if site is None or not Plan.objects.filter(site=site).exists():
+        return None
+    return Step(title, about, address("admin:forum-plan", site.pk))
 
 
 admin.site.add_tour(10, _delays)

@@ -14,7 +14,7 @@ from crawlmgr.services import demonstration
 from deepweb.models import Form, Harvest, Source
 from focused.models import Topic
 from focused.services import topics
-from forums.models import Site
+from forums.models import Board, Plan, Site, Visit
 from tests.crawlmgr.admin.rows import NOW, user, world
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +27,11 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
     world(3)
     mark = {demonstration.MARK: NOW.isoformat()}
     Site.objects.update(settings=mark)
+    site = Site.objects.order_by("pk")[0]
+    visit = Run.objects.create(kind="forum", label="f", created=NOW, state="finished", parameters={})
+    Visit.objects.create(run=visit, board=Board.objects.filter(site=site)[0], arrived_replies=1)
+    if not Plan.objects.filter(site=site).exists():
+        Plan.objects.create(site=site)
     topic = topics.add("Bees", ["https://bees.example/"], documents=[("one", "bees honey hive wax")], now=NOW, settings=mark)
     topics.crawl(topic, now=NOW, start=False)
     source = Source.objects.create(url="http://a.example/", key_hash=1, name="A", created=NOW, parameters=mark)
@@ -75,4 +80,7 @@ def test_steps_without_a_page_yet_are_left_out(client: Client) -> None:
     for model in (Site, Topic, Source):
         changes: dict[str, Any] = {"parameters": {}} if model is Source else {"settings": {}}
         model.objects.update(**changes)
-    assert client.get("/admin/").content.decode().count("tour=") == 2, "alarms and exports are always there"
+    home = client.get("/admin/").content.decode()
+    assert home.count("tour=") == 2 and "tour=5" in home and "tour=6" in home, "alarms and exports are always there"
+    assert "4 steps follow" in home
+    assert "5/6 · " in client.get("/admin/alarms/?tour=5").content.decode()
