@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -53,12 +53,7 @@ def holder() -> str:
 
 
 def run_slice(
-    run_id: int,
-    *,
-    clock: Clock = SYSTEM,
-    seconds: float | None = None,
-    on_page: Any = None,
-    lag: Callable[[], float] = runs.no_lag,
+    run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None, lag: runs.Lag = runs.no_lag
 ) -> str:
     """Works on a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, "leased" if
     another worker has it. The caller queues the next slice. `lag`: see `runs.Lease`."""

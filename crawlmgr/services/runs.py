@@ -21,6 +21,8 @@ from crawlmgr.services import events, queue, sealed_settings, sql, tallies
 log = logging.getLogger("crawlmgr.runs")
 BREAKS_ALLOWED = 3
 STRAINS_ALLOWED = 30
+Lag = Callable[[], float]
+"""Seconds by which a clock is behind the real time at the moment."""
 
 
 class Busy(Exception):
@@ -62,7 +64,7 @@ class Lease:
     run_id: int
     fence: int
     seconds: float
-    lag: Callable[[], float] = no_lag
+    lag: Lag = no_lag
 
     def until(self, now: datetime) -> datetime:
         """The end of the lease, renewed at `now` of the holder's clock."""
@@ -187,7 +189,7 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
     return run
 
 
-def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Callable[[], float] = no_lag) -> Lease | None:
+def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_lag) -> Lease | None:
     """Takes the lease of a run that is queued, or running without a holder; None otherwise. A previous holder whose lease expired
     (frozen, or its machine is gone) is reported."""
     before = Run.objects.values_list("lease_holder", "lease_until").filter(pk=run_id).first()

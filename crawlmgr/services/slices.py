@@ -37,7 +37,7 @@ Make = Callable[[Run, runs.Lease, float | None], Work]
 
 
 def work(
-    run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None, lag: Callable[[], float] = runs.no_lag
+    run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None, lag: runs.Lag = runs.no_lag
 ) -> str:
     """Works on a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, LEASED or NO_ROOM.
 
@@ -59,7 +59,7 @@ def work(
             return RunState.RUNNING
 
 
-def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lag: Callable[[], float]) -> str | int:
+def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lag: runs.Lag) -> str | int:
     """The run's state; or, if a temporary problem ended the work, how often that has happened in a row."""
     lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock)
     if lease is None:
