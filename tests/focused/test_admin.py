@@ -284,7 +284,7 @@ def test_words_are_edited_drawn_and_tried(client: Client, crawled: Run) -> None:
     assert page.title in shown and "the archive" in shown and "Your saved scope rules let this address in." in shown
     topic.options = {"scope": {"without_paths": "*.html"}}
     topic.save(update_fields=["options"])
-    for url, word in ((page.url, "The scope rules refuse it:"), ("http://a.example/b/x/b/y/b/", "The scope rules refuse it:")):
+    for url, word in ((page.url, "The scope rules exclude it:"), ("http://a.example/b/x/b/y/b/", "The scope rules refuse it:")):
         assert word in client.post(f"/admin/topics/{topic.pk}/try/", {"url": url}).content.decode()
     assert client.post(f"/admin/topics/{topic.pk}/try/", {"url": "http://"}).status_code == 200
 
