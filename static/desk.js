@@ -160,6 +160,12 @@
     if (!document.documentElement.classList.contains("dark")) return data;
     return data.map((one) => one.type === "heatmap" ? { ...one, colorscale: DEEP } : one);
   }
+  /* Where each category would have a label of its own, a narrow chart leaves out those that would lie over one another. */
+  function fitted(node, layout) {
+    const axis = layout.xaxis, width = axis && axis.range ? axis.range[1] - axis.range[0] : 0;
+    if (axis && axis.dtick === 1 && axis.type === "category" && width * 15 > node.offsetWidth) axis.dtick = Math.ceil(width * 15 / node.offsetWidth);
+    return layout;
+  }
   const drawn = new Set(), plain = new WeakMap();
   async function charts(root) {
     const nodes = Array.from(root.querySelectorAll("[data-chart]")).filter((node) => !node.dataset.drawn);
@@ -171,7 +177,7 @@
       const source = document.getElementById(node.dataset.chart);
       const figure = JSON.parse(source.textContent);
       plain.set(node, figure.data);
-      await Plotly.newPlot(node, shaded(figure.data), expand(colours(), figure.layout), { displayModeBar: false, responsive: false });
+      await Plotly.newPlot(node, shaded(figure.data), fitted(node, expand(colours(), figure.layout)), { displayModeBar: false, responsive: false });
       drawn.add(node);
       new ResizeObserver(() => { if (node.offsetWidth && node.isConnected) Plotly.Plots.resize(node); }).observe(node.parentElement);
       node.dataset.ready = "1";
@@ -241,7 +247,7 @@
     const node = document.querySelector(`[data-chart="${id}"]`);
     if (!node || !node.dataset.ready || !drawing.figure.data) return;
     plain.set(node, drawing.figure.data);
-    Plotly.react(node, shaded(drawing.figure.data), expand(colours(), drawing.figure.layout), { displayModeBar: false, responsive: false });
+    Plotly.react(node, shaded(drawing.figure.data), fitted(node, expand(colours(), drawing.figure.layout)), { displayModeBar: false, responsive: false });
     const box = node.closest(".box");
     const note = box.querySelector("header .soft"), legend = box.querySelector(".legend");
     if (note) note.textContent = drawing.note;

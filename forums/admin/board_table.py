@@ -89,7 +89,7 @@ TABLE = Table(
     (
         Column("name", gettext_lazy("Board"), lambda row: row.board.name, _name, by("name"), look="title one"),
         Column("site", gettext_lazy("Forum"), lambda row: row.board.site.name, _site, look="one"),
-        _figure("threads", gettext_lazy("Threads")),
+        _figure("threads", gettext_lazy("Threads read")),
         _figure("posts", gettext_lazy("Posts")),
         Column("interval", gettext_lazy("Fixed interval"), lambda row: row.board.interval_seconds,
                lambda row: tags.duration(row.board.interval_seconds), by("interval_seconds"), look="num"),

@@ -67,7 +67,7 @@ TABLE = Table(
         Column("name", gettext_lazy("Forum"), lambda row: row.site.name, _name, by("name"), look="title one"),
         Column("url", gettext_lazy("Address"), lambda row: row.site.url, look="one", usual=False),
         Column("boards", gettext_lazy("Boards"), lambda row: row.boards, lambda row: tags.number(row.boards), look="num"),
-        _figure("threads", gettext_lazy("Threads")),
+        _figure("threads", gettext_lazy("Threads read")),
         _figure("posts", gettext_lazy("Posts")),
         Column("last_visit", gettext_lazy("Last visit"), lambda row: row.last_visit, _last, falling("last", nullable=True),
                {"last": Max("boards__last_visit")}, look="nowrap"),
