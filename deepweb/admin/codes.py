@@ -48,7 +48,13 @@ CODES = {
     "answers_not_understood": gettext_noop("the records shown do not reveal which words find them"),
     "below_records_seen": gettext_noop("the estimate contradicts the records found"),
 }
+POLICIES = {
+    "policy_fresh": gettext_noop("new records first"),
+    "policy_frequency": gettext_noop("frequent words first"),
+    "policy_paper": gettext_noop("as in the deep-web paper"),
+}
 KINDS = {"deepweb-find": gettext_noop("discovery of search forms"), "deepweb-harvest": gettext_noop("harvest of search forms")}
 
 words.SAID.update(CODES)
+words.SAID.update(POLICIES)
 words.KINDS.update(KINDS)

@@ -53,12 +53,16 @@ def _states() -> list[tuple[str, str]]:
     return [("", _("All states")), ("active", _("Active")), *((code, str(names[code])) for code in SHOWN if code in names)]
 
 
+def _policy(one: Harvest) -> str:
+    return words.say(f"policy_{one.run.parameters.get('policy', 'fresh')}")
+
+
 TABLE = Table(
     "harvests",
     (
         Column("harvest", gettext_lazy("Harvest"), lambda one: one.form.source.name, _name, tables.NEWEST, look="title one"),
         Column("form", gettext_lazy("Form"), lambda one: one.form.action, _form, look="one", usual=False),
-        Column("policy", gettext_lazy("Policy"), lambda one: one.run.parameters.get("policy", "fresh"), look="nowrap"),
+        Column("policy", gettext_lazy("Policy"), _policy, look="nowrap"),
         _figure("queries", gettext_lazy("Queries")),
         Column("efficiency", gettext_lazy("Efficiency"), lambda one: one.efficiency, lambda one: tags.share(one.efficiency),
                look="num"),
