@@ -64,7 +64,7 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
             {**_row(one.code, one.figures, zone, one.at, _person(one)), "visit": one, **_found(one, plan)}
             for one in reads.made(plan)
         ],
-        "history": [{"day": one, "why": plan_words.reason(one.reason), "policy": policies.short(one.policy)} for one in history],
+        "history": [{"day": one, "why": plan_words.reason(one.reason), "policy": policies.name(one.policy)} for one in history],
         "latest": latest,
         "boards": reads.boards(plan),
         "board": board,
