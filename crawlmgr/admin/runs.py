@@ -18,6 +18,7 @@ from crawlmgr.admin.run_table import TABLE
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Run, RunState
+from crawlmgr.reads import hosts as host_reads
 from crawlmgr.reads import line, reports
 from crawlmgr.reads import runs as reads
 from crawlmgr.services import runs, timings
@@ -108,7 +109,9 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
             text = _("Started by schedule; %(waits)s, which begin:") % {"waits": words.waits(run.waiting_for)}
             return {"look": "", "icon": "schedule", "text": text, "until": run.waiting_until}
         text = _("Waits until %(host)s may be requested again:") % {"host": run.waiting_for}
-        return {"look": "", "icon": "hourglass_empty", "text": text, "until": run.waiting_until}
+        cause = host_reads.pause_cause(run.waiting_for, now)
+        why = {"detail": words.pause(cause.code, cause.amount)} if cause else {}
+        return {"look": "", "icon": "hourglass_empty", "text": text, "until": run.waiting_until, **why}
     if run.state == RunState.RUNNING and (run.lease_until is None or run.lease_until < now):
         return {"look": "", "icon": "hourglass_empty", "text": _("Waits for a free worker to go on.")}
     if run.state == RunState.RUNNING:

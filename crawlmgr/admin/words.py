@@ -241,6 +241,22 @@ def waits(waiting_for: str) -> str:
     return _("waits for its hours (%(hours)s, %(zone)s)") % {"hours": hours(text), "zone": zone}
 
 
+def pause(cause: str, amount: float) -> str:
+    """Why a host may not be requested yet (see `crawlmgr.reads.hosts.PauseCause`), as a sentence."""
+    if cause == "retry_after":
+        return _("The host asked us to wait (Retry-After).")
+    if cause == "failures":
+        return ngettext(
+            "%(number)s request to the host failed; the pause grows with each failure in a row.",
+            "%(number)s requests to the host failed one after another; the pause grows with each failure in a row.",
+            int(amount),
+        ) % {"number": int(amount)}
+    values = {"seconds": f"{amount:g}"}
+    if cause == "crawl_delay":
+        return _("Its robots.txt asks for %(seconds)s s between two requests (Crawl-delay).") % values
+    return _("The delay between two requests to it is %(seconds)s s.") % values
+
+
 def of_hours(waiting_for: str) -> bool:
     """Tells whether a run waits for its working hours."""
     return waiting_for.startswith(f"{timings.WAITS} ")

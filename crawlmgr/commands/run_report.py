@@ -19,7 +19,8 @@ PARTS = (
     ("hosts", ("host", "pages", "failed", "bytes")), ("seeds", ("outcome", "urls")), ("outcomes", ("state", "reason", "urls")),
 )  # fmt: skip
 HEAD = (
-    *("state", "stopped_by", "seconds", "pages", "failed", "refused", "requests", "bytes"),
+    *("state", "waiting_for", "waiting_until", "waiting_because"),
+    *("stopped_by", "seconds", "pages", "failed", "refused", "requests", "bytes"),
     *("answers_429_or_503", "retries", "waits", "waited_seconds"),
 )
 

@@ -31,6 +31,27 @@ def listed() -> QuerySet[Host]:
     return Host.objects.defer("robots_text")
 
 
+class PauseCause(NamedTuple):
+    """Why a host may not be requested yet: `code` is one of retry_after, failures, crawl_delay, delay, and `amount` the number of
+    failures in a row for failures, else the pause in seconds between two requests (0 for retry_after)."""
+
+    code: str
+    amount: float
+
+
+def pause_cause(key: str, now: datetime) -> PauseCause | None:
+    """The cause of a host's present pause, by the host's key ("example.org:8080"); None if no such host is known."""
+    host = Host.objects.defer("robots_text").filter(key=key).first()
+    if host is None:
+        return None
+    if host.retry_after_until is not None and host.retry_after_until > now:
+        return PauseCause("retry_after", 0.0)
+    if host.failures:
+        return PauseCause("failures", float(host.failures))
+    of_robots = host.crawl_delay_seconds or 0.0
+    return PauseCause("crawl_delay", of_robots) if of_robots > host.delay_seconds else PauseCause("delay", host.delay_seconds)
+
+
 def waiting(rows: QuerySet[Host], now: datetime) -> QuerySet[Host]:
     """Hosts whose next allowed request time has not come."""
     return rows.filter(next_at__gt=now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from tests.site.server import LocalSite, Reply, Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
 
 
 def _site(site: LocalSite) -> list[str]:
@@ -87,6 +88,47 @@ def test_page_command_and_api_say_the_same(settings: LazySettings, capsys: Any) 
     assert "End report" in page and "application/json" in page and "failed: HTTP status 500" in page
     with pytest.raises(CommandError, match="there is no run 999"):
         call_command("run", "report", "999")
+
+
+@pytest.mark.parametrize(
+    ("host", "code", "sentence"),
+    [
+        ({"crawl_delay_seconds": 120.0}, "crawl_delay", "Its robots.txt asks for 120 s between two requests"),
+        ({"delay_seconds": 60.0}, "delay", "The delay between two requests to it is 60 s."),
+        ({"failures": 1}, "failures", "1 request to the host failed"),
+        ({"failures": 3, "crawl_delay_seconds": 120.0}, "failures", "3 requests to the host failed one after another"),
+        ({"retry_after_until": NOW + HOUR, "failures": 1}, "retry_after", "The host asked us to wait"),
+    ],
+)
+def test_page_and_commands_say_why_a_run_waits(host: dict[str, Any], code: str, sentence: str, capsys: Any) -> None:
+    run = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
+    until = datetime.now(UTC) + HOUR
+    Host.objects.filter(pk=_host().pk).update(**{name: until if name == "retry_after_until" else value for name, value in host.items()})
+    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING, waiting_for="a.example", waiting_until=until)
+    call_command("run", "report", str(run.pk), "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert (report["waiting_for"], report["waiting_because"]) == ("a.example", code)
+    assert datetime.fromisoformat(report["waiting_until"]) == until
+    call_command("run", "list", "--json")
+    (listed,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (listed["id"], listed["state"], listed["waiting_for"]) == (run.pk, "running", "a.example")
+    client = Client(headers={"accept-language": "en"})
+    client.force_login(user("viewer"))
+    assert sentence in client.get(f"/admin/runs/{run.pk}/").content.decode()
+    runs.stop(run.pk, NOW)
+    run.refresh_from_db()
+    assert reports.report(run, NOW)["waiting_because"] == ""
+
+
+def test_the_list_of_runs_gives_those_at_work_first(capsys: Any) -> None:
+    ended = [runs.create("plain", f"ended {number}", parameters={}, now=NOW, start=False).pk for number in range(3)]
+    Run.objects.filter(pk__in=ended).update(state=RunState.FINISHED, stopped_by="complete", finished=NOW)
+    queued = runs.create("plain", "queued", parameters={}, now=NOW, start=False).pk
+    call_command("run", "list", "--ended", "2", "--json")
+    listed = json.loads(capsys.readouterr().out)["runs"]
+    assert [row["id"] for row in listed] == [queued, ended[2], ended[1]]
+    call_command("run", "list")
+    assert "ended 2" in capsys.readouterr().out
 
 
 def test_outcomes_are_kept_when_a_run_ends_and_not_counted_again(settings: LazySettings) -> None:

@@ -1,8 +1,8 @@
-"""`manage.py run`: subcommands on one run, with the same information as its page."""
+"""`manage.py run`: lists runs, and reports on one as its page does."""
 
 from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "One run: its report."
-    subcommands = {"report": "crawlmgr.commands.run_report"}
+    help = "List runs, and report on one."
+    subcommands = {"list": "crawlmgr.commands.run_list", "report": "crawlmgr.commands.run_report"}

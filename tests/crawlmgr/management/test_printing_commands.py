@@ -19,7 +19,7 @@ COMMANDS = (
     "export --help", "bench list",
 )
 FRAMES = {
-    "crawlmgr": ("archive", "exports", "token"), "forums": ("forum", "reader"), "focused": ("topic",), "deepweb": ("deepweb",),
+    "crawlmgr": ("archive", "exports", "run", "token"), "forums": ("forum", "reader"), "focused": ("topic",), "deepweb": ("deepweb",),
 }
 
 

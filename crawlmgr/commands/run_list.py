@@ -1,0 +1,33 @@
+"""`run list`: the runs at work, waiting or paused, and those that ended last."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from crawlmgr.management import database
+from crawlmgr.management.arguments import key
+from crawlmgr.management.base import Result, table
+from crawlmgr.models import Run
+from crawlmgr.reads import runs
+
+HELP = "list the runs: those at work, waiting or paused, then those that ended last"
+FIELDS = ("id", "kind", "label", "state", "waiting_for", "waiting_until", "stopped_by", "created", "finished")
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("--ended", type=key, default=10, metavar="N", help="how many ended runs (default 10)")
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    rows = [_row(one) for one in [*runs.active(), *runs.ended(options["ended"])]]
+    return Result({"runs": rows}, table(FIELDS, [[_text(row[name]) for name in FIELDS] for row in rows]))
+
+
+def _row(found: Run) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in FIELDS}
+
+
+def _text(value: Any) -> Any:
+    return f"{value:%Y-%m-%d %H:%M:%SZ}" if isinstance(value, datetime) else value
