@@ -71,7 +71,7 @@ class AdaptiveLoop:
         self.forecast, self.sites, self.count, self._all = forecast, forecast.sites, len(forecast.all), forecast.all
         # epoch seconds before which boards that could not be read are not visited again
         self.resting_until: Floats = np.zeros(self.count)
-        self._taken = np.zeros(self.count)  # forecast events that the visits of an outlook have fetched
+        self._taken = np.zeros(self.count)  # per board: forecast events fetched by the visits simulated so far
 
     def _overview(self, looks: Looks | None) -> Overview | None:
         self.sources_resting_until: Floats = np.zeros(len(looks.sources) if looks is not None else 0)

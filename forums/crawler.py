@@ -116,8 +116,8 @@ class ForumCrawler:
         return self._member
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """The request of an address; conditional if only a change matters: when reading an overview source, and for the top of a
-        list that an earlier visit completed."""
+        """The request for an address. It is conditional (If-None-Match, If-Modified-Since) if only a change matters: for an
+        overview source, and for the first page of a list that an earlier visit read completely."""
         member = self._membership(run)
         if item.kind in logins.KINDS:
             return member.request(item)

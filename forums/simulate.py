@@ -146,7 +146,8 @@ class Simulation:
         return ProfileOptions(**values)
 
     def settling(self, days: Sequence[float]) -> list[Settling]:
-        """How the estimates settle as the history before the test grows; only lengths within the history are used."""
+        """How the estimates settle as the history before the test grows. `days`: lengths of history to try; longer ones are left
+        out."""
         rows = (self.events.times >= self.since - DAY_SECONDS) & (self.events.times < self.start)
         hours = self.clock.local_hours(self.events.times[rows])
         known = BoardEvents(self.events.board[rows], hours, self.events.opener[rows])

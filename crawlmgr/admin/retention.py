@@ -110,5 +110,5 @@ def save(request: HttpRequest) -> HttpResponse:
 def prune(request: HttpRequest) -> HttpResponse:
     """Asks a worker to prune now, as it does once a day by itself."""
     queue.prune()
-    messages.success(request, _("A worker is pruning now, in batches."))
+    messages.success(request, _("A worker is now deleting old data, in batches."))
     return back(request, "retention")

@@ -86,8 +86,8 @@ OPEN_PRIVATE = "crawlmgr.open_private"
 
 
 def opens_nothing(request: HttpRequest, form: Form, *fields: str, before: Container[str] = ()) -> bool:
-    """Tells whether a valid form's ticked fields open no private address beyond those allowed `before`, or the user may open
-    them; otherwise adds an error to the field."""
+    """Tells whether the user may submit these fields, each of which allows crawling a private address: administrators may
+    always, others only fields whose names are in `before` (allowed already). Adds an error to each other field that is on."""
     if request.user.has_perm(OPEN_PRIVATE):
         return True
     opened = [name for name in fields if form.cleaned_data[name] and name not in before]

@@ -1,4 +1,4 @@
-"""Rows for `bench desk`: runs, pages, hosts, events and nodes in the amounts of years of crawling."""
+"""Rows for `bench desk`: as many runs, pages, hosts, events and nodes as years of crawling leave."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def begin(port: int, hosts: int, in_flight: int, delay: float) -> int:
 
 
 def work(run_id: int, pages: int) -> dict[str, Any]:
-    """Works on a run in this process up to a number of pages; returns the cost and the peak memory."""
+    """Crawls a run in this process until `pages` pages are stored; returns wall and CPU seconds and the peak memory in bytes."""
     django_settings.CRAWLERS = {"bench": f"{fetch_ours.__name__}.FollowAll"}
     fetch.resolve = lambda host, port: [(int(socket.AF_INET), (resolved(host), port))]
     count = Count(pages)

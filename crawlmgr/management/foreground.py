@@ -142,9 +142,9 @@ def _await_nodes(run: Run, bar: Any) -> str:
 
 
 def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
-    """The run that `create` starts, on an object of the name `of`. If an active run prevents it: one that was interrupted is
-    resumed, one with the same parameters is joined, and any other, such as a scheduled visit, has to end first, because it does
-    other work. Raises what `create` raises except runs.Busy, Stopped, CommandError."""
+    """Starts a run with `create` and returns it; `of` names the crawled object in messages. If an active run prevents it: one
+    that was interrupted is resumed, one with the same parameters is joined, and any other, such as a scheduled visit, has to end
+    first, because it does other work. Raises Stopped, CommandError, and what `create` raises except runs.Busy."""
     while True:
         try:
             return create()

@@ -179,7 +179,8 @@ def requeue(run_ids: Iterable[int], now: datetime) -> int:
 
 def tick(node: str, queue: str, now: datetime) -> bool:
     """Asks the node's own cluster for a heartbeat, unless a request is already waiting or was taken recently. One taken long ago
-    was lost with its worker and must not block further requests. False if a broker of its own is away."""
+    was lost with its worker and must not block further requests. Returns False if the node has its own broker and it cannot be
+    reached."""
     store, key = _store(), node_key(queue, node)
     try:
         store.ask()

@@ -170,7 +170,8 @@ def waits(key: str) -> bool:
 
 
 def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> set[str]:
-    """Those of the keys under which a task waits, or was taken within the last seconds: it may lie in its cluster's memory."""
+    """Returns the keys whose task is in the queue, or left it within the last `seconds` seconds: it may be waiting in a worker's
+    memory."""
     fresh = now + timedelta(seconds=settings.RETRY_SECONDS - seconds)
     rows = OrmQ.objects.filter(Q(lock__lte=now) | Q(lock__gt=fresh), key__in=list(keys))
     return set(rows.values_list("key", flat=True))

@@ -41,7 +41,7 @@ def keywords(text: str, top: int = 20, parts_of_speech: tuple[str, ...] = PARTS_
     most often in the text (simplified, lower case). Words of one character are not ranked.
     Costs some 16 ms for 1,000 characters, of which it takes the first 6,000 (words of more than a hundred letters left out): for host pages and samples, not for every page of a crawl.
     """
-    # More than `top` are taken because stems fall together.
+    # More than `top` words are taken, because several may have the same stem.
     beginning = normalise(_LONG_WORD.sub(" ", text)[:MAX_CHARS])
     ranked = _ranker().textrank(beginning, topK=2 * top, withWeight=True, allowPOS=parts_of_speech)
     best: dict[str, float] = {}

@@ -240,7 +240,8 @@ def _note_errors(bench: HarvestSession, state: QueryState, reason: str) -> None:
 
 
 def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, reason: str, now: datetime) -> Stored:
-    """Handles a request without an answer: disallowed by robots.txt, lost, or failed in every try."""
+    """Ends the query of a request that got no response: disallowed by robots.txt, lost with its process, or failed at every
+    try."""
     row = Query.objects.filter(pk=item.payload.get("query")).first()
     if row is None or row.state != QueryState.SENT:
         return Stored()

@@ -59,7 +59,7 @@ PARTS: Mapping[str, str] = {
     "siblings_mean": gettext_noop("other links of the pages with it, mean"),
     "template": gettext_noop("pages of the same kind of address"),
     "host": gettext_noop("pages of the host"),
-    "in_links": gettext_noop("number of links to it"),
+    "in_links": gettext_noop("number of links to this page"),
     "depth": gettext_noop("clicks from a seed"),
     "off_topic_run": gettext_noop("pages off topic in a row before it"),
     "rank": gettext_noop("rank passed on by linking pages"),

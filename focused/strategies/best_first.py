@@ -40,7 +40,7 @@ class BestFirst(Strategy):
                 "best first)"
             ),
             choices=("follow", "reserve", "drop"),
-            title=gettext_noop("Links of pages off topic"),
+            title=gettext_noop("Links on off-topic pages"),
         )
 
     settings: Settings

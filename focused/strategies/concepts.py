@@ -13,8 +13,8 @@ LEAST = 0.9
 
 
 class OnePerConcept:
-    """Keeps the first link to each concept: drops a link whose anchor names a concept overlapping (IFCo, eq. (10) of the ant
-    colony paper, at least 0.9) with one named by a kept link to another address. Links without concepts are kept.
+    """Keeps the first link to each concept: a link is dropped if its anchor names nearly the same concept as a kept link to
+    another address, that is, if their IFCo (eq. (10) of the ant colony paper) is at least 0.9. Links without concepts are kept.
 
     The rule takes pages on the same subject for duplicates; `left_out` lists what it dropped, so that this can be measured.
     """

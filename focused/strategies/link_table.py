@@ -102,7 +102,7 @@ class LinkTable:
             self._rows.setdefault(url, []).append(row)
 
     def close(self, url: str, relevance: float = 0.0, page: str | None = None) -> None:
-        """Closes the links to a URL that was fetched (as page `page`, with its relevance) or failed (relevance 0)."""
+        """Marks the links to a URL as done: it was fetched (as page `page`, with its relevance) or failed (relevance 0)."""
         target = -1 if page is None else self._number(page)
         self._done[url] = (relevance, target)
         rows = self._rows.get(url)

@@ -30,7 +30,7 @@ class PageRank(Strategy):
             "reserve",
             gettext_noop("Links of off-topic pages: kept until no other link waits, dropped (as published), or followed"),
             choices=("reserve", "drop", "follow"),
-            title=gettext_noop("Links of pages off topic"),
+            title=gettext_noop("Links on off-topic pages"),
         )
 
     settings: Settings

@@ -46,7 +46,7 @@ def threads(request: HttpRequest) -> HttpResponseBase:
     site = number(request.GET.get("site", ""))
     context = {
         "downloads": exports.choices(["threads"], site=site),
-        "empty": _("No thread is stored yet. The first visit of a forum brings them."),
+        "empty": _("No threads are stored yet. They appear after the first visit to a forum."),
     }
     return table_page(
         request, LIST, thread_table.ALL, reads.all_threads(), context, title=_("Threads"), item="threads", trail=_trail(site)
@@ -56,7 +56,7 @@ def threads(request: HttpRequest) -> HttpResponseBase:
 @room("forums/posts/", "posts", "forums.view_thread")
 def posts(request: HttpRequest) -> HttpResponseBase:
     """Lists the posts of all forums, most recently fetched first."""
-    empty = _("No post is stored yet. The first visit of a forum brings them.")
+    empty = _("No posts are stored yet. They appear after the first visit to a forum.")
     context = {"downloads": exports.choices(["posts"]), "empty": empty}
     return table_page(
         request, LIST, thread_table.POSTS, reads.all_posts(), context, title=_("Posts"), item="posts", trail=_trail(None)

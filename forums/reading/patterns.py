@@ -197,7 +197,7 @@ def leads_to(pattern: str) -> str:
 def _query_leads_to(path: str, query: str) -> str:
     """What the query says: "thread", "board" or "" for nothing."""
     if path.endswith("thread.php") and set(re.findall(r"(?:^|&)([a-z]+)=", query)) <= {"fid", "page", "type", "digest"}:
-        return "board"  # a list of threads under the name "thread"
+        return "board"  # the address says "thread", the page is a list of threads
     numbers, modes = (set(re.findall(form, query)) for form in (r"(?:^|&)([a-z_]+)=#", r"=([a-z]+)"))
     if numbers and numbers <= _BOARD_NUMBERS and modes & _TELLING and not set(re.findall(r"(?:^|&)([a-z]+)=[#*]", query)) & _TELLING:
         return "board"  # ?t=thread&frm_id=3: the threads of board 3
@@ -217,7 +217,7 @@ def _script_leads_to(name: str, query: str) -> str | None:
     if _SCRIPT.search(name) and any(word in BOARD_WORDS for word in script):
         numbered = re.findall(r"(?:^|&)([a-z]+)=#", query)
         if numbered and (re.search(r"=[a-z]+(?:&|$)", query) or not set(numbered).isdisjoint(_READ)):
-            return ""  # board.php?name=free&entry=#, board.pl?read=#
+            return ""  # the number is a thread's: board.php?name=free&entry=#, board.pl?read=#
         return "board"
     return None
 

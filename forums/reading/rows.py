@@ -71,7 +71,7 @@ class Row:
         self.end = page.outline.ends[record[-1]]
 
     def column(self, node: int) -> str:
-        """The position of a node in the row, equal for similar rows."""
+        """A key for a node's place in its row: corresponding nodes of rows of the same markup have the same key."""
         at = max(0, bisect_left(self.record, node + 1) - 1)
         return f"{at}:{self.page.outline.relative(node, self.record[at])}"
 

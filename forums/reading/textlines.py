@@ -204,7 +204,7 @@ def part_messages(root: HtmlElement) -> None:
 
 
 def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
-    """Each rule of a block with the inline elements and line breaks after it, up to the first block element."""
+    """For each `<hr>` of a block: the inline elements and `<br>`s that follow it, up to the first block element."""
     runs: list[tuple[HtmlElement, list[HtmlElement]]] = []
     open_run = False
     for child in block:

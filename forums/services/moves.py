@@ -74,7 +74,7 @@ def _agrees(thread: Thread, row: Shown) -> bool:
     if shape(thread.url) == shape(first_page(row.url)):
         return False
     if thread.replies is not None and row.replies is not None and row.replies < thread.replies - 1:
-        return False  # the count may be one less if posts were counted before
+        return False  # a moved thread loses no replies; one less may be a list counting replies, not posts
     told = 0
     if thread.author and row.author:
         if thread.author != row.author[:200]:

@@ -82,9 +82,10 @@ def of_intervals(site_id: int) -> int:
 
 
 def begin(site_id: int, *, now: datetime, user: Any = None) -> Plan | None:
-    """The plan of a new site: the closed loop with as many visits per day as its boards' intervals give.
+    """Creates and returns the plan of a new site: the adaptive policy, with as many visits per day as the intervals of its boards
+    add up to.
 
-    None if the site has a plan, or is covered by that of all sites.
+    Returns None, creating nothing, if the site has a plan or the plan of all sites covers it.
     """
     if current(site_id) is not None:
         return None
