@@ -86,7 +86,7 @@ def test_what_is_wrong_in_the_settings_is_told_beside_its_field(page: Any, desk:
     page.click("a:has-text('Edit')")
     page.fill("#id_proxy", "nonsense")
     page.click("#content button:has-text('Save')")
-    page.wait_for_selector(".wrong:has-text('no proxy address')")
+    page.wait_for_selector(".wrong:has-text('not a proxy address')")
     page.fill("#id_proxy", "")
     page.fill("#id_name", "Another name")
     page.click("#content button:has-text('Save')")

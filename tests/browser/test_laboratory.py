@@ -61,7 +61,7 @@ def test_from_texts_and_an_ontology_to_the_best_strategy(page: Any, desk: str, s
     page.goto(topic)
     assert fact(page, said("Strategy")) == best
     page.goto(f"{topic}crawl/")
-    assert page.input_value("#id_strategy") == re.search(r"\((\w+)\)", best).group(1)  # type: ignore[union-attr]
+    assert page.input_value("#id_strategy") == {said(name): code for name, code in COMPARED.items()}[best]
     page.click(f"#settings-history button:has-text('{said('Undo')}')")
     page.wait_for_selector(f"#settings-history td:has-text('{said('undone')}')")
     assert page.input_value("#id_strategy") == "adaptive"
@@ -74,6 +74,9 @@ def test_from_texts_and_an_ontology_to_the_best_strategy(page: Any, desk: str, s
     assert len(lines) == 1 + 2 * len(ON) + len(OFF) and {"url", "relevance"} <= set(lines[0])
     assert page.locator("html").get_attribute("lang") == language
     assert page.wrong == []
+
+
+COMPARED = {"Breadth first": "breadth_first", "Shark search": "shark"}
 
 
 def fact(page: Any, name: str) -> str:  # noqa: F811
@@ -138,11 +141,12 @@ def compare(page: Any, topic: str, said: Said) -> str:  # noqa: F811
     """Compares two strategies over the run's pages and takes the one that the page names first; gives its name."""
     page.goto(f"{topic}compare/")
     for box in page.locator("input[name=strategy]").all():
-        box.set_checked(box.get_attribute("value") in ("breadth_first", "shark"))
+        box.set_checked(box.get_attribute("value") in COMPARED.values())
     page.fill("#id_draws", "2")
     page.fill("#id_pages", "6")
     page.click(f"#content button:has-text('{said('Compare')}')")
-    verdict = page.locator(".note:has-text('%')", has_text=re.compile(r"\(shark\).*\(breadth_first\)|\(breadth_first\).*\(shark\)"))
+    one, other = (re.escape(said(name)) for name in COMPARED)
+    verdict = page.locator(".note:has-text('%')", has_text=re.compile(f"{one}.*{other}|{other}.*{one}"))
     verdict.wait_for()
     best = said.value(FOUND_MOST, "best", verdict.inner_text()).removeprefix("info").strip()
     page.locator("table.list tr", has_text=best).get_by_role("button", name=said("Use for the topic")).click()
