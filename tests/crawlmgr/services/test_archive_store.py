@@ -163,7 +163,7 @@ def test_reading_while_the_store_is_away_is_told_and_gives_no_empty_page(road: R
         archive.check()
     admin_client.raise_request_exception = False
     answer = admin_client.get(f"/admin/archive/pages/{page.pk}/")
-    assert answer.status_code == 503 and "The archive's file store does not respond" in answer.content.decode()
+    assert answer.status_code == 503 and "file store does not respond" in answer.content.decode()
     road.fault = ""
     assert admin_client.get(f"/admin/archive/pages/{page.pk}/").status_code == 200
 
