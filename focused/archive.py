@@ -16,7 +16,8 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
 class Archive:
-    """The pages of WARC files; for each URL the last complete record counts. A page is parsed when first requested, and cached.
+    """The pages of WARC files; if several records have one URL, the last complete one is used. A page is parsed when first
+    requested, and cached.
 
     Only HTML responses with status 200 are pages; other responses are fetches without a page. Links that lead out of the
     archive are removed, so that strategies choose only among available pages.

@@ -64,7 +64,8 @@ class TopicCrawler:
         for key in {host_key(url) for url in definition["seeds"]}:
             hosts.configure(key, settings)
         if run.begun:
-            self.session(run)  # here, outside any transaction, because a replay takes time
+            # here, because building the session may replay many pages, which must not happen inside a transaction
+            self.session(run)
         return settings
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
@@ -226,7 +227,7 @@ class TopicCrawler:
 
 
 def _copy(run: Run, page: Page, url: str, outcome: pages.Outcome, session: Session) -> None:
-    """Stores the run's own row for a page that is already in the archive."""
+    """Stores a row of this run for a page that is already in the archive."""
     node = session.graph.node(url)
     columns = [field.attname for field in Page._meta.concrete_fields if field.attname not in ("id", "run_id")]
     values: dict[str, Any] = {name: getattr(page, name) for name in columns}

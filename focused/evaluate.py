@@ -55,11 +55,11 @@ def marks(pages: int, checkpoints: int) -> list[int]:
 
 
 def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[int]:
-    """Counts tunnels by length: the number of off-topic pages between a relevant page and the relevant page it was reached from,
-    if any.
+    """Counts tunnels by length. The length of a relevant page's tunnel is the number of off-topic pages between it and the
+    nearest relevant page on its path.
 
-    Pages are followed back through their parents; a path that begins off topic at a seed counts from the seed. Figure 5 of the
-    tunnelling paper.
+    A path is followed back through the parents; if it begins at an off-topic seed without any earlier relevant page, the
+    pages from the seed on are counted. Figure 5 of the tunnelling paper.
     """
     run: dict[str, int] = {}
     lengths: Counter[int] = Counter()
@@ -125,7 +125,8 @@ def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, 
 
 
 def _matrix(links: Mapping[str, Iterable[str]]) -> tuple[list[str], sparse.csr_matrix]:
-    """Pages and their link matrix: without links to self, and without links inside a host if the graph has at least 5 hosts."""
+    """The pages' URLs and the matrix of the links between them (row: from, column: to). Links to self are left out, and links
+    inside a host if the pages are on at least `MANY_HOSTS` hosts."""
     from scipy import sparse  # imported here because it takes a tenth of a second, which commands that do not need it save
 
     urls = list(links)

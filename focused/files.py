@@ -14,7 +14,7 @@ ONTOLOGY_SUFFIXES = frozenset((".ttl", ".csv"))
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in any encoding of web pages, with NUL characters removed."""
+    """The text of a file in any character encoding that web pages use, with NUL characters removed."""
     return decode(path.read_bytes())[0].replace("\0", "")
 
 

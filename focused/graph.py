@@ -107,7 +107,7 @@ class UrlGraph(Protocol):
 
 
 def beginning(url: str) -> str:
-    """The address up to the beginning of its path."""
+    """The part of an address up to the beginning of its path: scheme and host."""
     return url[: url.index("/", 8) + 1] if "/" in url[8:] else url
 
 

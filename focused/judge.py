@@ -56,14 +56,14 @@ def two_levels(scores: Vector) -> tuple[float, float]:
 
 
 class Feedback:
-    """Judges pages in their order of arrival; `rank` computes all scores again from what the most similar pages have in common
-    and the others do not.
+    """Judges pages in their order of arrival; `rank` computes all scores again from what the most similar pages have in
+    common and the others do not.
 
-    Rocchio's method with pseudo relevance feedback: v = half the centroid of the samples + half that of the 20 pages nearest to
-    it - the centroid of all, over (1 + ln f) idf weights normalised to length 1; a page's score is its inner product with v. For
-    pages marked by the operator (`mark`), the centroid of those on topic is added and half that of those off topic subtracted,
-    each after subtracting the centroid of all pages. To the score from a page's own words that from sibling pages (means over
-    the pages with a link to it) is added.
+    Rocchio's method with pseudo relevance feedback: v = half the centroid of the samples + half that of the 20 pages
+    nearest to it - the centroid of all pages, over (1 + ln f) idf weights normalised to length 1; a page's score is its
+    inner product with v. For pages marked by the operator (`mark`), the centroid of those on topic is added to v and half
+    that of those off topic subtracted, each after subtracting the centroid of all pages. A page's final score is this one
+    plus a part computed from its sibling pages (other pages linked from the same pages), see `_with_siblings`.
     """
 
     def __init__(
@@ -113,14 +113,14 @@ class Feedback:
         self._waiting.clear()
 
     def _name(self, numbers: NDArray[np.uint32]) -> None:
-        """Assigns a column to each new word."""
+        """Assigns a column of the matrix to each word number that has none yet."""
         self._columns[numbers] = np.arange(self._width, self._width + len(numbers))
         self._width += len(numbers)
         if self._width > len(self._frequencies):
             self._frequencies = np.concatenate([self._frequencies, np.zeros(self._width)])
 
     def mark(self, number: int, on_topic: bool | None) -> None:
-        """Stores the operator's mark of a page by its number; None removes it."""
+        """Stores the operator's mark of the page with this number: on topic, off topic, or None to remove the mark."""
         if on_topic is None:
             self.marks.pop(number, None)
         else:
@@ -164,8 +164,8 @@ class Feedback:
         return scores
 
     def _with_siblings(self, own: Vector, parents: Rows, children: Rows) -> Vector:
-        """z(own) + SIBLINGS z(mean over a page's parents of the mean of their other children, shrunk towards the overall
-        mean)."""
+        """Final scores: z(own) + SIBLINGS z(beside), z being standardisation over all pages. `beside` of a page is the mean,
+        over the pages that link to it, of the mean own score of their other children, shrunk towards the overall mean."""
         size, mean = len(own), float(own.mean())
         count, total = np.bincount(parents, minlength=size), np.bincount(parents, weights=own[children], minlength=size)
         others = (total[parents] - own[children] + KIN * mean) / (count[parents] - 1 + KIN)
@@ -212,7 +212,8 @@ class Feedback:
         return self._words.index[place], self._words.weight[place]
 
     def _row(self, words: HashedWords) -> Row:
-        """A row of the matrix; new words get columns. Among some hundred thousand words, a few share a number."""
+        """The matrix row (columns, weights) of a page's words; new words get columns. Since words are hashed to 20 bits, a
+        few of some hundred thousand words share a column."""
         self._name(np.unique(words.numbers[self._columns.take(words.numbers) < 0]))
         return self._columns.take(words.numbers), words.weights
 
@@ -222,7 +223,7 @@ class Feedback:
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 
     def _centroid(self, rows: Sequence[Row], size: int) -> Vector:
-        """Mean of rows that are not pages of the run."""
+        """The mean of weighted rows of texts that are not pages of the run (samples), as a vector of `size` columns."""
         found = np.zeros(size)
         for row in rows:
             indices, values = self._weighed(*row)

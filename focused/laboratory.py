@@ -134,7 +134,8 @@ def together(
 
 
 def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Means of the numbers; point-by-point means of the curves (as far as all draws have them); sums of the tunnel counts."""
+    """One row from those of several draws: means of the numbers; point-by-point means of the curves, as far as all draws have
+    them; sums of the tunnel counts."""
     found: dict[str, Any] = dict(parts[0])
     for name, value in parts[0].items():
         values = [part[name] for part in parts]

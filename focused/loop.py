@@ -14,14 +14,15 @@ from focused.strategies.base import Strategy
 
 
 class Outside(Exception):
-    """The source has no record of the URL: neither of a page nor of a failed fetch."""
+    """Raised for a URL of which the source has no record: neither a page nor a failed fetch."""
 
 
 class Source(Protocol):
     """A source of pages: an archive, the network, or both."""
 
     def get(self, url: str) -> Content | None:
-        """The page; None if it could not be fetched (which counts as a fetch). Raises Outside if no fetch takes place."""
+        """The page at a URL; None if it could not be fetched (which counts as a fetch). Raises Outside if the source knows
+        nothing of the URL, so that no fetch takes place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Trail:
 class Walk:
     """The processing between two fetches, used by live crawls and by crawls over an archive; the caller provides the pages.
 
-    The caller selects a node, then calls `failed`, or `judge` and with its result `expand`.
+    For each node that it selects, the caller calls either `failed`, or `judge` and then `expand` with the result of
+    `judge`.
     """
 
     def __init__(self, strategy: Strategy, graph: UrlGraph) -> None:

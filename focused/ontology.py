@@ -150,8 +150,8 @@ def _split(cell: str | None) -> list[str]:
 
 
 def _whole(labels: Mapping[str, Iterable[str]], broader: Mapping[str, Iterable[str]]) -> Ontology:
-    """The ontology of all concepts mentioned, with the name as label if there is none. ValueError if there is none, or for a
-    cycle."""
+    """Builds the ontology from all concepts mentioned in labels or relations; a concept without label gets its own name as
+    label. ValueError if there is no concept, or if the relations contain a cycle."""
     named = dict.fromkeys([*labels, *broader, *(high for highs in broader.values() for high in highs)])
     if not named:
         raise ValueError("an ontology without concepts")
@@ -213,7 +213,8 @@ class OntologySimilarity:
         return 2 * nearest / (self._depth[one] + self._depth[other]) * self.overlap(one, other)
 
     def overlap(self, one: str, other: str) -> float:
-        """The overlap factor of that formula (IFCo) for two concepts, in [0, 1]."""
+        """IFCo, the overlap factor of eq. (10) of the ant colony paper: |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2)), in [0,
+        1]."""
         return min(1.0, len(self._up[one] & self._up[other]) / max(self._depth[one], self._depth[other]))
 
     def concepts_of(self, word: str) -> tuple[str, ...]:

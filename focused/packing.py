@@ -299,7 +299,7 @@ def _write_topic(folder: Path, web: Web, one: DrawnTopic, keywords: Sequence[str
 
 
 def _name(key: str) -> str:
-    """A topic's name from the address of its section or folder, or from its given name."""
+    """A display name for a topic: from the address of its section or folder, or the name given for it."""
     path = unquote(urlsplit(key).path) if "://" in key else key
     last = path.rstrip("/").rpartition("/")[2]
     stem = last.rpartition(".")[0] or last

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 
 class LazyWords(Mapping[str, float]):
-    """Weighted words computed from `given` on first use, since many strategies never use them."""
+    """Weighted words of a text, computed from `given` when first used, because many strategies never use them."""
 
     __slots__ = ("_given", "_make", "_words")
 
@@ -40,7 +40,7 @@ class LazyWords(Mapping[str, float]):
 
 
 class LazyList(Sequence[str]):
-    """A list of words computed from `texts` on first use."""
+    """A list of words, computed from `texts` when first used."""
 
     __slots__ = ("_make", "_texts", "_words")
 

@@ -45,7 +45,8 @@ CONTEXTS: Mapping[str, Context] = {"plain": plain_context, "weighted": weighted_
 
 
 def _sides(context: str, anchor: str, tokenizer: Tokenizer) -> tuple[list[str], list[str]]:
-    """Words before and after the anchor's first occurrence; all of them as after it if it does not occur."""
+    """The words of a context before and after the first occurrence of the anchor. If the anchor does not occur in it, all
+    words count as after it."""
     before, found, after = context.partition(anchor) if anchor else ("", "", context)
     return (tokenizer(before), tokenizer(after)) if found or not anchor else ([], tokenizer(context))
 

@@ -50,8 +50,8 @@ class Lesson(NamedTuple):
 
 @dataclass(slots=True)
 class Looks:
-    """Samples taken from the frontier during a crawl: scaled features and true values of some links, and the features of
-    fetched links."""
+    """Training data sampled from the frontier during a crawl: for some links scaled features and true values (`worth`), and
+    the features of the links that were fetched."""
 
     features: list[Vector]
     worth: list[float]
@@ -59,8 +59,8 @@ class Looks:
 
 
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
-    """The function for a URL's true value: the mean of its label and reward, plus half the mean of its five best links'
-    values."""
+    """Returns the function that gives a URL's true value: the mean of its label and reward, plus half the mean of the values
+    of the five best pages it links to."""
     relevance = Relevance(lesson.topic)
     own: dict[str, float | None] = {}
     whole: dict[str, float | None] = {}
@@ -94,7 +94,7 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
 
 
 def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
-    """Crawls the web of a training example from its seeds in random order and samples the frontier during the crawl."""
+    """Crawls a lesson's web from its seeds in random order, and samples the frontier during the crawl."""
     rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
     graph = MemoryGraph(rng)
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, prior=prior)
@@ -151,7 +151,7 @@ def lessons(pack: Path, random_seed: int = 1) -> list[Lesson]:
 
 
 def by_hand() -> Prior:
-    """The starting point of the first training round: unscaled features and initial weights set by hand."""
+    """The prior that the first training round starts with: features unscaled, weights set by hand."""
     guess = {"siblings_best": 0.15, "siblings_mean": 0.05, "anchor": 0.11, "context": 0.07, "template": 0.03, "words": 0.05}
     size = len(FEATURES)
     return Prior(np.zeros(size), np.ones(size), np.array([guess.get(name, 0.0) for name in FEATURES]))
@@ -175,8 +175,12 @@ def train(
 
 
 def averaged(priors: Sequence[Prior]) -> Prior:
-    """The mean of several trainings: their mean weights per unit of each feature, and mean and spread as of all their pages
-    together. One training depends on the order in which its crawls met the pages. Raises ValueError if there is none."""
+    """The average of the priors of several trainings, because one training depends on the order in which its crawls met the
+    pages.
+
+    Weights are averaged per unit of each unscaled feature; mean and spread are those of the pages of all trainings
+    together. Raises ValueError if there is no prior.
+    """
     if not priors:
         raise ValueError("no prior to average")
     means, spreads, weights = (np.array([getattr(one, name) for one in priors]) for name in Prior._fields)
@@ -188,8 +192,8 @@ def averaged(priors: Sequence[Prior]) -> Prior:
 def train_several(
     folders: Sequence[Path], trainings: int, say: Callable[[str], None] = lambda _: None, random_seed: int = 1
 ) -> tuple[Prior, int]:
-    """Trains on recorded webs several times, with other random draws each time (seeds from `random_seed` on). Returns the
-    average, and the number of lessons in all. Raises ValueError if `trainings` is less than 1."""
+    """Trains on recorded webs several times, each time with other random draws (seeds from `random_seed` on). Returns the
+    averaged prior, and the total number of lessons. Raises ValueError if `trainings` is less than 1."""
     priors, number = [], 0
     for seed in range(random_seed, random_seed + trainings):
         drawn = [lesson for folder in folders for lesson in lessons(folder, seed)]

@@ -22,7 +22,7 @@ PAGE = TopicPage.Kind.PAGE
 
 
 def listed() -> QuerySet[Topic]:
-    """All topics, without what only a run needs."""
+    """All topics, without the columns that only a run needs."""
     return Topic.objects.only("id", "name", "strategy", "interval_seconds", "next_run", "added")
 
 
@@ -89,7 +89,8 @@ def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
 
 
 class Reason(NamedTuple):
-    """Why a page was fetched when it was: its number, whether it turned out relevant, the parts of its link's score by name."""
+    """Data on why a page was fetched when it was: the page's number, whether it turned out relevant, and the parts of its
+    link's score by name."""
 
     number: int
     relevant: bool
@@ -97,7 +98,7 @@ class Reason(NamedTuple):
 
 
 def reasons(run_id: int, pages: int) -> list[Reason]:
-    """The reasons of some 320 pages, evenly distributed over the run: one index scan, whatever the run's length."""
+    """The `Reason` of some 320 pages, evenly distributed over the run: one index scan, whatever the run's length."""
     step = max(1, ceil(pages / REASONS))
     rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=list(range(0, pages, step)))
     found = rows.order_by("number").values_list("number", "relevant", "why")
@@ -133,7 +134,7 @@ def pages_by_id(ids: Sequence[int]) -> list[TopicPage]:
 
 
 def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
-    """The path from a seed to the page, along the parents of each page."""
+    """The path from a seed to the page, found by following each page's parent."""
     found = [page]
     while found[-1].parent_id is not None and len(found) < limit:
         parent = TopicPage.objects.filter(pk=found[-1].parent_id).defer("words").first()
@@ -145,7 +146,8 @@ def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """The outcome of an address in a run: `code` is page, failed, same, waiting, dropped, refused or unknown."""
+    """What became of an address in a run. `code`: page (fetched), failed, same (it leads to a page already fetched), waiting
+    (in the queue), dropped, refused (by the scope), or unknown."""
 
     code: str
     url: str

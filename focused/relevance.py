@@ -79,12 +79,12 @@ class Relevance:
 
     @property
     def idf(self) -> Idf:
-        """The current document frequencies."""
+        """The document frequencies in use, as inverse document frequencies."""
         return self._frequencies.idf
 
     @property
     def samples(self) -> Sequence[Mapping[str, float]]:
-        """Word counts of the samples; for a topic without samples, its keywords."""
+        """The topic's sample texts as word counts; for a topic without samples, one text made of its keywords."""
         return self._samples or [self.counts]
 
     @property
@@ -99,7 +99,7 @@ class Relevance:
 
     @property
     def threshold(self) -> float:
-        """tau, the threshold: pages with this similarity or more are relevant."""
+        """The threshold tau: a page is relevant if its similarity is at least this."""
         return self._threshold
 
     @property
@@ -115,7 +115,7 @@ class Relevance:
         return True
 
     def settle(self) -> None:
-        """Computes all weights again now, from all pages learned so far."""
+        """Computes all weights again immediately, from all pages learned so far."""
         self._frequencies.freeze()
         self._weigh()
 
@@ -235,7 +235,7 @@ def _unit(vector: Mapping[str, float]) -> dict[str, float]:
 
 
 def _leave_one_out(samples: Sequence[Mapping[str, float]]) -> float:
-    """10th percentile of each sample's similarity to the mean of the others."""
+    """The 10th percentile of the similarities between each sample and the mean of the other samples."""
     if len(samples) < 2:
         return FALLBACK_THRESHOLD
     similarities = [

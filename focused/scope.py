@@ -57,7 +57,8 @@ class Scope:
         return replace(self, without_hosts=tuple(dict.fromkeys((*self.without_hosts, host.lower()))))
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Why a canonical URL is refused: "depth", "host", "dropped_host", "path", "excluded_path", a trap's name; or None."""
+        """The code of the rule by which a canonical URL is refused: "depth", "host", "dropped_host", "path", "excluded_path",
+        or a trap's name; None if it is allowed."""
         if depth > self.depth:
             return "depth"
         known = self._refusals
@@ -75,7 +76,7 @@ class Scope:
         return trap_reason(url, _limits(self.year)) if self.traps else None
 
     def _place_refusal(self, url: str) -> str | None:
-        """Why the rules for hosts and paths refuse a URL, None if they do not."""
+        """The code of the rule on hosts or paths by which a URL is refused; None if they allow it."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if self.without_hosts and _is_among(host, parts.netloc, self.without_hosts):

@@ -1,4 +1,4 @@
-"""Processing of a response before it is judged: small exchangeable stages, each reading and extending one draft."""
+"""Processing of a response before it is judged: small exchangeable stages, each of which reads and extends one `Draft`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ class Sweep(NamedTuple):
     rest: str = ""
 
     def entries(self) -> dict[str, dict[str, Value]]:
-        """The entries of the comparison: parameters by name, such as "dolphin alpha=0.25 beta=0.5"."""
+        """The runs of the sweep as entries of a comparison: parameters by the entry's name, such as "dolphin alpha=0.25
+        beta=0.5"."""
         found: dict[str, dict[str, Value]] = {}
         for y in self.ys:
             for x in self.xs:
@@ -37,7 +38,7 @@ class Sweep(NamedTuple):
         return found
 
     def label(self, x: float, y: float) -> str:
-        """The name of an entry."""
+        """The name of the entry at one point of the grid."""
         return f"{self.strategy} {self.x}={x:g} {self.y}={y:g}"
 
 

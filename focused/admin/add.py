@@ -23,7 +23,7 @@ LINES_TOLD = 12
 MOST_FILES = 200
 MOST_FILE_BYTES = 5_000_000
 MOST_FILES_BYTES = 20_000_000
-MOST_SEEDS = 10_000  # lines of addresses accepted at once: about a second's work
+MOST_SEEDS = 10_000  # addresses accepted in one form, one per line: about a second's work
 
 
 class TopicForm(forms.Form):
@@ -95,7 +95,7 @@ def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
 
 
 def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
-    """Shows messages about samples that were shortened or left out."""
+    """Shows messages that name the samples which were shortened or left out because of the size limits."""
     for names, text in (
         (found.cut, _("Too long, truncated to the first %(most)s characters: %(names)s")),
         (found.left_out, _("Not added, because a topic holds at most %(all)s characters of samples: %(names)s")),
@@ -107,7 +107,8 @@ def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
 
 
 def tell_bad_lines(request: HttpRequest, bad: list[BadLine], what: str) -> None:
-    """Shows a message with the numbers of the lines that were left out."""
+    """Shows a message with number and text of the lines that are no addresses and were left out; `what` names the list they
+    were in."""
     if bad:
         told = "; ".join(f"{line.number}: {line.text[:80]}" for line in bad[:LINES_TOLD])
         more = "; …" if len(bad) > LINES_TOLD else ""

@@ -150,7 +150,8 @@ def find_comparison(pk: int) -> Comparison:
 
 
 def best(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The entries that fit in a chart, in their order: those with the largest areas."""
+    """The entries drawn in a chart (at most `CURVES`), in their given order: those with the largest area under the recall
+    curve."""
     if len(results) <= CURVES:
         return results
     least = sorted((one["area"] for one in results), reverse=True)[CURVES - 1]
@@ -236,7 +237,7 @@ def points(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _points(found: Comparison) -> Iterator[tuple[Any, ...]]:
-    """The rows of that export, with the columns `POINTS`."""
+    """The rows of the export of a comparison's points: one for each fetch of each entry, with the columns `POINTS`."""
     for name, trail_ in found.trails.items():
         entry, _sign, draw_number = name.rpartition("#")
         so_far = 0

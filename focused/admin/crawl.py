@@ -30,16 +30,19 @@ PLAIN = ("pages", "minutes", "relevant", "pages_per_host", "source")
 
 
 def strategies() -> list[dict[str, str]]:
-    """Every strategy with a one-line summary."""
+    """Every strategy with its name and one-line summary, for the choice on the form."""
     found = [(name, strategy_class(name, settings.TOPIC_STRATEGIES)) for name in titles.strategies()]
     return [{"name": name, "summary": _(one.summary)} for name, one in found]
 
 
 @room("topics/<int:pk>/crawl/", "topic-crawl", "focused.view_topic", post="crawlmgr.add_run")
 def crawl(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows and processes the form of a run. `strategy` is the selected one, which runs; `shown` is the one whose parameters the
-    form shows. If another was selected since, that one runs with the topic's parameters for it, or the defaults. `show`
-    only redraws the form."""
+    """Shows and processes the form of a run.
+
+    The form submits two strategies: `strategy` is the one selected in the menu, `shown` the one whose parameter fields the
+    form contains. If they differ, the run uses `strategy` with the topic's parameters for it, or its defaults. With the
+    button `show` the form is only displayed again, with the fields of `strategy`.
+    """
     topic = find(pk)
     if not request.user.has_perm("crawlmgr.add_run"):
         raise PermissionDenied
@@ -57,7 +60,8 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     scope = options.pop("scope", {})
     wrong: dict[str, dict[str, str]] = {"p": {}, "o": {}}
     if request.method == "POST":
-        if request.POST.get("shown", name) == name:  # otherwise the form's fields belong to another strategy
+        # otherwise the submitted parameter fields belong to another strategy than the selected one
+        if request.POST.get("shown", name) == name:
             values, wrong["p"] = fields.read(own, request.POST, "p_")
         options, wrong["o"] = fields.read(general, request.POST, "o_")
         scope = _scope(request)

@@ -1,4 +1,4 @@
-"""Typed parameters as form fields: label, range, default and help; and parsing of submitted values with error messages."""
+"""Parameters of strategies as form fields (label, range, default, help), and parsing of submitted values with error messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Field:
 
     @property
     def step(self) -> str:
-        """The step attribute of the input."""
+        """The `step` attribute of the HTML input."""
         return "1" if self.parameter.kind == "int" else "any"
 
     @property

@@ -14,7 +14,7 @@ from focused.sweeps import SWEEPS, TAU, Sweep
 
 
 def shown(entry: str) -> str:
-    """An entry's name: the strategy's, then what distinguishes it."""
+    """An entry's display name: its strategy's name, then the parameters or label that distinguish it."""
     strategy, _sign, rest = entry.partition(" ")
     entered = {NOW: _("saved parameters"), TYPED: _("entered parameters")}.get(rest)
     told = entered or (titles.preset(rest) if rest in titles.PRESETS else rest)

@@ -30,7 +30,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Branch of the tree: the topics by name."""
+    """The branch of the navigation tree with the topics by name."""
     if not request.user.has_perm("focused.view_topic"):
         return None
     rows = reads.tree_topics()

@@ -19,12 +19,12 @@ BUTTONS = ("preset", "keep_preset", "drop_preset")
 
 
 def buttons(strategy: str) -> list[control.PresetButton]:
-    """The presets of a strategy: built-in ones, then those saved by users."""
+    """The presets of a strategy, for the buttons of the form: built-in ones, then those saved by users."""
     return control.buttons(tuning.preset_kind(strategy), {name: titles.preset(name) for name in tuning.built_in(strategy)})
 
 
 def wanted(request: HttpRequest) -> bool:
-    """Tells whether one of the preset buttons was pressed."""
+    """Tells whether the form was submitted by one of the preset buttons."""
     return any(name in request.POST for name in BUTTONS)
 
 

@@ -1,5 +1,5 @@
-"""Names for people of strategies, their parameters and choices, in the user's language. Strategies bring their own; here stand
-the words that several share."""
+"""Display names of strategies, their parameters and choices, in the user's language. Each strategy brings its own words; this
+module holds those that several strategies share."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def parameter(name: str, owner: str = "") -> str:
 
 @cache
 def _words() -> Mapping[str, str]:
-    """The words that strategies bring with them."""
+    """The words by which strategies name their own choices, parts of scores and queues, over all strategies."""
     found: dict[str, str] = {}
     for name in strategies():
         found.update(strategy_class(name, settings.TOPIC_STRATEGIES).words)

@@ -47,7 +47,7 @@ def _of_last(name: str) -> Any:
 
 
 def _figure(name: str, title: Any) -> Column:
-    """A column for one of the counters of a topic's last run."""
+    """A column of the topic list for one of the counters of each topic's last run."""
     value, key = _of_last(name), f"last_{name}"
     order = falling(key, nullable=True)
     return Column(name, title, value, lambda topic: tags.number(value(topic)), order, {key: reads.of_last_run(name)}, look="num")

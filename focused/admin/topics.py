@@ -44,7 +44,7 @@ def find(pk: int) -> Topic:
 
 
 def trail(topic: Topic | None = None) -> list[tuple[str, str]]:
-    """The breadcrumb of a topic's pages."""
+    """The breadcrumb (links to the pages above) of a topic's pages."""
     found = [(_("Topics"), reverse("admin:topics"))]
     return [*found, (topic.name, reverse("admin:topic", args=[topic.pk]))] if topic is not None else found
 
@@ -74,7 +74,8 @@ def topic_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _live(request: HttpRequest, topic: Topic) -> HttpResponse:
-    """The live part of a topic's page: progress of reading its samples; reloads the page when that is finished."""
+    """Context for the part of a topic's page that refreshes itself: the progress of reading its samples. The whole page is
+    reloaded when that is finished."""
     progress = readings.progress(topic)
     answer = render(request, "focused/reading.html", {"topic": topic, "progress": progress})
     if progress is None:
@@ -84,7 +85,7 @@ def _live(request: HttpRequest, topic: Topic) -> HttpResponse:
 
 @act("topics/<int:pk>/read/", "topic-read", "focused.change_topic")
 def read_samples(request: HttpRequest, pk: int) -> HttpResponse:
-    """Queues the reading of the samples if no worker is doing it."""
+    """Queues a run that reads the topic's samples, unless one exists already."""
     readings.renew(find(pk), now=datetime.now(UTC), user=request.user)
     return back(request, "topic", pk)
 

@@ -1,4 +1,5 @@
-"""Admin views of a topic's words: weights, extraction from samples or a run, the threshold, and scoring of any text or page."""
+"""Admin views of a topic's words: their weights, extraction from samples or from a run, the relevance threshold, and scoring
+of any text or page."""
 
 from __future__ import annotations
 

@@ -32,9 +32,13 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Crawls every topic for half of its pages. `whole`: CPU time per page of the whole crawl loop, over an archive not read
-    before (taken from the archive, decoded, parsed, judged, its links scored, the next one chosen). Network and database are
-    left out; they cost every strategy alike. `alone`: from the same archive again, whose pages are then read."""
+    """Crawls every topic of the packs for half of its pages with every strategy, and measures CPU time per page, twice.
+
+    `whole`: the first crawl of a newly opened archive, which includes taking pages from the archive, decoding, parsing,
+    judging, scoring links and choosing the next one. `alone`: a second crawl of the same archive, whose pages are then
+    already parsed and cached, so that mainly scoring and choosing remain. Network and database are left out; they cost
+    every strategy the same.
+    """
     if not options["data"]:
         raise CommandError("bench choosing needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
     names = list(dict.fromkeys([BASE, *filter(None, options["strategies"].split(","))]))
@@ -57,7 +61,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float]:
-    """CPU seconds per page, with and without reading; the fastest of several runs."""
+    """CPU seconds per page as (whole, alone), see `run`: each the fastest of `repeats` runs."""
     whole, alone = [], []
     for _ in range(repeats):
         archive = packs.open_archive(pack, Parser(Tokenizer()))
@@ -70,7 +74,7 @@ def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float
 
 
 def _row(name: str, own: list[tuple[float, float]], base: list[tuple[float, float]]) -> dict[str, Any]:
-    """Means over topics in milliseconds per page, and their ratio to best_first's mean."""
+    """A table row: mean milliseconds per page over the topics, and their ratio to the mean of best_first."""
     whole, alone = (mean(column) for column in zip(*own, strict=True))
     base_whole, base_alone = (mean(column) for column in zip(*base, strict=True))
     return {

@@ -9,7 +9,7 @@ from crawlmgr.models import Run
 from focused.models import Comparison, SampleDocument, Seed, Topic, TopicPage, TopicRun
 from focused.services import search
 
-RUNS = 20  # runs of the first topic, which also has half of the pages
+RUNS = 20  # runs of the first topic; it has half of all pages
 TOPICS = 40
 WORDS = 60  # words per page, drawn from a small and a large vocabulary
 DEFINITION = {
@@ -19,7 +19,8 @@ DEFINITION = {
 
 
 def fill(sizes: Sizes) -> None:
-    """Distributes pages evenly over the runs; the search index is built as after a restore."""
+    """Inserts topics with runs and pages: the pages are distributed evenly over the runs, and the search index is rebuilt as
+    after a restore."""
     now, first, each = sizes.now, sizes.runs + 10, max(1, sizes.topic_pages // RUNS)
     insert(Topic, TOPICS, id=Sql("i + 1"), name=Sql("printf('Topic %02d', i)"), keywords={"crawler": 1.0}, added=now)
     insert(Seed, TOPICS * 3, topic_id=Sql("1 + i / 3"), url=Sql("printf('http://host%05d.example/', i)"), url_hash=Sql("i"), position=Sql("i % 3"))
@@ -42,7 +43,7 @@ def fill(sizes: Sizes) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The arguments of views that show one row, by the view's name."""
+    """The URL arguments with which `bench desk` opens the views of one object, by view name."""
     run: dict[str, object] = {"pk": sizes.runs + 11}
     of_topic = ["topic", "topic-search", "topic-compare", "topic-words", "topic-try", "topic-crawl", "topic-delete", "comparison", "comparison-points"]
     of_topic += ["topic-ontology"]

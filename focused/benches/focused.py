@@ -20,7 +20,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs rounds of both sides in turn against one server; the ratio is of the medians."""
+    """Runs both crawlers alternately against one server, in several rounds; the ratio is that of the medians."""
     sides = ("focused.benches.focused_ours", "focused.benches.focused_scrapy")
     sizes = {"pages": options["pages"], "links": options["links"], "size_bytes": options["size"]}
     try:

@@ -23,8 +23,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs every size and graph in its own process, sizes in turn in each round; `ratio` is relative to the graph's smallest
-    size."""
+    """Runs every size and graph in its own process, one size after another in each round; `ratio` is relative to the smallest
+    size of the same graph."""
     sizes = [int(size) for size in options["sizes"].split(",")]
     rows = []
     for graph in options["graphs"].split(","):

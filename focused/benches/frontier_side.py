@@ -68,7 +68,7 @@ def resident() -> int:
 
 
 def fill(graph: MemoryGraph | DatabaseGraph, size: int) -> None:
-    """Adds the URLs to the queue with random priorities."""
+    """Adds `size` URLs to the graph's queue with random priorities."""
     draw = random.Random(2)  # noqa: S311 - content, not a secret
     for start in range(0, size, 10_000):
         numbers = range(start, min(size, start + 10_000))
@@ -104,7 +104,7 @@ class Loop:
 
     def _page(self, graph: DatabaseGraph | None) -> None:
         node = self._walk.strategy.select()
-        assert node is not None  # noqa: S101 - more wait than are fetched
+        assert node is not None  # noqa: S101 - more URLs wait than are fetched
         began = time.process_time()
         content = self._source.get(node.url)
         self.source_seconds += time.process_time() - began

@@ -26,7 +26,7 @@ def _main_text(text: str) -> object:
 
 
 def _sample(text: str) -> object:
-    """Reads a text as a sample: it is truncated to the maximum length first."""
+    """Parses a text as a topic's sample, after truncating it to the maximum length."""
     text = text[:MOST_SAMPLE_CHARACTERS]
     return Relevance(Topic("t", ("http://a.example/",), (text,), topic_lexicon([text])))
 

@@ -73,7 +73,7 @@ def _side(environment: dict[str, str], *arguments: str) -> dict[str, Any]:
 
 
 def _killed(environment: dict[str, str], pages: int, after: int) -> int:
-    """Starts a comparison and kills its process once so many runs are stored; returns the comparison's id."""
+    """Starts a comparison and kills its process once `after` of its runs are stored; returns the comparison's id."""
     command = _command("compare", str(pages), "1")
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=settings.BASE_DIR)  # noqa: S603
     assert child.stdout is not None  # noqa: S101 - it was asked for

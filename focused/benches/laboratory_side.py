@@ -1,4 +1,5 @@
-"""One process of `bench laboratory`: prepares the archive, works on a comparison, or continues one whose process was killed."""
+"""One process of `bench laboratory`: prepares the archive, computes a comparison, or continues a comparison whose process was
+killed."""
 
 from __future__ import annotations
 

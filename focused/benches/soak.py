@@ -8,7 +8,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.demo.topic_web import TopicWeb
 from focused.services import topics
 
-PAGES = 5000  # larger than the number of pages, so that the run ends when nothing is left
+PAGES = 5000  # budget of pages: larger than the number of pages in the web, so that the run ends when nothing is left to fetch
 
 
 def begin(url: str, number: int) -> int:

@@ -65,8 +65,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prior]:
-    """For each pack (data set: a recorded web with labelled topics) the prior trained on all others; empty if there is only one
-    pack, for which the shipped prior is used."""
+    """The prior of each pack (data set: a recorded web with labelled topics), trained on all other packs. Empty if there is
+    only one pack: then the shipped prior is used."""
     if len(found) < 2:
         return {}
     priors = {}
@@ -105,7 +105,8 @@ def _topic_rows(
 
 
 def _entry(name: str, without: Prior | None) -> Entry:
-    """A strategy by its name; "adaptive:frozen" is adaptive without learning."""
+    """The comparison's entry for a strategy by its name, with `without` as its prior; "adaptive:frozen" is `adaptive` with
+    learning switched off."""
     strategy, _, variant = name.partition(":")
     if variant not in ("", "frozen") or (variant and strategy not in PRIORED):
         raise CommandError(f"no variant {name}")

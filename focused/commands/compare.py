@@ -125,8 +125,8 @@ def _topic(options: dict[str, Any]) -> Topic:
 
 
 def _write_trail(path: Path, rows: list[tuple[object, ...]]) -> None:
-    """Writes the trail to a temporary file and renames it when complete; addresses are written so that spreadsheets do not take
-    them for formulas."""
+    """Writes the trail (every fetch in order) to a temporary file and renames it when complete; addresses are escaped so that
+    spreadsheets do not take them for formulas."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
@@ -155,7 +155,8 @@ def _table(outcomes: list[Outcome]) -> str:
 
 
 def _gathered_table(rows: list[dict[str, Any]], won: Verdict | None) -> str:
-    """Mean results of each entry, best area first, and a line that tells whether the difference is significant."""
+    """Table of the entries' mean results, largest area first, and a line that tells whether the difference between the best
+    two is significant."""
     header = ("strategy", "runs", "fetched", "relevant", "harvest rate", "recall", "area", "95 % interval")
     lines = [
         (

@@ -25,7 +25,8 @@ RELEVANT = 80  # goal in relevant pages; reaching it raises an alarm, as an exam
 
 
 class TopicDemo:
-    """The topics' part of the demonstration (see `Part`). A second `demo` crawls only if the first run was not finished."""
+    """What `demo` does for topics (implements the demonstration's `Part`). A second `demo` crawls again only if the first run
+    was not finished."""
 
     def kept(self) -> Served | None:
         topic = _topic()
@@ -73,7 +74,7 @@ class TopicDemo:
         return [Room("topic", "topic", (topic.pk,)), Room("its crawl", "topic-run", (topic.runs.latest("pk").pk,))]
 
     def leave(self, now: datetime) -> None:
-        """Does nothing: topics are only crawled on request, so no schedule has to be held back."""
+        """Does nothing: the topic is only crawled on request, so there is no schedule to pause when the demonstration ends."""
 
     def remove(self, now: datetime) -> list[str]:
         told = []

@@ -51,7 +51,7 @@ class Topic(models.Model):
 
 
 class Seed(models.Model):
-    """A seed address of the topic, in order."""
+    """A seed address of the topic; seeds have an order."""
 
     topic = models.ForeignKey(Topic, models.CASCADE, related_name="seeds")
     url = models.TextField(_("address"))

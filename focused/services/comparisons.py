@@ -161,7 +161,7 @@ class ComparisonJob:
         return store
 
     def _next(self, left: list[Cell]) -> Cell | None:
-        """The entry to compute now, of those not finished."""
+        """The entry to compute in this step, of those not finished (`left`)."""
         if not self._helper:
             return left[0] if left else None
         state = Run.objects.filter(pk=self.comparison.run_id).values_list("state", flat=True).first()
@@ -194,7 +194,8 @@ class ComparisonJob:
         return topic if factor is None else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
 
     def _place(self, cell: Cell) -> tuple[int, int]:
-        """The index of the sample draw (from 0) and of the random seed (from 1) of a run."""
+        """For a run of the comparison, by its draw number: the index of its sample draw (from 0), and its random seed (from
+        1)."""
         setup = self.comparison.setup
         sample, seed = divmod(cell.draw - 1, setup.get("draws", 1) // setup.get("samples", 1))
         return sample, seed + 1
@@ -213,7 +214,7 @@ class ComparisonJob:
         archive: Archive,
         pulse: Pulse,
     ) -> list[tuple[Cell, Outcome]]:
-        """All runs with their results; the draws of samples are judged one by one."""
+        """The results of all runs; the runs of each sample draw are judged together, without that draw's sample pages."""
         stored_trails, found = self.comparison.trails, []
         growing = bool(self.comparison.setup.get("growing"))
         for number, (about, left_out) in enumerate(drawn):
@@ -256,7 +257,8 @@ class ComparisonJob:
 
 
 def marks_as_labels(topic: StoredTopic) -> str:
-    """The operator's marks on pages of the topic's runs as a file of labels, the newest for each address; "" without any."""
+    """The operator's marks on pages of the topic's runs as the text of a label file; of several marks of one address the
+    newest is used. "" if there are none."""
     pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("id")
     marks = {final or url: marked for url, final, marked in pages.values_list("url", "final_url", "marked")}
     out = io.StringIO()

@@ -1,4 +1,4 @@
-"""Scheduled runs of topics: due ones are started, once after any downtime, and fetch only new and outdated pages."""
+"""Scheduled runs of topics: starts those that are due, only once after any downtime; they fetch only new and outdated pages."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LEAST_SECONDS, MOST_SECONDS = 3600, 366 * DAY_SECONDS
 
 
 def repeated(topic: Topic) -> dict[str, object]:
-    """The options of a repeated run: known pages come from the archive and do not count, until they are as old as the
-    interval."""
+    """The options of a scheduled run: known pages are taken from the archive and not counted in the budget, until they are as
+    old as the topic's interval; then they are fetched again."""
     days = (topic.interval_seconds or 0) / DAY_SECONDS
     return {"source": "mixed", "known": "free", "fresh_days": days}
 
@@ -66,7 +66,8 @@ def entries(now: datetime, most: int) -> list[recurring.Recurring]:
 
 @transaction.atomic
 def _start(topic: Topic, hours: Timing | None, now: datetime) -> bool:
-    """Starts a run and sets the next due time in one transaction: a kill between the two would crawl the topic twice."""
+    """Starts a topic's run and sets its next due time in one transaction, because after a kill between the two the topic
+    would be crawled twice. False if another process was faster, or the run was refused."""
     rows, seconds = Topic.objects.filter(pk=topic.pk), topic.interval_seconds or DAY_SECONDS
     if not due.claim(rows, "next_run", topic.next_run, name=topic.name, seconds=seconds, hours=hours, now=now):
         return False

@@ -155,7 +155,7 @@ class DatabaseGraph:
         return [OutLink(*pair) for pair in json.loads(self._links.get(self._hashes[node]) or "[]")]
 
     def settle(self) -> None:
-        """Writes changes and empties a full cache; called at the end of a step, when no node is in use."""
+        """Writes the changes and, if the cache is full, empties it; called at the end of a step, when no node is in use."""
         self.flush()
         if len(self._nodes) > self._cached:
             for kept in (self._nodes, self._hashes, self._stored, self._links, self._known_aliases):
@@ -196,7 +196,8 @@ class DatabaseGraph:
             self._take(row)
 
     def _take(self, row: tuple) -> Node:
-        """The node of a row; a cached node is newer than its row and takes precedence."""
+        """The node of a database row. If the node is cached, the cached one is returned, because it may contain changes not
+        written yet."""
         key, url, alias_of, parent, depth, state, queue, priority, position, data, links = row
         if alias_of is not None:
             self._known_aliases[key] = alias_of

@@ -26,7 +26,8 @@ MOST_CHECKED = 20
 
 
 class Judged(NamedTuple):
-    """A page with the judge's score: `worth` is the score in [0, 1], relevant from 0.5; `sure` in [0, 1], 0 if undecided."""
+    """A page with the judge's score: `worth` is the score in [0, 1], relevant from 0.5; `sure` in [0, 1] is how far the score
+    is from undecided (0)."""
 
     page: TopicPage
     worth: float
@@ -101,7 +102,7 @@ def shown(run: TopicRun, marked: bool, most: int) -> Shown:
 
 
 def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, int, int, int]]:
-    """The rows as (page's key, score), and the counts."""
+    """The cached form of a verdict: its rows as (page's key, score), and the counts."""
     on_topic = sum(row.on_topic for row in found.rows)
     return [(row.page.pk, row.worth) for row in found.rows], (found.pages, found.marks, found.checked, found.agreed, on_topic)
 
@@ -115,7 +116,8 @@ def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
 
 
 def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
-    """Leave-one-out test of the judge: the number of marks left out in turn, and how many of these it predicted correctly."""
+    """Leave-one-out test of the judge: returns the number of marks that were left out in turn, and how many of them it
+    predicted correctly."""
     marks = dict(judge.marks)
     asked = sorted(marks)[-MOST_CHECKED:] if len(marks) > 1 else []
     agreed = 0

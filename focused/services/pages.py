@@ -37,7 +37,7 @@ _INSERT = (
 
 
 class Written(NamedTuple):
-    """The row of a step as stored in the database."""
+    """The stored row of a step: its key, its number in the run, and its random mark."""
 
     pk: int
     step: int
@@ -62,7 +62,8 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a step."""
+    """What became of a fetched address: the kind of log row and, if it became a page, title, similarity and relevance;
+    otherwise the problem."""
 
     kind: int
     title: str = ""
@@ -163,7 +164,8 @@ def keep(arrival: Arrival) -> None:
 
 
 def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int]:
-    """The row id of a link's page, and the number of consecutive off-topic pages up to it."""
+    """Of the page on which a link was found (`parent`): its row id, and the number of consecutive off-topic pages that end
+    with it. (None, 0) for a seed."""
     if parent is None:
         return None, 0
     known = session.places.get(parent)
@@ -174,7 +176,8 @@ def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int
 
 
 def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any) -> Written:
-    """Writes the row of the session's next step in plain SQL; a model instance would cost as much as judging the page."""
+    """Writes the row of the session's next step in plain SQL, because creating a model instance would cost as much as judging
+    the page."""
     if kind != TopicPage.Kind.PAGE:
         values.setdefault("relevant_so_far", session.row.relevant)
         values.setdefault("number", session.row.pages)

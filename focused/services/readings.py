@@ -47,7 +47,8 @@ class Bounded(NamedTuple):
 
 
 def bounded(texts: Iterable[tuple[str, str]], used: int = 0) -> Bounded:
-    """Names and texts within the bounds of a topic whose samples already have `used` characters."""
+    """The samples that fit into a topic that already has `used` characters of samples; longer ones truncated, the rest left
+    out."""
     found = Bounded([], [], [])
     for name, text in texts:
         if used + min(len(text), MOST_SAMPLE_CHARACTERS) > MOST_TOPIC_CHARACTERS:
@@ -71,8 +72,8 @@ def unread(topic: Topic) -> QuerySet[SampleDocument]:
 
 
 def of(topic: Topic) -> dict[str, Any] | None:
-    """The current reading of a topic: threshold, computed threshold, number of words, vector. None if a worker still has to
-    compute it; that of short samples is computed here."""
+    """The current reading of a topic: threshold, computed threshold, number of words, vector. If its samples are short, it is
+    computed here when outdated; if they are long, a worker has to compute it, and the result is None until then."""
     if topic.reading.get("key") == key(topic):
         return dict(topic.reading)
     return _worked_out(topic) if characters(topic) <= SMALL_CHARACTERS else None
@@ -87,7 +88,8 @@ def key(topic: Topic) -> str:
 
 
 def _worked_out(topic: Topic) -> dict[str, Any]:
-    before = key(topic)  # if something changes meanwhile, the reading is outdated, not wrong
+    # taken first: if samples or words change during the computation, the key no longer fits, and the reading counts as outdated
+    before = key(topic)
     relevance = Relevance(replace(topics.definition(topic), threshold=None))
     shown = wording_of(relevance)
     return {
@@ -100,8 +102,8 @@ def _worked_out(topic: Topic) -> dict[str, Any]:
 
 
 def wording_of(relevance: Relevance, further: Iterable[str] = ()) -> dict[str, str]:
-    """The display forms of a topic's words: as in `further` texts, otherwise as in its samples (their beginnings), otherwise as
-    in its word lists and ontology."""
+    """Display forms of a topic's (stemmed) words: taken from `further` texts, otherwise from the beginnings of its samples,
+    otherwise from its word lists and ontology."""
     about = relevance.topic
     each = MOST_WORDING // max(1, len(about.documents))
     labels = (label for concept in about.ontology.values() for label in concept["labels"])
@@ -122,13 +124,15 @@ def words_of(sample: SampleDocument) -> dict[str, float]:
 
 
 def draw(topic: Topic) -> dict[str, float]:
-    """Extracts the topic's keywords again from the words of its samples; existing words keep their form and weight."""
+    """Extracts the topic's keywords again from the words of its samples; words that it has already keep their form and
+    weight."""
     lists = topic.documents.exclude(words__isnull=True).order_by("position", "id").values_list("words", flat=True)
     return add_keywords(topic, merge([words for words in lists if words], DRAWN_WORDS))
 
 
 def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
-    """Adds words to the topic's keywords, without changing existing ones in any form; returns the new ones."""
+    """Adds words to the topic's keywords and returns the new ones; a word that the topic has already, in any form, is not
+    changed."""
     known = {stem_of(word) for word in topic.keywords}
     new = {word: round(weight, 3) for word, weight in drawn.items() if stem_of(word) not in known}
     topic.keywords = {**new, **topic.keywords}
@@ -137,8 +141,8 @@ def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
 
 
 def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = False) -> Run | None:
-    """Computes the topic's reading if its samples are short, with `drawing` after extracting its keywords; otherwise returns the
-    run that does it, a new or an existing one."""
+    """Brings the topic's reading up to date, with `drawing` after extracting its keywords. Short samples are read here; for
+    long ones the run that reads them is returned, a new or an existing one."""
     if characters(topic) <= SMALL_CHARACTERS:
         for sample in unread(topic):
             SampleDocument.objects.filter(pk=sample.pk).update(words=words_of(sample))
@@ -165,7 +169,8 @@ def work(topic: Topic) -> None:
 
 
 class TextsJob:
-    """The job of such a run (see crawlmgr.jobs.Job): one sample per step, then the keywords if wanted, then the reading."""
+    """The job that reads a topic's samples in a worker (see crawlmgr.jobs.Job): one sample per step, then the keywords if
+    wanted, then the reading."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

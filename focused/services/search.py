@@ -24,7 +24,8 @@ _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed search: groups of adjacent words (or single words) that must occur, and groups that must not."""
+    """A parsed search: word groups that must occur, and word groups that must not. A group is a single word, or several
+    adjacent ones."""
 
     wanted: tuple[tuple[str, ...], ...]
     unwanted: tuple[tuple[str, ...], ...] = ()
@@ -65,7 +66,8 @@ def index(arrival: Arrival) -> None:
 
 
 class _Entry(NamedTuple):
-    """An entry of the index: a page's words, and special words for its run and its topic, which filter a search."""
+    """An entry of the search index: a page's words, and special words for its run and its topic, by which a search is limited
+    to them."""
 
     pk: int
     run: int
@@ -113,7 +115,7 @@ def rebuild() -> None:
 
 
 def _stored(pages: QuerySet[TopicPage]) -> Iterator[_Entry]:
-    """The index entry of each page."""
+    """Computes the index entry of each of these pages from its stored row."""
     topics = dict(TopicRun.objects.values_list("run_id", "topic_id"))
     for page in in_parts(pages.only("pk", "words", "packed", "run_id"), "pk", 500):
         words = bytes(page.words or b"")
@@ -122,7 +124,8 @@ def _stored(pages: QuerySet[TopicPage]) -> Iterator[_Entry]:
 
 
 def remove(keys: Sequence[int]) -> None:
-    """Removes pages from the index, before they are deleted. Leftover entries of other pages are never found."""
+    """Removes pages from the index; call it before they are deleted, because SQLite needs their words for it. An entry that
+    is left over causes no error: searches join with the pages."""
     if connection.vendor != "sqlite":
         places = ", ".join(["%s"] * len(keys))
         sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({places})", tuple(keys))  # noqa: S608 - fixed words

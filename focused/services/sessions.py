@@ -99,7 +99,7 @@ class Session:
         return isinstance(self.graph, DatabaseGraph) and self.walk.strategy.resumable
 
     def begin(self) -> None:
-        """Adds the seeds to the strategy's queue."""
+        """Adds the topic's seeds to the strategy's queue."""
         self.walk.strategy.start([url for url in self.topic.seeds if self.scope.refusal(url, 0) is None])
 
     def choose(self) -> list[str]:
@@ -117,7 +117,7 @@ class Session:
                 self.exhausted = not self.outstanding
                 break
             if self.scope.refusal(node.url, node.depth):
-                self.walk.failed(node)  # the rules have changed since it was queued
+                self.walk.failed(node)  # an edit has changed the scope since it was queued
                 continue
             self.outstanding[node.url] = self.explain(node)
             chosen.append(node.url)
@@ -134,7 +134,8 @@ class Session:
         return {"parts": parts, "queue": node.queue, "parent": node.parent, "depth": node.depth}
 
     def take(self, url: str) -> Node:
-        """The node of a chosen address; created if a replay took another path."""
+        """The node of a chosen address. It is created if missing, which happens when a replay took another path than the
+        original run."""
         self.outstanding.pop(url, None)
         self.exhausted = False
         node = self.graph.node(url) or self.graph.add(url, 0, None)
@@ -170,14 +171,15 @@ class Session:
         return content, refused
 
     def place(self, url: str, row: int, off_topic_run: int) -> None:
-        """Caches the row of an arrived page, for pages reached from it."""
+        """Caches an arrived page's row id and the number of consecutive off-topic pages that end with it, for pages reached
+        from it."""
         if len(self.places) >= REMEMBERED:
             self.places.clear()
             self.addresses.clear()
         self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Judges a page (`Walk.judge`), and records whether the document frequencies were renewed."""
+        """Judges a page (`Walk.judge`). If that renewed the document frequencies, keeps them, to be stored with the step."""
         before = self.walk.strategy.topic.idf
         if isinstance(self.graph, DatabaseGraph):
             self.graph.prepare(link.url for link in content.links)
@@ -278,7 +280,7 @@ def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
         session.steps, session.mark = step.step, step.mark
         _breathe(session, pulse)
     if Url.objects.filter(run_id=row.pk, state__in=(UrlState.WAITING, UrlState.CLAIMED)).exists():
-        session.choose()  # addresses waiting in the frontier had been chosen already
+        session.choose()  # addresses that wait in the frontier had been chosen before the process ended
 
 
 def _breathe(session: Session, pulse: Callable[[], None]) -> None:
@@ -287,7 +289,7 @@ def _breathe(session: Session, pulse: Callable[[], None]) -> None:
     except Interrupted as interrupted:
         if isinstance(session.graph, MemoryGraph):
             _live[session.run_id] = session
-        # otherwise each slice would start again from the beginning and never finish
+        # A graph in the database that cannot be resumed is replayed from its first step in every slice, and would never finish.
         elif interrupted.why == "time" and not session.resumable:
             said = f"{session.steps} steps gone through again take longer than a task may; use a graph in memory"
             raise RuntimeError(said) from None

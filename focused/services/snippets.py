@@ -26,8 +26,8 @@ class Snippet(NamedTuple):
 
 
 def around(steps: Sequence[TopicPage], words: frozenset[str]) -> list[Snippet]:
-    """The excerpt of each page; the beginning of the page if there is no hit in the first MOST_CHARS of its HTML, empty if the
-    archive has lost it."""
+    """The excerpt of each page around its first search hit. If there is no hit in the first MOST_CHARS of its HTML, the
+    page's beginning; empty if the archive no longer contains it."""
     runs, hashes = {step.run_id for step in steps}, {step.url_hash for step in steps}
     found = Page.objects.filter(run_id__in=runs, key_hash__in=hashes).select_related("warc")
     pages = {(page.run_id, page.key_hash): page for page in found}

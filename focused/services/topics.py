@@ -50,8 +50,8 @@ def definition(topic: StoredTopic) -> Topic:
 
 
 def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
-    """An ontology in the size that a topic stores: all of it, or of a large one the part around the topic's words, heaviest
-    first."""
+    """The ontology in the size that a topic can store: all of it, or of a large one the part around the topic's words,
+    heaviest words first."""
     if len(found.labels) <= MOST_CONCEPTS:
         return found
     relevance = Relevance(replace(definition(topic), ontology={}))
@@ -60,7 +60,7 @@ def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
 
 
 def marked(topic: StoredTopic) -> tuple[tuple[str, bool], ...]:
-    """The newest marked pages of the topic's runs, once per address, as their words and the mark."""
+    """The newest pages that the operator marked in the topic's runs, each address once: the page's words, and the mark."""
     pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("-id")
     found: dict[int, tuple[str, bool]] = {}
     for page in pages[:MOST_MARKED]:

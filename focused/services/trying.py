@@ -45,7 +45,8 @@ def scope_verdict(topic: Topic, address: str, now: datetime) -> tuple[str, str]:
 
 
 def page_of(topic: Topic, address: str) -> Sample:
-    """A page by its address. Raises ValueError with a one-line message if it cannot be obtained."""
+    """A page by its address, from the archive or the network. Raises ValueError with a one-line message if it cannot be
+    obtained."""
     url = _address(address)
     parser = Parser(Tokenizer(topic.user_words))
     page = sessions.stored_page(url)

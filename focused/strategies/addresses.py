@@ -13,7 +13,7 @@ MOST_FOLDERS = 20_000
 
 
 class Address(NamedTuple):
-    """Parsed spelling: `words` as from `url_tokens`, `template` as from `link_table.template`."""
+    """The parts of an address: `words` as from `url_tokens`, `template` as from `link_table.template`."""
 
     host: str
     template: str

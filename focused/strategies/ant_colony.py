@@ -39,14 +39,15 @@ class AntColony(Strategy):
     """Ants start on chosen pages and take up to `depth` links each; only links with a score of at least eta are fetched, each
     once for all ants.
 
-    R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), where R(target) is estimated from URLs of the same template and from the
-    other links of its page until it is fetched. After a cycle tau <- (1 - rho) tau + sum over ants of the mean relevance of their
-    path, within [0.01, 5]; the next starts are spread over the best fronts of the pages that ants came to and that still have
-    links, each judged by the best of them. After a cycle that fetches nothing the best of all links is fetched.
+    R(l) = h1 R(anchor) + h2 R(page) + h3 R(target). R(target) is estimated from URLs of the same template and from the
+    other links of the page, until the target is fetched. After each cycle tau <- (1 - rho) tau + sum over ants of the mean
+    relevance of their path, within [0.01, 5]. The start pages of the next cycle are chosen among the pages that ants
+    visited and that have open links: each is represented by its best open link, and those on the best Pareto fronts are
+    selected, spread as widely as possible. After a cycle that fetched nothing, the best of all open links is fetched.
 
-    Links to fetched pages are followed if a page has no others, guided by pheromone. If they competed equally (`revisit`), ants
-    would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three start pages found more
-    of the targets of recorded sites.
+    Links to fetched pages are followed, guided by pheromone, only if a page has no others. If they competed equally
+    (`revisit`), ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow;
+    three start pages found more of the targets of recorded sites.
     """
 
     name = "ant_colony"
@@ -322,7 +323,7 @@ class AntColony(Strategy):
         return None
 
     def _wait(self, node: Node) -> bool:
-        """Adds a fetched page to the possible start pages; False if it could not be fetched."""
+        """Adds a fetched page to the pages from which the next cycle may start; False if the page could not be fetched."""
         if node.url not in self._links:
             return False
         self._waiting[node.url] = None

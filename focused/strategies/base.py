@@ -49,7 +49,7 @@ class Strategy:
     ) -> None:
         self.topic = topic
         self.graph = graph
-        self.rng = rng or random.Random(1)  # noqa: S311 - draws of a search, no secret
+        self.rng = rng or random.Random(1)  # noqa: S311 - random order in a search, not a secret
         self.settings: Any = read_settings(self.Settings, values or {})
         self.history = history
         """Pages of an earlier run, for strategies that learn from one."""
@@ -73,7 +73,7 @@ class Strategy:
         return 1e9
 
     def prepare_seed(self, node: Node) -> None:
-        """Sets what the strategy stores with a seed."""
+        """Sets the values that the strategy stores in the node of a seed."""
 
     def select(self) -> Node | None:
         """Removes and returns the next node to fetch; None if nothing is waiting."""
@@ -92,7 +92,7 @@ class Strategy:
         return None if child.state >= State.FETCHED or child.depth == 0 else child
 
     def unplaced(self, node: Node) -> bool:
-        """Tells whether a link is not queued yet: it is new, or was dropped by a rule."""
+        """Tells whether a link still has to be queued: its URL is new, or was dropped by a rule of the strategy."""
         return node.state == State.KNOWN or node.queue == GIVEN_UP
 
     def give_up(self, node: Node, links: Iterable[str]) -> None:
@@ -128,7 +128,7 @@ class Strategy:
         return {}
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state` returned."""
+        """Restores the state that `state` returned."""
 
     def change(self, values: Mapping[str, Value]) -> None:
         """Changes parameters; waiting links keep their priority until their score changes."""

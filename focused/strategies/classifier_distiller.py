@@ -25,11 +25,12 @@ MANY_HOSTS = 5
 
 
 class ClassifierDistiller(Strategy):
-    """Priority of a link = (1 - h) R(page) + h hub(page), R the classifier's probability that the page is on topic.
+    """Priority of a link = (1 - h) R(page) + h hub(page), where R is the classifier's probability that the page is on topic.
 
-    The classifier (naive Bayes) is trained on the topic's samples and the pages fetched so far, relevant or not by the threshold;
-    until there are both kinds, R is the similarity. Hub scores are those of HITS with edges weighted by the relevance of the page
-    at their other end, over the pages fetched so far, the best 1.
+    The classifier (naive Bayes) is trained on the topic's samples and on the pages fetched so far, labelled by the
+    threshold. Until both relevant and irrelevant pages are known, R is the similarity. Hub scores are those of HITS over
+    the pages fetched so far, each link weighted by the relevance of the page at its other end, and scaled so that the best
+    is 1.
     """
 
     name = "classifier_distiller"

@@ -117,7 +117,7 @@ class ContextGraph(Strategy):
         return self._queues[max(0, layer - 1)], float(probabilities[best])
 
     def _move(self) -> None:
-        """Moves every waiting link to the queue that its page belongs to after learning."""
+        """After learning, moves every waiting link to the queue of the layer that is now predicted for its page."""
         places = {page.url: self._place(page) for page in self._pages}
         for child in [child for queue in self._queues for child in self.graph.queued(queue)]:
             if child.parent in places:
@@ -131,7 +131,7 @@ class ContextGraph(Strategy):
         found = layers(pages, self.settings.layers)
         outside = self.settings.layers + 1
         chosen: dict[int, list[Mapping[str, int]]] = {}
-        for page in reversed(pages):  # the newest of each layer, for which most of the graph is known
+        for page in reversed(pages):  # the newest pages of each layer, because most of the graph around them is known
             members = chosen.setdefault(found.get(page.url, outside), [])
             if len(members) < PAGES_A_LAYER:
                 members.append(page.content.words)

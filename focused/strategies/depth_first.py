@@ -139,7 +139,8 @@ class DepthFirst(Strategy):
         self._plant()
 
     def _plant(self) -> None:
-        """Trains the tree once there are enough samples of both kinds; they are kept for training it again."""
+        """Trains the decision tree once there are enough pages of both kinds; the examples are kept, so that a resumed run
+        can train it again."""
         answers = {answer for _, answer in self._samples}
         if len(self._samples) < self.settings.training_pages or len(answers) < 2:
             return

@@ -129,7 +129,7 @@ class Dolphin(Strategy):
             if child.state == State.KNOWN or score != child.priority:
                 self.graph.push(child, score, parent=node.url)
         if self.settings.importance == "opic":
-            node.data["tr"] = 0.0  # its rank has been passed on
+            node.data["tr"] = 0.0  # its TimelyRank has been passed on to the pages it links to
         if self._fetched >= self._next_epoch:
             self._renew()
 
@@ -148,7 +148,7 @@ class Dolphin(Strategy):
         }
 
     def _hear(self, child: Node, page: Page, link: Link) -> None:
-        """Adds one more anchor to a URL's Ra."""
+        """Updates a URL's Ra with one more anchor that points to it."""
         if self.settings.once_per_host:
             heard = child.data.setdefault("heard", [])
             mark = f"{host_key(page.url)} {link.anchor}"

@@ -1,4 +1,5 @@
-"""Pages, links and their targets of a crawl, from which `adaptive` computes the features of all open targets at once."""
+"""The pages, links and link targets of a crawl, stored so that `adaptive` can compute the features of all open targets at
+once."""
 
 from __future__ import annotations
 
@@ -300,7 +301,7 @@ class LinkFeatures:
             worth.clear()
 
     def _worth_of(self, target: int) -> float:
-        """The reward of a closed target, 0 if it failed."""
+        """The reward of the page behind a closed target; 0 if its fetch failed."""
         page = self._page_of[target]
         return self._page.worth.item(page) if page >= 0 else 0.0
 

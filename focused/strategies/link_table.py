@@ -55,7 +55,8 @@ class LinkTable:
         self._templates: dict[str, int] = {}
         self._sums = np.zeros(64)
         self._counts = np.zeros(64)
-        self._columns = np.zeros((4, 256))  # R(anchor), R(page), prior, the target's own relevance (NaN until fetched)
+        # rows of the array: R(anchor), R(page), prior, the target's own relevance (NaN until it is fetched)
+        self._columns = np.zeros((4, 256))
         self._kin = np.zeros(256, dtype=np.intp)
         self._open = np.zeros(256, dtype=bool)
         self._target = np.full(256, -1, dtype=np.intp)
@@ -141,11 +142,11 @@ class LinkTable:
         return self._target[rows]
 
     def number(self, page: str) -> int:
-        """The number of a page that has rows."""
+        """The number of a page whose links are in the table."""
         return self._numbers[page]
 
     def name(self, number: int) -> str:
-        """A page by its number."""
+        """The URL of the page with this number."""
         return self._names[number]
 
     def open_of(self, numbers: Rows) -> Vector:

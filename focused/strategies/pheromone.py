@@ -31,7 +31,7 @@ class Pheromone:
         """The cycle up to which the links of a page have evaporated."""
 
     def lay(self, page: str, first: int) -> None:
-        """Sets the initial pheromone of a page's links, which are the table's rows from `first` on."""
+        """Sets the initial pheromone of a new page's links: the rows of the link table from `first` on."""
         while len(self.tau) < len(self._links):
             self.tau = np.concatenate([self.tau, np.zeros_like(self.tau)])
         self.tau[first : len(self._links)] = self._initial
@@ -66,15 +66,15 @@ class Pheromone:
             self.tau[row] = min(TAU_MAX, self.tau[row] + gain)
 
     def flat(self, rows: Rows) -> bool:
-        """Tells whether the pheromone of these links gives no direction because all values are nearly equal."""
+        """Tells whether the pheromone of these links gives no direction, because its values are nearly equal."""
         return bool(self.tau[rows].std() < STILL) if len(rows) else True
 
 
 def transition(pheromone: Vector, promise: Vector, q0: float, alpha: float, beta: float, draw: float, pick: float) -> int:
-    """Pseudo-random proportional rule, eq. (3) of the ant colony paper: the index of the chosen link.
+    """The index of the link chosen by the pseudo-random proportional rule, eq. (3) of the ant colony paper.
 
-    With draw <= q0 the greatest tau^alpha * eta^beta, else link j with probability proportional to it; `pick` in [0, 1) is the
-    second random number.
+    With draw <= q0 it is the link with the greatest tau^alpha * eta^beta; otherwise link j is chosen with probability
+    proportional to that product. `pick` in [0, 1) is the random number for the second case.
     """
     weights = pheromone**alpha * promise**beta
     if draw <= q0:

@@ -123,9 +123,10 @@ class SpaceEvolution(Strategy):
                     yield node
 
     def _tests(self) -> dict[str, tuple[Sequence[float], str]]:
-        """Open links of the library's pages: objectives by URL, and the page on which the link scores best.
+        """The links to test: open links of the library's pages, as objectives by URL, with the page on which the link scores
+        best.
 
-        If the library's pages have no open links, those of all pages are tested.
+        If the library's pages have no open links, the open links of all pages are tested.
         """
         spans = [self._links.rows(url) for url in self._library if url in self._links]
         rows = np.concatenate(spans) if spans else np.zeros(0, dtype=np.intp)
@@ -152,8 +153,8 @@ class SpaceEvolution(Strategy):
         self._trim()
 
     def _trim(self) -> None:
-        """Reduces the library to its size by non-dominated rank; if only pages without open links would remain, new links replace
-        the worst."""
+        """Reduces the library to its size by non-dominated rank. If only pages without open links would remain, new links
+        replace the worst of them."""
         names = list(self._library)
         kept = [names[i] for i in best_spread(np.array(list(self._library.values())), self.settings.library)]
         if not any(self._unfetched(url) for url in kept):
