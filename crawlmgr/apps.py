@@ -12,9 +12,8 @@ _of_parents: list[Any] = []
 
 
 def leave_pools_to_parent() -> None:
-    """In a forked process: stops using the database connection pool inherited from the parent, and the forking thread's
-    connection, because the parent still uses them. The objects are kept alive, since a deleted pool would close its
-    connections."""
+    """Runs in a forked process: stops using the parent's database connection pools and the forking thread's connection, because
+    the parent still uses them. The objects are kept alive, since deleting a pool would close the parent's connections."""
     pools = getattr(connection, "_connection_pools", None)
     if pools:
         _of_parents.append((dict(pools), connection.connection))

@@ -74,8 +74,8 @@ class Prepares(Protocol):
 
 @runtime_checkable
 class Remembers(Protocol):
-    """A crawler that keeps a run's state in memory between slices. `forget` drops that state after a slice was ended by an error:
-    the transaction was rolled back, so the state no longer agrees with the database."""
+    """A crawler that keeps a run's state in memory between slices. `forget` drops that state after an error ended a slice,
+    because the transaction was rolled back and the state no longer agrees with the database."""
 
     def forget(self, run: Run) -> None: ...
 

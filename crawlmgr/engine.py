@@ -36,15 +36,16 @@ hosts without a delay the next request can then start as soon as one ends, befor
 STALE_SECONDS = 2.0
 """Seconds after which addresses claimed ahead are released to other runs."""
 SHORT_GATHER_SECONDS, GATHER_SECONDS, PATIENT_GATHER_SECONDS = 0.004, 0.01, 0.1
-"""Seconds to wait for further answers when the next request is ready; seconds a page that was read waits to share a transaction
-with others: if a request depends on it or the host wants no parallel connections; and if nothing does."""
+"""Batching of responses, in seconds: how long to wait for further responses when the next request is ready; how long a page
+that was parsed waits to share a transaction with others if a request depends on it or its host allows only one connection; and
+how long if nothing depends on it."""
 SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.02, 0.5
 """Seconds between two attempts to claim an address when nothing else is in hand: the first, and the longest of those after it."""
 DRAIN_SECONDS, SHORT_DRAIN_SECONDS, HASTY_DRAIN_SECONDS = 10.0, 3.0, 2.0
-"""Seconds that requests in flight may take at the end of a slice: normally, when at most an eighth of them is left, and when
-someone waits for the end."""
+"""Seconds that requests in flight may take at the end of a slice: the usual limit, the limit when at most an eighth of them is
+left, and the limit when the process is asked to end."""
 PART_BYTES = 4_000_000
-"""Bytes of read pages held at once."""
+"""Most bytes of parsed pages that are held at once."""
 
 
 def holder() -> str:
@@ -68,15 +69,14 @@ def run_slice(
 
 
 class Held(NamedTuple):
-    """What waits to be stored: a page that was read, or an address that ended without a request."""
+    """An outcome that waits to be stored: a page that was parsed, or an address that ended without a request."""
 
     found: Found
     landed: Landed | None
 
 
 class _Slice:
-    """One slice of a run: claims addresses, keeps requests in flight and stores answers; all but the fetching is in this
-    thread."""
+    """One slice of a run: claims addresses, keeps requests in flight and stores responses. Only fetching uses other threads."""
 
     def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, seconds: float | None, on_page: Any) -> None:
         self.run, self.crawler, self.lease, self.clock = run, crawler, lease, clock
@@ -91,7 +91,7 @@ class _Slice:
         self.held: list[Held] = []  # read, not yet stored
         self.held_since = 0.0
         self.held_bytes = 0
-        self.held_error = False  # one of them is an error of a host with several connections
+        self.held_error = False  # whether one of them is an error of a host that allows several connections
         self.looked = 0.0  # monotonic time of the last check for due addresses
         self.naught = 0  # attempts in a row on hosts that are due but in use by others
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
@@ -183,7 +183,8 @@ class _Slice:
         return bool(self.wanted) or shutdown.is_set() or (self.until is not None and now >= self.until)
 
     def _come_home(self) -> None:
-        """Ends the slice: waits some time for requests in flight, then releases the rest so that they are requested again."""
+        """Ends the slice: waits some time for requests in flight, then releases the addresses of the rest, so that they are
+        requested again."""
         began, flying = time.monotonic(), len(self.line)
         self.closing = True
         while self.line:
@@ -285,8 +286,8 @@ class _Slice:
             self._hold(ended(item, state, reason))
 
     def _land(self, seconds: float) -> None:
-        """Reads the responses that have arrived, waiting up to `seconds` for one, and stores them when due; addresses that waited
-        for a robots.txt are sent."""
+        """Parses the responses that have arrived, waiting up to `seconds` for one, and stores them when due. Sends addresses
+        whose host's robots.txt has arrived."""
         self._store_if_time()
         if not self.line:
             return
@@ -345,8 +346,8 @@ class _Slice:
                 self.on_page(self.run, landed.item, landed.response)
 
     def _go_on(self, known: Sequence[Url]) -> None:
-        """Continues addresses whose host's robots.txt has arrived: fetching that took the host's turn, so they wait for the next
-        one if the host has a delay. Failed tries for robots.txt do not count for these addresses."""
+        """Continues addresses whose host's robots.txt has arrived. Fetching it took the host's turn, so they wait for the next
+        turn if the host has a delay. Failed requests for robots.txt do not count as tries of these addresses."""
         now = self.clock.now()
         free, back = [], []
         for item in known:

@@ -1,4 +1,4 @@
-"""Strict readers of the environment: a wrong value stops the start with one clear line."""
+"""Parses environment variables strictly: an invalid value stops the start with a one-line message."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def data_folder(default: Path) -> Path:
 
 
 def folder(name: str, default: Path) -> Path:
-    """A folder from an environment variable; made by whoever writes there first."""
+    """A folder named by an environment variable; not created here, but by the code that first writes to it."""
     text = os.environ.get(name, "").strip()
     if text and not Path(text).expanduser().is_absolute():
         refuse(name, f"{text!r} is no whole path; it begins with a slash.")
@@ -151,8 +151,8 @@ def secret_key(folder: Path) -> str:
 
 
 def _make_secret(path: Path) -> None:
-    """Writes a complete temporary file and links it into place: of several processes that start at once, one wins and all read
-    its key."""
+    """Writes a complete temporary file and links it into place. If several processes start at once, only one link succeeds, and
+    all of them read that key."""
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # readable by its owner only
     beside = Path(name)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -23,8 +23,9 @@ class StepTooLong(Exception):
 
 
 class Job(Protocol):
-    """One kind of work. `step` computes for some seconds outside any transaction, calling `pulse` at least every second, and
-    returns a function that stores its outcome (called inside the transaction that checks the fence), or why the run has ended."""
+    """One kind of work without web requests. `step` computes for some seconds outside any transaction, calling `pulse` at least
+    every second. It returns either a function that stores its result, to be called inside the transaction that checks the
+    fence, or the reason why the run has ended."""
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str: ...
 

@@ -45,7 +45,7 @@ Claim = Callable[[datetime], list[Url]]
 
 @dataclass(slots=True)
 class _Page:
-    """A page that was read, and its position in the archive."""
+    """A page that was parsed, and its position in the archive."""
 
     landed: Landed
     reading: Any
@@ -103,8 +103,8 @@ class Storing:
         return _Page(landed, reading, self.archive.write(response, self.clock.now(), revisit=earlier))
 
     def _lost(self, landed: Landed) -> _Lost | None:
-        """The outcome of a failed request, None for a success. Temporary failures are retried until the tries are used up; an
-        address that must be sent only once ends, because the lost request may have been processed."""
+        """The outcome of a failed request; None for a success. Temporary failures are retried until the allowed tries are used
+        up. An address that must be sent only once ends, because the server may have processed the lost request."""
         item, response = landed.item, landed.response
         busy = response.status in BUSY
         passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))
@@ -198,8 +198,8 @@ class Storing:
         self.wanted = runs.count(self.lease, now, {**deltas, "requests": requests})
 
     def _settle(self, found: Sequence[Found], now: datetime) -> None:
-        """Updates host rows at the end of the transaction, in order of host ids, to avoid deadlocks between such transactions. An
-        unreachable host costs a few tries in all, not one for each of its addresses."""
+        """Updates the host rows at the end of the transaction, in the order of host ids, to avoid deadlocks between such
+        transactions. An unreachable host costs a few tries in all, not a few for each of its addresses."""
         hours = hosts.Hours()
         for one in sorted(found, key=lambda one: _item(one).host_id):
             if one.landed is None:

@@ -33,7 +33,8 @@ RECYCLED = -2
 
 @receiver(post_spawn)
 def listen_for_the_end(**_: Any) -> None:
-    """Installs the handler of SIGUSR1 in every worker: it ends the current slice after its page (see crawlmgr.supervisor)."""
+    """Installs the handler of SIGUSR1 in every worker: the signal ends the current slice after the current page (see
+    crawlmgr.supervisor)."""
     signal.signal(signal.SIGUSR1, lambda *_: engine.shutdown.set())
 
 
@@ -88,7 +89,7 @@ class _Beat:
             self.give()
 
     def give(self) -> None:
-        """Writes a heartbeat; skipped on a temporary database problem, since the next one includes its pages."""
+        """Writes a heartbeat. If a temporary database problem prevents it, the next heartbeat includes its pages."""
         self.last = SYSTEM.now()
         try:
             nodes.beat(self.node, self.last, self.pages)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 COLOURS = ("#3b82f6", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899", "#14b8a6", "#f97316", "#6366f1", "#94a3b8")
 NEW, UPDATED, UNCHANGED, BAD = "#3b82f6", "#10b981", "#94a3b8", "#ef4444"
-FEWEST_BARS = 12  # fewer bars than this are as narrow as if there were so many, spread over the full width
+FEWEST_BARS = 12  # with fewer bars, each is as narrow as if there were this many across the whole width
 BAR_GAP = 0.15
 FEW_COUNTED = 5
 DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtickrange": [86_399_999, None], "value": "%m-%d"}]
@@ -67,8 +67,8 @@ def chart(
 ) -> Chart:
     """Makes a chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units.
 
-    The values of x are times, with `dates` off categories, with `numbers` numbers. With `each` every category gets a label.
-    `ticks` is a format of times, for charts of less than a day.
+    The values of x are times by default, numbers if `numbers` is set, and categories if `dates` is False. With `each`, every
+    category gets a label. `ticks` is the format of time labels, for charts of less than a day.
     """
     if not any(value for one in series for value in one.y):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
@@ -142,7 +142,7 @@ def heatmap(
     )
     layout = _layout(x, y, "", "names", length=0)
     layout["xaxis"].pop("range")
-    # a category's cell begins half a row before its index: with a minimum the first cell would be cut off
+    # a cell extends half a row to both sides of its index, so a minimum of 0 would cut the first row of cells in half
     layout["yaxis"].pop("minallowed")
     layout["yaxis"].update(type="category", autorange="reversed", rangemode="normal", nticks=len(rows))
     layout["hovermode"] = "closest"

@@ -47,8 +47,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
-    """The choices that the home page of an empty desk offers: the kinds of crawls, and the demonstration, which works until it
-    has made all that its tour shows."""
+    """Context of the home page of an empty desk: the kinds of crawls that can be added, and the state of the demonstration and
+    of its tour."""
     kinds = [
         {"kind": one, "url": reverse(f"admin:{one.room}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
@@ -151,7 +151,8 @@ def status(request: HttpRequest) -> HttpResponse:
 
 
 def runs_told(state: status_reads.Status) -> str:
-    """How many runs are running, how many of these wait, and how many wait for a worker."""
+    """Text of the status bar: the number of running runs, how many of these wait, and the number of runs that wait for a
+    worker."""
     figures = {"running": state.running, "waiting": state.waiting, "queued": state.queued}
     if state.waiting:
         return _("%(running)s running (%(waiting)s of them waiting), %(queued)s queued") % figures

@@ -32,7 +32,7 @@ RETRY_AFTER_SECONDS = 5
 
 
 class Told(NamedTuple):
-    """The content of an error page: a heading, a sentence and an icon."""
+    """The content of an error page: heading, sentence and icon."""
 
     title: str
     text: str
@@ -84,7 +84,8 @@ def too_large(request: HttpRequest) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """500 for a program error; 503 if the database is unavailable, locked or out of space, or the archive's store away."""
+    """500 for a program error; 503 if the database is unavailable, locked or out of space, or the object store of the archive
+    is unreachable."""
     told = _of_stores(sys.exc_info()[1])
     if told is None:
         text = _("An internal error. Details are in the log (logs/crawlmgr.log) at this time.")
@@ -95,7 +96,7 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 def _of_stores(error: BaseException | None) -> Told | None:
-    """The message for a problem of the database or the archive's store that caused `error`; None if none did."""
+    """The message for an error of the database or of the archive's object store; None if the error has another cause."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -147,7 +148,7 @@ def _kind(request: HttpRequest) -> str:
 
 
 def _ways(request: HttpRequest, status: int) -> dict[str, Any]:
-    """The links of an error page: retry the same address after a failed read, back to the form that was sent, home."""
+    """The links of an error page: the same address again (after a failed GET), back to the submitted form, and the home page."""
     came = urlsplit(request.headers.get("Referer", ""))
     ours = came.netloc == request.META.get("HTTP_HOST", "") and came.path.startswith("/") and not came.path.startswith("//")
     read = request.method in ("GET", "HEAD")

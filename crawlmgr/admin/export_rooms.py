@@ -45,8 +45,8 @@ MOST_RUNS, LOOKED_AT = 200, 1_000
 
 
 def _runs() -> list[tuple[int, str]]:
-    """The runs that fetch pages, at most MOST_RUNS, among the newest LOOKED_AT of all: a condition on the kind would make the
-    database sort every run that there is."""
+    """Runs that fetch pages: at most MOST_RUNS of them, searched among the LOOKED_AT newest runs only, because a condition on
+    the kind would make the database sort all runs."""
     rows = Run.objects.order_by("-pk").values_list("pk", "label", "kind")[:LOOKED_AT]
     named = [(pk, f"{label} ({words.kind(kind)})") for pk, label, kind in rows if kind in settings.CRAWLERS]
     return named[:MOST_RUNS]
@@ -166,7 +166,7 @@ def _find(pk: int) -> Export:
 
 
 def _name_of(rows: Sequence[tuple[int, str]], pk: int | None) -> str:
-    """The name of a row, or its number where it is gone; "" for none."""
+    """The name of a row; its number if the row was deleted; "" if none was chosen."""
     return "" if pk is None else dict(rows).get(pk, f"#{pk}")
 
 

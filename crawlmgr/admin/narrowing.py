@@ -26,8 +26,8 @@ def words_in(*names: str) -> Callable[[Rows, str], Rows]:
 
 
 def newest_with(most: int, time: str, *names: str) -> Callable[[Rows, str], Rows]:
-    """A filter like `words_in` that searches only the newest `most` rows by an indexed time, and as many of the rows without that
-    time, so that its cost is bounded."""
+    """A filter like `words_in`, but with bounded cost: it searches only the newest `most` rows by an indexed time, and at most
+    as many rows whose time is empty."""
     plain = words_in(*names)
 
     def search(rows: Rows, text: str) -> Rows:

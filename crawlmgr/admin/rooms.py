@@ -86,8 +86,8 @@ OPEN_PRIVATE = "crawlmgr.open_private"
 
 
 def opens_nothing(request: HttpRequest, form: Form, *fields: str, before: Container[str] = ()) -> bool:
-    """Tells whether the user may submit these fields, each of which allows crawling a private address: administrators may
-    always, others only fields whose names are in `before` (allowed already). Adds an error to each other field that is on."""
+    """Tells whether the user may submit these fields, each of which allows crawling a private address. Administrators may
+    always; others only keep fields that were on before (named in `before`). Adds an error to every other field that is on."""
     if request.user.has_perm(OPEN_PRIVATE):
         return True
     opened = [name for name in fields if form.cleaned_data[name] and name not in before]

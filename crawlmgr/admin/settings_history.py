@@ -61,7 +61,7 @@ def buttons(kind: str, built_in: Mapping[str, str]) -> list[PresetButton]:
 
 
 def said(value: Any) -> str:
-    """A settings value as text for display."""
+    """Formats a settings value for display."""
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):

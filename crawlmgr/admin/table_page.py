@@ -23,7 +23,7 @@ from crawlmgr.services import deletions, export_formats
 SIZE = 30
 AT_A_TIME = 500  # rows read per query when writing a file
 MOST_COUNTED = 10_000
-MOST_COUNTED_BY_SEARCH = 1_000  # lower, because a search reads every row
+MOST_COUNTED_BY_SEARCH = 1_000  # lower than MOST_COUNTED, because counting search results reads every row
 MOST_GONE = 20  # deleted items named above a list, at most
 
 

@@ -61,7 +61,8 @@ class Asked:
         return column, Order(column.by.fields, turned, column.by.nullable)
 
     def _by_span(self) -> str:
-        """The column that is sorted by the time that days narrow the list by: one index serves both."""
+        """The name of the column that sorts by the same time field as the filter by days, so that one index serves both; "" if
+        there is none."""
         return next((one.name for one in self.table.columns if one.by is not None and one.by.fields[0] == self.table.span), "")
 
     def rows(self, rows: Rows) -> Rows:

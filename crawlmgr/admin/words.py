@@ -223,7 +223,7 @@ def happened(event: Event) -> str:
 
 
 def brief(code: str) -> str:
-    """A short text for a code: without details and without what follows a colon or semicolon. `say` gives the full text."""
+    """A short text for a code: details and everything after a colon or semicolon are left out. `say` gives the full text."""
     whole = say(code.partition(":")[0])
     return min((whole.partition(sign)[0].strip() for sign in (":", "：", ";", "；")), key=len)
 

@@ -1,4 +1,4 @@
-"""Comparison of a crawl of ours with one of Scrapy's: alternating rounds of two processes on one local web, and Scrapy's side."""
+"""Benchmark of our crawler against Scrapy: rounds of two processes in turn on one local web; also contains Scrapy's process."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, 
 
 
 def side(module: str, *words: str, database: str = "") -> dict[str, Any]:
-    """Runs one side's process with the arguments `words` and a file for items; returns what it prints, with `rate` in pages per
-    CPU second. `database` is a database address, "" for an SQLite file of its own. Raises SideFailed."""
+    """Runs one side's process with the arguments `words` and a file for items. Returns what it prints, with `rate` in pages per
+    CPU second. `database` is a database address, or "" for an SQLite file of its own. Raises SideFailed."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(ROOT)}
         environment.pop("DATABASE_URL", None)

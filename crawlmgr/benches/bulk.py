@@ -23,7 +23,7 @@ class Sizes:
 
 
 BIG = {"forums": 300, "posts": 2_000_000, "runs": 100_000, "pages": 1_000_000, "topic_pages": 200_000}
-SHARE = 100  # the small database has one hundredth of the rows
+SHARE = 100  # divisor: the small database has 1/100 of the rows
 
 
 class Sql(str):

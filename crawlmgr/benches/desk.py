@@ -22,7 +22,7 @@ from crawlmgr.management.base import table as plain_table
 
 HELP = "CPU of every page of the desk with years of data beside a hundredth of it (SQLite; makes and keeps its data)"
 ROOT = Path(__file__).resolve().parents[2]
-FLOOR_MS = 10.0  # smaller times count as this in a ratio
+FLOOR_MS = 10.0  # shorter times are replaced by this in a ratio
 LIMITS = {"palette": 100.0, "lists": 300.0, "searches": 500.0}
 """Limits in CPU milliseconds: for a palette search, a sorted, filtered or paged list, and a search in the text of pages."""
 SEARCHES = ("topic-search", "topic-pages")  # views whose `q` asks the full-text index

@@ -25,9 +25,9 @@ HELP = "CPU seconds of reading hostile pages against their size, doubling"
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 SMALLEST, LARGEST = 4_096, 4_194_304
 FEW = 32  # smaller caches hold loaded resources, not results of reading
-ENOUGH = 2.3  # a larger growth factor is measured again
+ENOUGH = 2.3  # a larger growth factor per doubling of the size is measured again
 AGAIN = 6  # repetitions at most
-FLOOR_SECONDS = 0.02  # shorter times count as this: below it the clock measures the machine rather than the work
+FLOOR_SECONDS = 0.02  # shorter times are replaced by this, because they are mostly noise of the machine
 ADDRESS = "http://forum.example/viewforum.php?f=2"
 Reader = Callable[[str], object]
 """Function that reads a page, file or text of one kind as a crawl would."""
@@ -51,7 +51,7 @@ READERS: Mapping[str, tuple[str, Reader]] = {
     "robots.txt": ("robots", _robots),
     "sitemap": ("sitemap", lambda text: parse_sitemap(text.encode(), "http://f.example/sitemap.xml")),
 }
-"""Readers by name, each with the kind of input that it takes; the crawlers add their own (settings.HOSTILE)."""
+"""Parsers by name, each with the kind of input that it takes; the crawlers add their own (settings.HOSTILE)."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -61,8 +61,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a row for each reader and case: sizes, the CPU seconds of each, and the greatest factor from a size to its
-    double."""
+    """Returns a row for each parser and case: sizes, CPU seconds per size, and the greatest factor by which the time grows when
+    the size doubles."""
     rows = []
     for name, reader, case in _pairs():
         label = f"{name}: {case.name}"
@@ -83,7 +83,7 @@ def _pairs() -> Iterator[tuple[str, Reader, Case]]:
 
 @cache
 def _memories() -> list[Any]:
-    """The caches in the project that hold results by input text."""
+    """The caches of the project that hold more than FEW results; they are cleared before each measurement."""
     known = {
         id(found): found for name, module in list(sys.modules.items()) if name.partition(".")[0] in PACKAGES
         for found in vars(module).values() if hasattr(found, "cache_clear") and hasattr(found, "cache_info")
@@ -92,8 +92,8 @@ def _memories() -> list[Any]:
 
 
 def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str, Any]:
-    """Measures one reader and case. If a size seems to cost more than ENOUGH times its half, both are measured again: noise goes
-    away, real growth stays."""
+    """Measures one parser on one case. If a size seems to cost more than ENOUGH times its half, both are measured again, to
+    tell noise from real growth."""
     sizes = [SMALLEST]
     while sizes[-1] * 2 <= largest:
         sizes.append(sizes[-1] * 2)
@@ -119,20 +119,21 @@ def _verdict(result: object) -> tuple[object, bool]:
 
 
 def growth(seconds: Sequence[float], kinds: Sequence[object] = ()) -> float:
-    """The greatest factor from one size to its double; `kinds` are the kinds that the page of each size was read as."""
+    """The greatest factor from the time for one size to the time for its double; `kinds` are the page kinds that were
+    recognised at each size."""
     return round(max((_factor(seconds, kinds, at) for at in range(1, len(seconds))), default=1.0), 2)
 
 
 def _factor(seconds: Sequence[float], kinds: Sequence[object], at: int) -> float:
-    """The cost of size `at` divided by that of its half. If the page was read as another kind than its half, it takes other
-    steps; the factor is then the mean over the last two doublings, which still shows growth above linear."""
+    """The cost of size `at` divided by that of half the size. If the two were recognised as different kinds of page, other code
+    ran for each; the factor is then the mean over the last two doublings, which still shows growth above linear."""
     back = 2 if at > 1 and kinds and kinds[at] != kinds[at - 1] else 1
     return float((max(seconds[at], FLOOR_SECONDS) / max(seconds[at - back], FLOOR_SECONDS)) ** (1 / back))
 
 
 def _cost(reader: Reader, text: str) -> float:
-    """CPU seconds that reading takes in this process. Garbage is collected and caches are cleared first, since otherwise parts
-    cached from smaller sizes would distort the figures."""
+    """CPU seconds that parsing takes in this process. Garbage is collected and caches are cleared first, since results cached
+    from smaller sizes would distort the figures."""
     gc.collect()
     for memory in _memories():
         memory.cache_clear()

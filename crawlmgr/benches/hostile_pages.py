@@ -1,4 +1,4 @@
-"""Pages, files and texts that make a careless reader slow, each generated in any size. Pure."""
+"""Pages, files and texts that make a badly written parser slow, each generated in any size. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ LONGEST_ADDRESS = 65_536  # links of this benchmark are no longer than this
 
 
 class Case(NamedTuple):
-    """A hostile input: what is hostile about it, the readers it is for ("html", "json", "text", "robots", "sitemap"), and the
-    function that makes it."""
+    """A hostile input: what is hostile about it, the kinds of parsers that it is for ("html", "json", "text", "robots",
+    "sitemap"), and the function that makes it."""
 
     name: str
     kind: str
@@ -38,7 +38,7 @@ def _body(piece: Callable[[int], str], before: str = "", after: str = "") -> Cal
 
 
 def _addresses(step: str, start: str = "/t/") -> Callable[[int], str]:
-    """Links of the greatest length, made of one path step repeated."""
+    """Links of the greatest allowed length; each path repeats one segment."""
 
     def make(size: int) -> str:
         length = min(size, LONGEST_ADDRESS)

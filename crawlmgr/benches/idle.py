@@ -20,7 +20,7 @@ from crawlmgr.management.base import table as text_table
 from crawlmgr.supervisor import memory_bytes
 
 HELP = "processes, memory and CPU of an installation that waits, its web server under requests, commands that only print"
-WARM = 1000  # requests before the first figure is taken: by then each process has loaded what it uses
+WARM = 1000  # requests before the first memory measurement, so that each process has loaded everything that it uses
 PAGES = (
     "/admin/", "/admin/runs/", "/admin/workers/", "/admin/alarms/", "/admin/exports/", "/admin/hosts/", "/admin/help/",
     "/healthz",
@@ -33,7 +33,7 @@ START_SECONDS = 180.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options: how long to observe."""
+    """Adds the options of the benchmark."""
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="watched for so long, default 60")
     parser.add_argument(
         "--requests", type=int, default=0, metavar="N",
@@ -106,8 +106,8 @@ def _watched(place: Place, seconds: float) -> dict[str, Any]:
 
 
 def _asked(place: Place, number: int) -> dict[str, Any]:
-    """Memory of the web server's processes after WARM requests and after all: pages of the desk, login pages with different
-    redirect targets, and distinct addresses that do not exist."""
+    """Sends `number` requests: pages of the desk, login pages with different redirect targets, and distinct addresses that do
+    not exist. Returns the memory of the web server's processes after the first WARM requests and at the end."""
     assert place.process is not None  # noqa: S101 - it was started
     web = [pid for pid in _family(place.process.pid) if b"gunicorn" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     before = 0

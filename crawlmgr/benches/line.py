@@ -22,7 +22,7 @@ from crawlmgr.management.base import table as text_table
 
 HELP = "pages a second over 200 hosts with many requests in flight, beside Scrapy's"
 DATABASES = ("sqlite", "postgresql")
-SPARE = 2.0  # pages of the web for each page that is fetched
+SPARE = 2.0  # ratio of pages on the local web to pages to be fetched
 SIDES = {"ours": "crawlmgr.benches.line_ours", "scrapy": "crawlmgr.benches.line_scrapy"}
 
 
@@ -60,8 +60,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]:
-    """One crawl of one side over its own local web, with the figures that the web's server counted."""
-    each = max(PAGES, ceil(SPARE * options["pages"] / options["hosts"]))  # the web must not run dry before the end
+    """Runs one crawl of one side over its own local web; returns its figures together with those counted by the web's server."""
+    each = max(PAGES, ceil(SPARE * options["pages"] / options["hosts"]))  # enough pages, so that the crawl ends by its limit
     more = (f"pages={each}", f"vary={'yes' if options['vary'] else 'no'}")
     web = (str(options["hosts"]), str(options["answer"]), str(options["size"]), *more)
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", *web]

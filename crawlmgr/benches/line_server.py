@@ -1,4 +1,4 @@
-"""A web of many hosts on loopback in a process of its own: slow hosts, very slow, overloaded and dead ones. Pure."""
+"""A web of many hosts on loopback in a process of its own, with slow, overloaded and dead hosts among them. Pure."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def resolved(name: str) -> str:
 
 
 def manner_of(host: int) -> str:
-    """How a host behaves: of 50, two answer very slowly, two are too busy for every third request, one is dead."""
+    """How a host behaves: of each 50, two respond slowly, two are overloaded and reject every third request, and one is dead."""
     return {7: "dead", 13: "slow", 31: "slow", 19: "busy", 43: "busy"}.get(host % 50, "plain")
 
 
 def allowed_rate(hosts: int, answer_seconds: float, delay_seconds: float) -> float:
-    """Pages a second that this web gives at most to a crawler with one request at a time to a host and a pause of
-    `delay_seconds` between the starts of two. A busy host gives two pages for three requests and wants a second's rest."""
+    """The maximum rate, in pages per second, of a crawler that sends one request at a time to each host, with `delay_seconds`
+    between the starts of two requests. An overloaded host serves two of three requests and asks for a pause of BUSY_SECONDS."""
     plain = max(delay_seconds, answer_seconds)
     rates = {
         "plain": 1 / plain,
@@ -56,10 +56,12 @@ def allowed_rate(hosts: int, answer_seconds: float, delay_seconds: float) -> flo
 
 
 class Web:
-    """The pages of all hosts, and for each host the number of its requests, the most at once and the least time between two.
+    """The pages of all hosts, and for each host the number of requests, the maximum number at one time, and the shortest
+    interval between two.
 
-    On a busy machine a request is noticed late. So the earlier of two requests counts from the last moment at which the event
-    loop had not received it. The interval reported is at most some hundredths of a second too long, and never too short.
+    On a busy machine the event loop notices a request late. The interval between two requests is therefore measured from the
+    last moment at which the earlier one had not been noticed yet: it may be reported some hundredths of a second too long, but
+    never too short.
     """
 
     def __init__(self, hosts: int, seconds: float, size_bytes: int, vary: bool = False, pages: int = PAGES) -> None:
@@ -78,7 +80,7 @@ class Web:
         self.port = 0
 
     def page(self, host: int, number: int) -> bytes:
-        """A page with links to pages of other hosts, to its own, and to one that robots.txt disallows."""
+        """A page with links to pages of other hosts, to pages of its own host, and to one that robots.txt disallows."""
         draw = random.Random(host * self.pages + number)  # noqa: S311 - content, not a secret
         parts = [f"<!doctype html><meta charset=utf-8><title>Page {number} of {host}</title><h1>Page {number}</h1>"]
         for place in range(LINKS):

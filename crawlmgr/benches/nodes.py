@@ -29,7 +29,7 @@ MEAN_SPEED = 10.0
 
 
 def add_arguments(parser: Any) -> None:
-    """Adds the options: how many nodes, over what."""
+    """Adds the options of the benchmark."""
     parser.add_argument("--simulate", nargs="?", const="1,5,20,100,1000", metavar="N,N", help="by a virtual clock, so many nodes")
     parser.add_argument("--hosts", type=int, default=1_000_000, help="of Zipf sizes, simulated (default 1000000)")
     parser.add_argument("--minutes", type=float, default=30.0, help="simulated (default 30, of which the last 20 are measured)")
@@ -45,7 +45,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures the database first; the simulation then shows how many nodes saturate it."""
+    """First measures the database cost of a page; the simulation then shows how many nodes saturate the database."""
     found: dict[str, Any] = {"database": _database(options["pages"]) if options["pages"] else None}
     if options["simulate"]:
         counts = [int(part) for part in options["simulate"].split(",")]

@@ -25,7 +25,7 @@ from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.management.base import say
 
 SLOW_FACTOR = 4.0
-"""A page takes the last node so many times as long as the others."""
+"""The last node takes this many times as long for a page as the others."""
 IN_FLIGHT = 4
 START_SECONDS = 300.0
 END_SECONDS = 900.0
@@ -205,7 +205,8 @@ def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: fl
 
 
 def _strike(cluster: Cluster, whole: int, cut: float) -> list[str]:
-    """Kills two nodes, freezes a third and then disconnects it from the database, each after a further part of the crawl."""
+    """Kills two nodes, freezes a third and then disconnects it from the database; each failure happens after a further part of
+    the crawl is done."""
     stored = "SELECT COUNT(*) FROM crawlmgr_page"
     steps: list[tuple[float, str, Callable[[], None]]] = [
         (0.1, "killed bench-0", lambda: _kill(cluster, 0)),

@@ -75,7 +75,8 @@ class RoundRobin:
 
 
 class LargestCredit(Dispatcher):
-    """The dispatcher with an alternative rule, not used outside this benchmark: the largest W H - (tasks in hand) comes next."""
+    """The dispatcher with another rule, used only in this benchmark: the next task goes to the node with the largest free
+    capacity, W H - (tasks held), with weight W and horizon H as in `crawlmgr.shares`."""
 
     def rank(self, name: str) -> tuple[float, float]:
         node = self._nodes[name]
@@ -247,7 +248,7 @@ class Simulation:
         self.ready.append(host)
 
     def _beat(self, _what: None) -> None:
-        """Every node reports its finished pages; the weights are computed again from them."""
+        """All nodes report their finished pages, from which the weights are computed again."""
         minute = self.now / 60
         found = {node.name: self._weight(node, minute) for node in self.nodes.values() if node.up}
         for name, own in filled(found).items():
@@ -262,8 +263,8 @@ class Simulation:
             self._at(self.now + node.draw.expovariate(1 / (60 * self.world.failure_minutes)), "fail", node.name)
 
     def _fail(self, name: str) -> None:
-        """A node fails: finished pages stay. The page that each of its hosts was at is fetched again by another node once the
-        lease has expired; what the failed node delivers later is refused by the fence."""
+        """A node fails. Its finished pages stay. The page that it was fetching from each of its hosts is fetched again by
+        another node once the lease has expired; results that the failed node delivers later are refused by the fence."""
         node = self.nodes[name]
         self.outcome.failures += 1
         self._count_up(node)

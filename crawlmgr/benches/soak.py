@@ -27,9 +27,9 @@ from crawlmgr.management.base import table as text_table
 HELP = "forum, topic and harvest under SIGKILL, SIGSTOP and database restarts, while clients read: what is lost or doubled"
 KILLS_A_ROUND = 25
 STUCK_SECONDS = 120.0
-"""Seconds without progress, with nothing killed meanwhile, after which a run counts as stuck."""
+"""A run counts as stuck if it makes no progress for so many seconds in which no process was killed."""
 HASTE = 0.2
-"""Share of the kills that are made before the installation has recovered from the one before."""
+"""Share of the kills that hit the installation before it has recovered from the previous kill."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

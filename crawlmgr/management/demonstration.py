@@ -33,8 +33,8 @@ class Room(NamedTuple):
 
 
 class Part(Protocol):
-    """One crawler's part of the demonstration. Each time `add`, then `finish` (existing objects are reused); `leave` at the
-    end."""
+    """One crawler's part of the demonstration. Every run of `demo` calls `add` and then `finish`, which reuse existing objects,
+    and at the end `leave`."""
 
     def kept(self) -> Served | None: ...
 

@@ -21,7 +21,7 @@ from crawlmgr.web.guard import check_entries
 from crawlmgr.web.url import UrlError, canonical, host_key
 
 NODES_SECONDS = 0.5
-"""Seconds between two looks at a run that nodes work on."""
+"""Seconds between two checks of a run that worker nodes work on."""
 NO_NODE = "No worker node is at work: start one with `manage.py node`, then the same command again."
 
 
@@ -85,7 +85,8 @@ def _signals() -> Iterator[None]:
 
 
 def _leased(run: Run) -> str:
-    """Why a run cannot be worked now: another process has it. One that was killed keeps it until its lease runs out."""
+    """The message that a run cannot be worked on because another process holds its lease; a killed process holds it until it
+    expires."""
     run.refresh_from_db()
     told = f"Run {run.pk} is being worked by another process; stop it on the desk, or wait until it has ended."
     if run.lease_until is None:

@@ -45,7 +45,7 @@ class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
             self.access_log.info("%s %s", environ.get("REQUEST_METHOD"), asked, extra=facts)
 
     def reopen_files(self) -> None:
-        """Does nothing: the log's own handler notices when its file was rotated."""
+        """Does nothing: the log's own handler notices that its file was rotated."""
 
 
 def _client(environ: Mapping[str, Any]) -> Any:

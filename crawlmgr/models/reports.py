@@ -7,8 +7,8 @@ from django.utils.translation import gettext_lazy as _
 
 
 class RunTally(models.Model):
-    """How many responses of a run had a status code (`what` "status"; for a failure without one its name), how many of its
-    pages a content type ("type"), and how its first addresses ended ("seed"). Counted in the transactions that store the
+    """Counts of one run: its responses by status code (`what` is "status"; a failure without a status code counts under its
+    name), its pages by content type ("type"), and its seeds by outcome ("seed"). Counted in the transactions that store the
     responses."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="tallies")

@@ -12,7 +12,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run, RunState, Url, UrlState
 
 PATIENT = timedelta(seconds=5)
-"""A host whose answer takes longer than this is shown by name."""
+"""A host is shown by name if its response has taken longer than this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def cut(
 
 
 def _with_keys(queryset: QuerySet[Any], keys: Sequence[Any]) -> list[Any]:
-    """The rows with these keys in their order, with what the query joins and annotates, without asking its conditions again."""
+    """The rows with these keys in the order of the keys, with the query's joins and annotations, but without its filters."""
     whole = queryset.order_by()
     whole.query.where = WhereNode()
     found = {row.pk: row for row in whole.filter(pk__in=keys)}

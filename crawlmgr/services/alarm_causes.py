@@ -35,8 +35,8 @@ WORKER_CODES = ("worker_ended", "worker_silent", "cluster_restarted", "web_resta
 REFUSALS = (401, 403, 429)
 GOALS = ("relevant", "coverage")
 DROP = 0.3
-DROP_RUNS, DROP_FEWEST_RUNS = 5, 3  # earlier runs on the same target to compare with
-DROP_LEAST = 10  # items that are usual for the number of pages the last run fetched
+DROP_RUNS, DROP_FEWEST_RUNS = 5, 3  # number of earlier runs on the same target to compare with, and the least number needed
+DROP_LEAST = 10  # the least expected number of items, given the pages that the last run fetched
 MOST_DROPS = 50  # targets whose runs are checked
 
 

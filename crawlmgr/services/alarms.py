@@ -28,7 +28,7 @@ PRODUCT = gettext_noop("Crawl manager")
 
 
 def dispatch(now: datetime) -> int:
-    """Checks all causes, at most once every half minute whoever calls it, and queues a task if messages are due. Returns the
+    """Checks all causes, at most once every half minute over all callers, and queues a task if messages are due. Returns the
     number of alarms opened."""
     begun = watch(now) if cache.add("alarms-watched", 1, EVERY_SECONDS) else 0
     if due(now):
@@ -73,7 +73,7 @@ def _begin(cause: alarm_causes.Cause, now: datetime) -> int:
 
 
 def _end(alarm: Alarm, now: datetime) -> None:
-    """Ends an alarm and reports this to the channels that were sent its beginning; messages not yet sent are dropped."""
+    """Ends an alarm and reports the end to the channels that received its beginning; messages not yet sent are dropped."""
     with transaction.atomic():
         if not Alarm.objects.filter(pk=alarm.pk, ended=None).update(ended=now):
             return

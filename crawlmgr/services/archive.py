@@ -27,9 +27,10 @@ from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file,
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
-INFO_BYTES = 1_000  # more than a warcinfo record of ours takes
+INFO_BYTES = 1_000  # a warcinfo record of ours is smaller than this
 LEFT_AFTER_SECONDS = 60.0
-"""A file that was never closed, is not locked and has not been written to for so long has lost its writer."""
+"""A file that was never closed counts as abandoned by its writer if it is not locked and has not been written to for this long.
+"""
 
 
 class DiskLow(Exception):
@@ -231,13 +232,13 @@ def _member(page: Page) -> bytes | None:
 
 
 def is_left(path: Path) -> bool:
-    """Whether nobody writes to a file any more: its writer has closed it or was killed."""
+    """True if no process writes to a file any more: it was closed, or its writer was killed."""
     return time.time() - path.stat().st_mtime >= LEFT_AFTER_SECONDS and not is_held(path)
 
 
 def close_left(now: datetime) -> int:
-    """Closes the files of this machine's folder whose writers were killed: bytes and records are counted. Files that a writer was
-    killed in before the index named them hold no page, and are deleted. Returns how many files were closed."""
+    """Closes the files in this machine's folder whose writers were killed, and counts their bytes and records. A file whose
+    writer was killed before the index named it holds no page and is deleted. Returns the number of files closed."""
     folder = Path(settings.ARCHIVE_DIR)
     closed = 0
     for row in WarcFile.objects.filter(closed=None, place="", imported=False):
@@ -248,7 +249,7 @@ def close_left(now: datetime) -> int:
             closed += left.update(bytes=path.stat().st_size, records=report.records, closed=now)
     small = {path.name: path for path in folder.glob("*.warc.gz") if path.stat().st_size < INFO_BYTES and is_left(path)}
     for name in small.keys() - set(WarcFile.objects.filter(name__in=small).values_list("name", flat=True)):
-        if check_file(small[name]).records <= 1:  # its warcinfo record, or a part of that
+        if check_file(small[name]).records <= 1:  # at most the warcinfo record, possibly incomplete
             small[name].unlink(missing_ok=True)
     return closed
 
@@ -284,5 +285,5 @@ def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str]:
     offsets = set(report.offsets)
     lost = sum(1 for offset in pages.values_list("warc_offset", flat=True).iterator() if offset not in offsets)
     problem = report.problem or (f"{lost} pages have no record" if lost else "")
-    # a torn tail where nothing is lost: truncated by a kill in the middle of a record that was never indexed
+    # An incomplete last record is no damage if no indexed page is missing: its writer was killed before the page was indexed.
     return report.records, "" if problem == "torn tail" and not lost else problem

@@ -19,7 +19,7 @@ from crawlmgr.web.warc import WarcRecord, read_record, record_of
 __all__ = ["Unreachable", "local", "open_file", "path_of", "piece", "put_file", "record", "remove", "size"]
 
 LONGEST_RECORD_BYTES = 250_000_000
-"""Read of a record in a store whose length the index does not tell."""
+"""Bytes read for a record in a store whose length the index does not give."""
 
 
 def path_of(file: WarcFile) -> Path:
@@ -119,7 +119,7 @@ def remove(file: WarcFile) -> None:
     """Deletes the file, then its row; can be repeated if the process is killed in between. Raises Unreachable."""
     if file.place:
         object_store.remove(file.place)
-    with suppress(ValueError):  # a name that leads out of the folder is no file of ours
+    with suppress(ValueError):  # a name that points outside the folder cannot be a file of the archive
         path_of(file).unlink(missing_ok=True)
     file.delete()
 

@@ -70,7 +70,7 @@ def _movable() -> Iterator[WarcFile]:
 
 
 def _leftovers() -> Iterator[WarcFile]:
-    """Files that are in the store and in the folder: a move was killed before its end."""
+    """Files that are both in the store and in the folder, because a move was killed before it deleted the local copy."""
     yield from WarcFile.objects.filter(name__in=_names()).exclude(place="")
 
 

@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
 
 
 def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> int:
-    """Adds a file to the tar with its current length; bytes appended meanwhile are left out."""
+    """Adds a file to the tar with the length that it has now; bytes appended meanwhile are left out."""
     info = tarfile.TarInfo(name)
     info.size = source.seek(0, os.SEEK_END)
     info.mtime, info.mode = int(now.timestamp()), 0o600
@@ -178,7 +178,7 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                         import_string(name)()
                 for file in WarcFile.objects.iterator():
                     archive_files.path_of(file)  # raises for a name that leads out of the folder
-                WarcFile.objects.exclude(place="").update(place="")  # the files come into the folder, whatever store had them
+                WarcFile.objects.exclude(place="").update(place="")  # restored into the folder
                 for name in manifest["files"]:
                     told(name)
                     archive_files.put_file(name, _member(tar, f"archive/{name}"))

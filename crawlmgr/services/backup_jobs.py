@@ -1,8 +1,9 @@
-"""The job that makes a backup by schedule or on the desk: `manage.py backup` in a process of its own, watched by slices.
+"""The job that makes a backup, by schedule or on request: it runs `manage.py backup` in a process of its own, supervised by
+slices.
 
-A backup reads the whole database in one snapshot, which may take longer than a worker's task may; hence the process. It holds
-an exclusive lock on a file, which the system releases when the process ends however it ends, so that any worker that has the
-run can tell whether the process is running.
+A backup reads the whole database in one snapshot, which may take longer than a worker's task may; hence the separate process.
+It holds an exclusive lock on a file, which the system releases when the process ends for any reason. Any worker that works on
+the run can thus tell whether the process is running.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from crawlmgr.services.recurring import Recurring
 
 KIND = "backup"
 ONLY = 1
-"""The key of the table's only row, and what its runs work on."""
+"""Primary key of the table's only row, and the target of its runs."""
 MOST_KEPT = 1000
 MOST_HOURS = 24 * 366
 NAME = re.compile(r"crawlmgr-\d{8}-\d{6}\.tar")

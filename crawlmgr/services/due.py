@@ -30,9 +30,10 @@ def start_each(kind: str, due: Sequence[Row], start: Callable[[Row, Timing | Non
 def claim(
     rows: QuerySet[Any, Any], column: str, due: datetime | None, *, name: str, seconds: int, hours: Timing | None, now: datetime
 ) -> bool:
-    """Advances the next start of the item in `rows` from `due` to the next due time, or to the beginning of its working hours.
+    """Moves the next start of the item in `rows` from `due` to the next due time, or to the beginning of its working hours.
     Returns whether the item must be started now: not outside its hours, and not if another dispatcher or a user was faster.
-    Missed starts are recorded. The caller begins the run in the same transaction: a kill between the two would start it twice."""
+    Missed starts are recorded. The caller must begin the run in the same transaction, since a kill between two transactions
+    could lose the start."""
     after = timings.when(hours, now + timedelta(seconds=seconds), now)
     held = timings.opens(hours, now)
     if not rows.filter(**{column: due}).update(**{column: held or after}):

@@ -40,8 +40,8 @@ def _json_default(value: Any) -> Any:
 
 
 class Text(NamedTuple):
-    """A text format: the text before the rows, a function for the text of some rows (told whether rows came before), the text
-    after them."""
+    """A text format: the text before the rows, a function that formats some rows (and is told whether rows came before them),
+    and the text after the rows."""
 
     head: Callable[[Sequence[str]], str]
     rows: Callable[[Sequence[str], Sequence[Sequence[Any]], bool], str]

@@ -143,7 +143,7 @@ class ExportJob:
 
 @contextmanager
 def _alone(path: Path, pulse: Pulse) -> Iterator[None]:
-    """Context manager that waits for an exclusive file lock, so that a worker which has lost the run without noticing cannot
+    """Context manager that waits for an exclusive file lock, so that a worker which lost the run without noticing it cannot
     write at the same time. The system releases the lock when its process ends."""
     with path.open("a") as file:
         while True:

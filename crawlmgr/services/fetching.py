@@ -35,7 +35,7 @@ PAGE_TYPES = (
 LONGEST_HOP_WAIT_SECONDS = 10.0
 UNREADABLE = "robots_unreachable"
 AGAIN = "again"
-"""Result for a robots.txt that could not be read and is to be tried again."""
+"""Returned for a robots.txt that could not be read and should be tried again."""
 
 
 class TurnTaken(Exception):
@@ -158,8 +158,8 @@ class WebSession:
         self, host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None, *, last: bool = True
     ) -> str:
         """Stores a fetched robots.txt and returns "". A refusal by our own address guard says nothing about the host and is not
-        stored, since the next run may be allowed to connect; its reason is returned. Nor is one stored that could not be
-        read, unless this was the `last` try: then AGAIN is returned."""
+        stored, since the next run may be allowed to connect; the reason is returned. A robots.txt that could not be read is
+        stored only after the `last` try; before that, AGAIN is returned."""
         if response.failure is Failure.refused_address and not response.redirects:
             return f"{response.failure.value}: {response.detail}"
         self.requests += 1 + len(response.redirects)

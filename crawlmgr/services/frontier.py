@@ -34,7 +34,7 @@ class NewUrl:
     depth: int = 0
     priority: float = 0.0
     parent_id: int | None = None
-    """The id of the address that it was found on, if that is not the current page."""
+    """The id of the address on whose page it was found; None if that is the current page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,9 @@ _NOBODY_ELSE = (
     "(h.connections = 1 OR NOT EXISTS (SELECT 1 FROM crawlmgr_url c JOIN crawlmgr_run o ON o.id = c.run_id WHERE c.host_id = h.id"
     " AND c.state = 1 AND c.lease_until > %s AND o.lease_holder <> '' AND SUBSTR(o.lease_holder, 1, %s) <> %s))"
 )
-"""A host is leased to the node that has addresses of it in work, until the last of them has ended or its lease has run out. Where
-it has one connection, counting them says so already."""
+"""SQL condition: no other node has claimed addresses on the host. A host belongs to the node that has claimed addresses on it
+until the last of them has ended or its lease has expired. For a host with one connection this follows from the limit on
+connections."""
 _DUE_HOSTS = (
     "SELECT * FROM (SELECT h.id, h.next_at, h.last_request_at, h.connections,"  # noqa: S608 - fixed names
     " CASE WHEN h.crawl_delay_seconds > h.delay_seconds THEN h.crawl_delay_seconds ELSE h.delay_seconds END AS pause,"
@@ -133,17 +134,18 @@ def claim_many(
     run_id: int, fence: int, now: datetime, seconds: float, most: int, *, node: str = "", spare: int = 0,
     early_seconds: float = 0.0, last: Collection[int] = (),
 ) -> list[Url]:
-    """Claims the best addresses of the hosts that have waited longest among those whose turn it is and that have a free
-    connection: one a host, and on hosts without a pause as many as have room. None: see `next_turn`.
+    """Claims the best waiting addresses on the hosts that have waited longest, among hosts that may be requested now and have a
+    free connection: one address per host, or on hosts without a delay one for each free connection. If nothing can be claimed,
+    `next_turn` tells when.
 
-    One transaction, the caller's where there is one, takes the turns and the addresses. A host never has more addresses in work
-    than it has connections, whichever runs or workers have them, and all of them on one node (`node` is ours; "": no matter
-    which): the turn holds the host's row, so that what is in work is not overtaken.
+    Advances the hosts' clocks and claims the addresses in one transaction, the caller's if there is one. Over all runs and
+    workers, a host never has more addresses claimed than it has connections, and all of them belong to one node (`node` is this
+    one; "" means any): the transaction locks the host's row, so that the counts cannot change meanwhile.
 
-    `spare` more may be claimed that have to wait for a request of the run to end, of hosts without a pause; and a turn may be
-    taken that comes within `early_seconds`: the address's `due_at` is the moment before which it must not be sent. Both only of
-    hosts that have one connection: nobody else asks them meanwhile, so that no response to another request can change the
-    host's delay meanwhile. The hosts in `last` come after all others, however long they have waited.
+    `spare` further addresses may be claimed ahead on hosts without a delay; they are sent when a request of the run has ended.
+    Addresses whose host may be requested within `early_seconds` may be claimed early; they must not be sent before their
+    `due_at`. Both apply only to hosts with one connection: nobody else requests them meanwhile, so no other response can change
+    their delay. Hosts in `last` are considered after all others, however long they have waited.
     """
     claimed: list[Url] = []
     if most + spare <= 0:
@@ -239,8 +241,9 @@ def reclaim(run_id: int, now: datetime, fence: int) -> int:
 
 
 def overlooked(run_id: int, now: datetime, fence: int) -> bool:
-    """Finds, at the end of a run, what a worker that had lost it may have left: addresses that it claimed after another had taken
-    the run, or that wait on a host which it took for empty. They can be claimed again; returns whether there are any."""
+    """At the end of a run, finds addresses left by a worker that had lost the run: addresses that it claimed after the lease
+    had passed to another worker, or that wait on a host which it marked as empty. They can be claimed again. Returns whether
+    there are any."""
     waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
     named = set(waiting.order_by().values_list("host_id", flat=True)[:500])
     if named:
@@ -291,8 +294,8 @@ def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", at
 
 
 def give_back_many(items: Iterable[Url]) -> None:
-    """Returns claimed addresses that were not requested to waiting, as if never claimed; for an address that must be sent only
-    once the try still counts, because it may have been sent."""
+    """Returns claimed addresses that were not requested to waiting, as if they had never been claimed. Exception: for an
+    address that must be sent only once the try counts, because it may have been sent."""
     with transaction.atomic(savepoint=False):
         for item in sorted(items, key=lambda item: item.host_id):
             give_back(item, attempt=bool(item.payload.get("once")))

@@ -11,7 +11,7 @@ MOST_KNOWN = 10_000
 
 
 class HostLimit:
-    """Pages stored and requests in flight of each host in one slice; `most` 0: no limit."""
+    """Pages stored and requests in flight for each host in one slice; `most` is the limit of pages per host, 0 for none."""
 
     def __init__(self, run_id: int, most: int) -> None:
         self.run_id, self.most = run_id, most
@@ -19,7 +19,8 @@ class HostLimit:
         self._flying: Counter[int] = Counter()
 
     def full_hosts(self) -> dict[str, int]:
-        """The hosts that were full when the slice began, keys to ids, MOST_KNOWN at the most; others are found one by one."""
+        """Hosts that had reached the limit when the slice began (keys to ids), at most MOST_KNOWN; others are looked up one by
+        one."""
         if not self.most:
             return {}
         rows = RunHost.objects.filter(run_id=self.run_id, fetched__gte=self.most).values_list("host__key", "host_id")

@@ -18,11 +18,11 @@ from crawlmgr.services.export_writers import ParquetWriter
 from crawlmgr.web.url import UrlError, host_key
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
-"""The directory name that readers take for "no value"."""
+"""Directory name that stands for "no value" in the programs that read such folders."""
 MOST_ROWS = 50_000
-"""Rows held in memory; the fullest partitions are written first."""
+"""Most rows held in memory; the fullest partitions are written first."""
 MANIFEST = "_manifest.json"
-"""Readers pass over names that begin so."""
+"""Programs that read such folders skip names beginning with an underscore."""
 
 
 class NoPartitions(ValueError):
@@ -30,7 +30,7 @@ class NoPartitions(ValueError):
 
 
 class Taken(ValueError):
-    """The folder exists already."""
+    """The target folder already exists."""
 
 
 def write(

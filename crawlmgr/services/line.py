@@ -27,9 +27,11 @@ ROOM_BYTES = 32_000_000
 """Bytes of bodies that a run may hold in memory: arriving, or waiting to be read."""
 HOP_CHECK_SECONDS = 0.05
 LATE_SECONDS = 2.0
-"""A thread that wakes so much after its time was frozen with its process: somebody else may have the host by now."""
+"""A thread that wakes up later than planned by more than this was frozen together with its process; another worker may use the
+host by now."""
 ROBOTS_GATHER_SECONDS = 0.05
-"""How long a received robots.txt waits for others, to be stored in one transaction with them, while anything is in flight."""
+"""Seconds that a received robots.txt waits for others, while requests are in flight, so that all are stored in one transaction.
+"""
 
 
 class HeldUp(Exception):
@@ -38,8 +40,8 @@ class HeldUp(Exception):
 
 @dataclass(eq=False, slots=True)
 class Flight:
-    """One request, with the redirects that follow from it. `host_id`: the host that is being asked now. `robots`: whether it is
-    for a robots.txt, for which the addresses in `parked` wait. It is not sent before `due_at`; its thread sleeps until then."""
+    """One request with its redirects. `host_id`: the host that is being requested now. `robots`: True for a request for
+    robots.txt, on which the addresses in `parked` wait. It is not sent before `due_at`; its thread sleeps until then."""
 
     host_id: int
     request: FetchRequest
@@ -52,13 +54,13 @@ class Flight:
 
     @property
     def not_before(self) -> datetime | None:
-        """When it should be sent; None before it was started."""
+        """The earliest time at which it may be sent; None before it was started."""
         return self.started_at if self.due_at is None or self.started_at is None else max(self.due_at, self.started_at)
 
 
 @dataclass(slots=True)
 class Landed:
-    """A request that has ended, at `at`. `size_bytes` of the run's room are held until `Line.done`."""
+    """A request that ended at time `at`. It holds `size_bytes` of the run's memory budget until `Line.done`."""
 
     flight: Flight
     response: FetchResponse
@@ -67,15 +69,16 @@ class Landed:
 
     @property
     def item(self) -> Url:
-        assert self.flight.item is not None  # noqa: S101 - answers to requests for robots.txt stay inside
+        assert self.flight.item is not None  # noqa: S101 - responses to requests for robots.txt are not handed out
         return self.flight.item
 
 
 @dataclass(slots=True)
 class Arrivals:
-    """The result of `Line.land`: responses, and claimed addresses whose host's robots.txt is now known (`refused`: by the address
-    guard, with the reason); `held_up`: those that were not asked for because this process was frozen when it was their time;
-    `again`: those whose host's robots.txt could not be read and is to be tried again."""
+    """The result of `Line.land`: `pages` are responses. The other fields are claimed addresses: `known`, whose host's
+    robots.txt is now known; `refused`, whose host was refused by the address guard, with the reason; `held_up`, which were not
+    requested because this process was frozen at the time; `again`, whose host's robots.txt could not be read and is to be
+    requested again."""
 
     pages: list[Landed] = field(default_factory=list)
     known: list[Url] = field(default_factory=list)
@@ -86,7 +89,8 @@ class Arrivals:
 
 @dataclass(eq=False, slots=True)
 class _Hop:
-    """A redirect that waits for permission to be followed; `answer` gets "" or the reason why not."""
+    """A redirect that waits for permission to be followed; `answer` receives "" for permission, otherwise the reason against
+    it."""
 
     flight: Flight
     url: str
@@ -181,7 +185,7 @@ class Line:
         return arrivals
 
     def _not_sent(self, flight: Flight) -> list[Url]:
-        """The addresses that a request which was not sent was for."""
+        """The addresses that belong to a request which was not sent."""
         if flight.item is not None:
             return [flight.item]
         del self._robots[self._asked_for(flight)]
@@ -299,8 +303,8 @@ class Line:
                 self.done(landed)
 
     def _tried_enough(self, flight: Flight) -> bool:
-        """Tells whether a robots.txt has been asked for as often as a page may be: each time counts as a try of the addresses
-        that wait for it. For a redirect, and for an address that must be sent only once, one try is enough."""
+        """Tells whether a robots.txt has been requested as often as a page may be; each request counts as a try of the
+        addresses that wait for it. For a redirect, and for an address that must be sent only once, one try is enough."""
         tries = [item.attempts for item in flight.parked if not item.payload.get("once")]
         return not tries or len(tries) < len(flight.parked) or max(tries) >= self.web.settings.max_attempts
 
@@ -312,5 +316,5 @@ class Line:
         self._hops = [hop for hop in self._hops if hop not in refused]
 
     def _asked_for(self, flight: Flight) -> int:
-        """The host whose robots.txt a request is for, whatever redirects it has followed."""
+        """The host whose robots.txt was requested, even if the request was redirected to another host."""
         return next(pk for pk, other in self._robots.items() if other is flight)

@@ -14,7 +14,7 @@ LATE = timedelta(minutes=10)  # a start that is later than this was missed
 MISSED = "schedule_missed"
 MOST_TOLD = 20
 KEPT = re.compile(r"(?P<name>.*): (?P<times>\d+) since (?P<since>\d{4}-\d\d-\d\d \d\d:\d\d) UTC", re.DOTALL)
-"""The form in which an event keeps them."""
+"""Format of such an event's text: the item's name, the number of missed starts, and the time of the first."""
 
 
 class Missed(NamedTuple):
@@ -35,8 +35,8 @@ def read(event: Event) -> Missed | None:
 
 
 def tell(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
-    """Records that starts were missed (server down, or all crawling paused): how many, and since when; one start replaces them
-    all."""
+    """Records how many scheduled starts were missed (server down, or all crawling paused) and since when. A single start makes
+    up for all of them."""
     if due is None or now - due < LATE:
         return
     times = 1 + int((now - due).total_seconds() // max(1, seconds))

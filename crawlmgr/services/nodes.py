@@ -23,7 +23,7 @@ HISTORY_MINUTES = 60
 
 LONGEST_LABEL = 60
 ROUND_SHARE = 0.8
-"""Share of a tick for which no other node runs a round of the dispatcher."""
+"""After one node's round of the dispatcher, no node begins another one for this fraction of a tick."""
 TICK = (
     "UPDATE crawlmgr_node SET heartbeat = %s, dispatched = CASE WHEN EXISTS"
     " (SELECT 1 FROM crawlmgr_node other WHERE other.dispatched > %s AND other.dispatched <= %s)"
@@ -63,7 +63,7 @@ def admit(names: Iterable[str], clock: Clock) -> None:
             )
         if elsewhere and node.name in own:
             raise Refused(f"A node {node.name} works on {node.machine} already; name this one with --name.")
-        over = node.state == NodeState.DRAINING and not held[node.name]  # it drained, and takes nothing any more
+        over = node.state == NodeState.DRAINING and not held[node.name]  # it has drained and takes no more work
         if node.version and node.version != __version__ and node.name not in own and not over:
             raise Refused(
                 f"Node {node.name} is of version {node.version}, this program of {__version__}: let the nodes of one version"
@@ -147,8 +147,8 @@ def drained(names: Iterable[str], now: datetime) -> bool:
 
 
 def tick(name: str, now: datetime) -> bool:
-    """Records the heartbeat that a node's supervisor asked for, in one statement; tells whether the node is to run a round of the
-    dispatcher: one of all nodes does in each tick, whichever comes first."""
+    """Records the heartbeat requested by a node's supervisor, in one statement. Returns whether this node should run a round of
+    the dispatcher: the first node to ask in each tick does."""
     lately, ahead = now - timedelta(seconds=ROUND_SHARE * settings.TICK_SECONDS), now + timedelta(seconds=MOST_AHEAD_SECONDS)
     rows = sql.fetch(TICK, (now, lately, ahead, now, name))
     return not rows or sql.moment(rows[0][0]) == now

@@ -65,7 +65,7 @@ def size(address: str) -> int | None:
 
 
 def piece(address: str, offset: int, length: int) -> bytes | None:
-    """Bytes of an object, all that were asked for; None where the object is gone or ends before. Raises Unreachable."""
+    """Bytes of an object: exactly as many as requested; None if the object is missing or too short. Raises Unreachable."""
     place, last = place_of(address), offset + length - 1
 
     def read(client: Any) -> bytes:

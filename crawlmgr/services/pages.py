@@ -1,4 +1,4 @@
-"""Rows of fetched pages: request, answer, and position in the archive."""
+"""Rows of fetched pages: request, response, and position in the archive."""
 
 from __future__ import annotations
 

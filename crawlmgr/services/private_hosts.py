@@ -12,10 +12,10 @@ from crawlmgr.web.url import UrlError, canonical, host_key
 
 
 def mend(rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, inside: str = "") -> None:
-    """In rows whose crawl settings (the JSON of `field`, or its member `inside`) allow "*", replaces that by the hosts and ports
-    of the named addresses, with one line on standard error for each.
+    """Replaces "*" in stored crawl settings (the JSON of `field`, or its member `inside`) by the hosts and ports of the
+    addresses that the user named, with one line on standard error for each.
 
-    `--allow-private` used to store "*", which allowed redirects to any port of any private machine.
+    Older versions stored "*" for `--allow-private`, which allowed redirects to any port of any private machine.
     """
     where = "__".join(part for part in (field, inside, "allow_private", "icontains") if part)
     for row in rows.filter(**{where: EVERYTHING}):

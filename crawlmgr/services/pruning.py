@@ -66,12 +66,13 @@ def _addresses(before: datetime) -> list[Part]:
 
 
 def _fetches(before: datetime) -> list[Part]:
-    """Pages: rows of what was fetched when and where it is in the archive; not those of active runs, nor imported ones."""
+    """Rows of fetched pages: when each was fetched and where it is in the archive. Pages of active runs and imported pages are
+    kept."""
     return [Part(Page.objects.filter(fetched_at__lt=before, run__isnull=False).exclude(run__state__in=ACTIVE))]
 
 
 def _runs(before: datetime) -> list[Part]:
-    """Runs that ended, with the rows that are deleted with them; not kinds of runs whose rows hold the results of a crawl."""
+    """Ended runs, with the rows that are deleted with them. Kinds of runs whose rows hold the results of a crawl are kept."""
     chosen = Run.objects.filter(state__in=(RunState.FINISHED, RunState.STOPPED, RunState.FAILED), finished__lt=before)
     chosen = chosen.exclude(kind__in=settings.RUNS_WITH_RESULTS)
     below = [one for one in Run._meta.related_objects if one.on_delete is models.CASCADE]
@@ -145,7 +146,7 @@ def _freed(kind: str, days: int, now: datetime, most: int | None) -> Kind:
 
 
 def _row_bytes(rows: QuerySet[Any]) -> float:
-    """The mean size in bytes of a sample of up to SAMPLE_ROWS rows: texts in UTF-8, eight bytes for a number or a time."""
+    """Mean size in bytes of up to SAMPLE_ROWS sampled rows, counting texts in UTF-8 and eight bytes for each number or time."""
     some = list(rows.order_by().values_list()[:SAMPLE_ROWS])
     return sum(_width(value) for row in some for value in row) / max(1, len(some))
 

@@ -1,5 +1,5 @@
-"""Statistics by which the database chooses its indexes. PostgreSQL keeps them by itself; SQLite only when it is asked to, and an
-index made by a migration is used wrongly or not at all until then."""
+"""Statistics by which the database chooses indexes. PostgreSQL updates them by itself; SQLite only on request, and until then
+it uses an index made by a migration wrongly or not at all."""
 
 from __future__ import annotations
 

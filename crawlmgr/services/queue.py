@@ -41,7 +41,8 @@ SCHEDULES = (
     ("look for silence", "crawlmgr.tasks.watch", Schedule.HOURLY),
 )
 SCHEDULES_LOCK = 0x5C4ED
-"""Number of the lock that nodes which start together take before they make the schedules; they have no unique name."""
+"""Lock number: nodes that start at the same time create the schedules one after the other, because schedules have no unique
+name."""
 TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, MOVE, *(task for _name, task, _kind in SCHEDULES)))
 """The functions that a worker may be asked to call."""
 

@@ -1,8 +1,8 @@
 """Tasks in Redis or Valkey instead of the database, when CRAWLMGR_BROKER_URL names a server.
 
-A task that was taken is in the server no more: what a killed worker, or a server killed without having written its data, takes
-with it is queued again by the dispatcher, from the leases in the database. No function here but `ask` and `add`
-raises if the server is away; then everything counts as waiting, since nothing can be added.
+The server deletes a task when it is taken. A task lost because its worker was killed, or because the server was killed before
+it had saved its data, is queued again by the dispatcher from the leases in the database. If the server is unreachable, only
+`ask` and `add` raise; all other functions then behave as if everything were waiting, since nothing can be added.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from crawlmgr.services.queue_rows import STANDING_SECONDS, Sharing
 
 log = logging.getLogger("crawlmgr.queue")
 AWAY: tuple[type[Exception], ...] = (redis.RedisError,)
-"""Errors that say that the server is away."""
+"""Exceptions that mean that the server is unreachable."""
 PAUSE_SECONDS = 1.0
-"""Seconds until the next attempt when the server was away."""
+"""Seconds until the next attempt after the server was unreachable."""
 SECONDS = 5.0
-"""Seconds after which a request to the server is given up."""
+"""Time limit of a request to the server, in seconds."""
 TAKE = """
 local function taken(id)
   local payload = redis.call('HGET', KEYS[2], id)
@@ -51,8 +51,9 @@ redis.call('ZADD', KEYS[3], ARGV[4], ids[1])
 redis.call('EXPIRE', KEYS[3], ARGV[5])
 return {ids[1], taken(ids[1])}
 """
-"""Takes a task in one step: one of the node's own (ARGV 1 and 2), otherwise the oldest of those that any node may take, if it has
-waited since ARGV[3] or longer. Of what was taken the time is kept for as long as it may lie in its cluster's memory."""
+"""Script that takes a task in one step: first one of the node's own (ARGV 1 and 2), otherwise the oldest task for any node that
+has waited since ARGV[3] or longer. The time at which it was taken is stored (ARGV 4) and expires after ARGV[5] seconds, the
+longest time that a taken task may stay in its cluster's memory."""
 ADD = """
 if redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2]) == 1 and ARGV[3] ~= '' then redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
 """
@@ -82,10 +83,11 @@ def _taken(key: str) -> str:
 
 
 class Broker(Sharing):
-    """Broker of a queue in Redis. What a worker may be asked to do is checked as for rows of the database."""
+    """Broker of a queue in Redis. Tasks are validated as they are for the queue in the database."""
 
     def enqueue(self, task: str) -> str:
-        """Adds a task: under a key of its own only if none waits there, under the name of a queue always."""
+        """Adds a task. If the task has a key, it is added only if no task waits under that key; a task without a key is always
+        added."""
         key = str(self.list_key)
         name, _slash, rest = key.partition("/")
         own = rest.startswith(("node/", "files/"))
@@ -94,7 +96,7 @@ class Broker(Sharing):
         return key
 
     def dequeue(self) -> list[tuple[str, str]] | None:
-        """Takes a task; None after a pause if there is none, or if the server is away."""
+        """Takes a task. If there is none or the server is unreachable, pauses and returns None."""
         node, now = os.environ.get("CRAWLMGR_NODE", ""), timezone.now()
         try:
             found = self._take(node, self._before(node, now))
@@ -114,7 +116,8 @@ class Broker(Sharing):
         return [(key, payload)]
 
     def _before(self, node: str, now: datetime) -> float | None:
-        """The moment since when a task for everybody must have waited for this node to take it; None if it may take none now."""
+        """The time since which a task for any node must have been waiting before this node may take it; None if the node may
+        take none now."""
         if not server().exists(_place("waiting", self.list_key)):
             return None
         self._look(node, now, STANDING_SECONDS)
@@ -133,8 +136,8 @@ class Broker(Sharing):
         return (found[0], found[1]) if found else None
 
     def _in_hand(self, node: str) -> int:
-        """The number of tasks for everybody that this node has taken and not ended; those of killed workers count for as long as
-        a task may take."""
+        """The number of unfinished tasks for any node that this node has taken. Tasks of killed workers are counted until
+        RETRY_SECONDS have passed."""
         since = time.time() - settings.RETRY_SECONDS
         found: Any = server().zcount(_place(f"hand:{node}", self.list_key), since, "+inf")
         return int(found)
@@ -195,7 +198,7 @@ def forget_taken(key: str) -> None:
 
 
 def forget(keys: Iterable[str]) -> None:
-    """Deletes the tasks under these keys, and what is noted of those that were taken."""
+    """Deletes the tasks under these keys, and the records that they were taken."""
     for key in keys:
         _calmly(lambda key=key: server().hdel(_of("tasks", key), key))  # type: ignore[misc]
         _calmly(lambda key=key: server().zrem(_of("waiting", key), key))  # type: ignore[misc]

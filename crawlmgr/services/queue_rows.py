@@ -1,4 +1,5 @@
-"""Tasks in the database: django-q2's ORM broker for nodes that share a queue, and what the queue's verbs ask of its rows."""
+"""Tasks in the database: django-q2's ORM broker extended for nodes that share a queue, and the row queries behind
+`services.queue`."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from crawlmgr.services import queue, standing, task_check
 from crawlmgr.services.queue import files_key, node_key
 
 AWAY: tuple[type[Exception], ...] = ()
-"""Errors that say that a broker of its own is away; errors of the database are for the caller."""
+"""Exceptions that mean that the broker's own server is unreachable: none, since errors of the database are handled by the
+caller."""
 STANDING_SECONDS = 2.0
 """Seconds for which a cluster caches the state of the other nodes."""
 QUIET_SECONDS = 10.0
@@ -34,8 +36,8 @@ STATE_SECONDS = 2
 
 
 class Sharing(Brokers):
-    """What brokers of nodes that share a queue have in common: each leaves tasks for a moment to nodes with less work, and takes
-    no more than it has workers for; a draining or paused node takes only its own tasks."""
+    """Common part of brokers for nodes that share a queue: each node first leaves tasks to nodes with less work for a moment,
+    and takes no more tasks than it has workers; a draining or paused node takes only its own tasks."""
 
     _turn = standing.Turn(0.0, True)
     _looked = float("-inf")
@@ -50,15 +52,15 @@ class Sharing(Brokers):
         return super().set_stat(key, value, timeout + STATE_SECONDS)
 
     def _pause(self, node: str, now: datetime) -> float:
-        """Seconds until the next query. It grows while the queue is empty and other nodes query too, so that ten idle nodes cost
-        the database little."""
+        """Seconds until the next query. They grow while the queue is empty and other nodes query too, so that ten idle nodes
+        cost the database little."""
         if not self._empty or connection.vendor == "sqlite":
             return float(Conf.POLL)
         self._look(node, now, QUIET_SECONDS)
         return float(Conf.POLL if self._turn.alone else min(LONGEST_POLL_SECONDS, Conf.POLL * 2 ** min(self._empty // 4, 8)))
 
     def _look(self, node: str, now: datetime, seconds: float) -> None:
-        """Updates this node's standing among the others if the last update is older than `seconds`."""
+        """Updates what is known of this node's speed and load compared with the other nodes, if that is older than `seconds`."""
         if time.monotonic() - self._looked >= seconds:
             self._looked, self._turn = time.monotonic(), standing.turn(node, self.list_key, now)
 
@@ -104,8 +106,8 @@ class Broker(Sharing, ORM):
 
     def _anything_free(self, own: str, files: str, now: datetime) -> bool:
         """Tells whether there is a row that this node may take, in one plain statement: a cluster asks five times a second,
-        mostly in vain, and building the ORM query that chooses a row takes thirty times as long. The connection is not tested
-        before each use, which would be a statement more: a broken one fails here and is opened anew."""
+        mostly in vain, and the ORM query that takes a row costs thirty times as much to build. The connection is not tested
+        before each use, to save a second statement; if it is broken, this query fails and the connection is opened anew."""
         database = connections[Conf.ORM]
         table, shared = OrmQ._meta.db_table, f"{self.list_key}/run/%"
         asked = (
@@ -161,7 +163,7 @@ def _family(queue: str) -> Q:
 
 
 def ask() -> None:
-    """Does nothing: the database is queried in any case."""
+    """Does nothing: the database is in use anyway, so it need not be tested."""
 
 
 def waits(key: str) -> bool:

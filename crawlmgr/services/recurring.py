@@ -22,8 +22,8 @@ MOST_STARTS = 200  # maximum number of starts of one item in a period
 
 @dataclass(frozen=True, slots=True)
 class Recurring:
-    """One scheduled item: the kind of its runs and their target; `seconds` between two starts (None: set by a plan); the time
-    of the next start, which with `until` is likely between the two. `crawls`: a pause of all crawling stops it."""
+    """One scheduled item: the kind and target of its runs; `seconds` between two starts (None if a plan sets the times); the
+    time of the next start, or with `until` the span in which it is likely. `crawls`: whether a pause of all crawling stops it."""
 
     kind: str
     target: int

@@ -19,7 +19,7 @@ from crawlmgr.services import runs
 BATCH = 500
 """Rows deleted per transaction."""
 AT_ONCE = 20_000
-"""Most rows deleted while the user waits for the response; larger deletions are left to a worker."""
+"""Most rows that are deleted while the user waits for the response; larger deletions are done by a worker."""
 PATIENCE_SECONDS = 10.0
 """Seconds to wait for runs that were asked to stop."""
 
@@ -28,7 +28,7 @@ Rows = QuerySet[Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one table to delete. `below` names the tables whose rows refer to them and are deleted first; `first` is called
+    """Rows of one table to delete. `below` names the tables whose rows refer to them and are deleted first. `first` is called
     with the keys about to be deleted, in the same transaction."""
 
     rows: Rows

@@ -26,8 +26,8 @@ Lag = Callable[[], float]
 
 
 class Busy(Exception):
-    """Another active run is already working on the same target; `run` is that run. `same`: it has the requested kind and
-    parameters, so that it does the same work. `interrupted`: one of that kind that a user started, and that is paused."""
+    """Another active run is already working on the same target; `run` is that run. `same`: it has the same kind and parameters
+    as the requested run. `interrupted`: it has the same kind, was started by a user and is paused."""
 
     def __init__(self, run: Run, kind: str = "", parameters: Mapping[str, Any] | None = None) -> None:
         super().__init__(f"run {run.pk} ({run.label}) is already running")
@@ -57,7 +57,7 @@ def no_lag() -> float:
 class Lease:
     """The right to work on a run. `fence` rises each time the lease is taken; a write with an old fence is refused.
 
-    `lag` tells by how many seconds the holder's clock is behind the real time at the moment: others judge a lease by the real
+    `lag` returns the seconds by which the holder's clock is currently behind real time. Other workers judge the lease by real
     time.
     """
 

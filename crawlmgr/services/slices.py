@@ -23,8 +23,8 @@ NO_ROOM = "no room"
 
 
 class Work(Protocol):
-    """The work of a slice. `work` returns the run's state; `failed` is called inside the transaction that marks the run as
-    failed; `forget` after any error: its transaction was rolled back, so state in memory must be dropped."""
+    """The work of a slice. `work` returns the run's state. `failed` is called inside the transaction that marks the run as
+    failed. `forget` is called after any error: the transaction was rolled back, so state in memory must be dropped."""
 
     def work(self) -> str: ...
 

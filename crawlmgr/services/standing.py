@@ -19,7 +19,7 @@ STEP_SECONDS = 0.3
 """Seconds that each node of the ranking waits longer than the one before it for a task that any node may take: longer than a
 cluster takes between two queries of the queue."""
 LONGEST_SECONDS = 2.0
-"""A task that nobody took for so many seconds may be taken by any node, however loaded: no worker is idle while work waits."""
+"""Any node, however loaded, may take a task that has waited for so many seconds, so that no worker is idle while tasks wait."""
 
 
 @dataclass(frozen=True, slots=True)

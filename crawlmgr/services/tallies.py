@@ -1,4 +1,5 @@
-"""Counts for a run's end report: answers by status, pages by type, first addresses, and hosts; and how its addresses ended."""
+"""Counts for a run's end report: responses by status, pages by type, seeds by outcome, and hosts; and the outcomes of all its
+addresses."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _ADD_TO_HOST = (
 
 
 class Tally:
-    """Counts of one transaction, written once at its end; includes first addresses if the run has `seeds`."""
+    """Counts of one transaction, written once at its end. Outcomes of seeds are counted only if `seeds` is set."""
 
     def __init__(self, *, seeds: bool) -> None:
         self._seeds = seeds
@@ -78,5 +79,5 @@ def outcomes(run_id: int) -> list[dict[str, Any]]:
 
 
 def freeze(run_id: int) -> None:
-    """Stores how the addresses of a run that ends have ended, so that no page counts them again."""
+    """Stores the outcomes of an ending run's addresses, so that they need not be counted again for each page view."""
     Run.objects.filter(pk=run_id).update(outcomes=outcomes(run_id))

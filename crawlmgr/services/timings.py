@@ -18,7 +18,7 @@ from crawlmgr.models import Run, Timing
 from crawlmgr.services import queue, settings_history
 
 WAITS = "hours"
-"""How what a run waits for begins where it is its hours; no host has a space in its name."""
+"""Prefix of a run's `waiting_for` if it waits for its working hours; it is followed by a space, which no host contains."""
 FIELDS = ("hours", "timezone", "jitter_seconds")
 MOST_JITTER_SECONDS = 12 * 3600
 USUAL = {"hours": "", "timezone": "UTC", "jitter_seconds": 0}

@@ -57,8 +57,8 @@ def pause_seconds(times: int) -> float:
 
 
 def calmly(work: Callable[[], T], clock: Clock) -> T:
-    """Does a piece of work that is a transaction of its own, up to six times if temporary errors occur; the last one is
-    raised."""
+    """Runs `work`, which must be a transaction of its own, and repeats it after temporary database errors. Raises the error of
+    the sixth attempt."""
     for times in range(TRIES - 1):
         try:
             return work()

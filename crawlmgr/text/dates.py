@@ -212,8 +212,8 @@ def _numeric_reading(shape: Shape, day: int, month: int, limit: date) -> date | 
 
 
 def _without_year(month: int, day: int, weekday: int | None, limit: date) -> date:
-    """The date in the latest year that does not pass the limit; a weekday beside the date must fit if one of eleven years
-    does."""
+    """The latest date with this month and day up to the limit. If a weekday is given, the latest one within twelve years that
+    falls on it, if there is one. Raises ValueError for a day that no year has."""
     fitting: list[date] = []
     for year in range(limit.year, limit.year - 12, -1):
         try:

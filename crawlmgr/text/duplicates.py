@@ -90,7 +90,8 @@ class SimHashIndex(Generic[T]):
             table.setdefault(block, []).append(value)
 
     def near(self, fingerprint: int, limit: int = NEAR) -> Iterator[tuple[int, T]]:
-        """All (distance, name) within `limit` bits, in no order; above 3, where blocks would miss some: ValueError."""
+        """Yields (distance, name) of all entries within `limit` bits, in no particular order. Raises ValueError for a limit
+        above 3, because the blocks do not find all such entries."""
         if limit > NEAR:
             raise ValueError(f"the index finds distances up to {NEAR}, not {limit}")
         value = fingerprint & _MASK

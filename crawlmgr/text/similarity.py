@@ -55,12 +55,15 @@ def semantic(
     greedy: bool = True,
     among: Collection[str] | None = None,
 ) -> float:
-    """Sem(T, U), eq. (8) of the ant colony paper: similarity of two weighted word lists through `alike`, in [0, 1].
+    """Sem(T, U), eq. (8) of the ant colony paper: similarity of two weighted word lists by the word measure `alike`, in [0, 1].
 
-    greedy: sum_i t_i max_j(u_j s_ij) / sum_i t_i u_j*, j* the partner that gives the maximum; a topic word without any
-    partner counts with the page's heaviest word. A text against itself gives 1.
-    Otherwise the sum over all pairs, sum_ij t_i u_j s_ij / sum_ij t_i u_j: below 1 even for a text against itself.
-    `among` are the words that `alike` may find like others than themselves (None: any); limits the comparisons to these.
+    greedy: sum_i t_i max_j(u_j s_ij) / sum_i t_i u_j*, where j* is the page word that gives the maximum; for a topic word
+    without any similar page word, u_j* is the weight of the page's heaviest word. A text compared with itself gives 1.
+
+    Not greedy: the sum over all pairs, sum_ij t_i u_j s_ij / sum_ij t_i u_j, which is below 1 even for a text compared with
+    itself.
+
+    `among` restricts comparisons to save time: only these words can be similar to a different word (None: any word can).
     """
     if not topic or not page:
         return 0.0

@@ -34,7 +34,7 @@ _MARKS = "'+#"  # what a word may contain besides letters and digits
 _ASCII = {n: chr(n).lower() if chr(n).isalnum() or chr(n) in _MARKS else " " for n in range(128)} | _CONTROLS
 _HAS_HAN = re.compile(f"[{HAN}]")
 _DIGITS = re.compile(r"\d+")
-LONGEST_WORD = 100  # letters of a word that count: no language has longer ones, but files have
+LONGEST_WORD = 100  # longer runs of letters are cut to this: no language has such words, but encoded data has
 MEMO_WORDS = 200_000  # pieces of text whose words a tokenizer caches
 
 

@@ -204,7 +204,7 @@ class _Builder:
             self._text(text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
-        """Number of cells of rows above that extend into this row by rowspan, before its own cells, by their shape."""
+        """The cells of rows above that extend into this row by rowspan, before its own cells: their number by shape."""
         going = self.spanning.get(table, [])
         if going:
             self.made.leads[row] = len(going)

@@ -38,8 +38,8 @@ class PacePolicy:
 
 
 def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
-    """The time a Retry-After header names: seconds from now, or an HTTP date. None for what is neither; never
-    before now, and at most 366 days after it.
+    """The time that a Retry-After header names, either in seconds from now or as an HTTP date; never before now and at most 366
+    days after it. None if it is neither.
 
     >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
     '2026-01-01T00:02:00+00:00'

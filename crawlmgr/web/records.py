@@ -25,9 +25,10 @@ def _widest(page: Outline, node: int, before: int, after: int) -> int:
 
 
 def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int | None:
-    """The tag path of the records of these anchors: the one that most records end at, among those that two records end at and
-    that most anchors pass on their way up to the end of their own (a group with a single record would otherwise swallow
-    its heading)."""
+    """The tag path at which these anchors' records are cut. Each anchor votes for the path of its largest possible record
+    (`widest`). A path is eligible if it has at least two votes and 60 % of the anchors pass it on the way up to their largest
+    record; the path with most votes wins, the deeper one in a tie. Without the second condition, a group with a single record
+    would take in its heading too."""
     votes = Counter(page.paths[node] for node in widest)
     depth = {page.paths[node]: page.depths[node] for node in widest}
     passed: Counter[int] = Counter()
@@ -132,11 +133,11 @@ def records_around(
 ) -> list[tuple[Hashable, Record]]:
     """Finds the record around each key, in document order.
 
-    `anchors` are (node, key) in document order; nodes of one key belong to one record, the first of them decides where it is. A
-    record is the highest sub-tree with nodes of one key only, brought to the level that the records share, with the siblings
-    between records where the layout is flat. Further keys inside a record of that level (sub-boards named in a board's row) get
-    no record of their own. A single key has no neighbour to stop at: its record is the first ancestor for which `lone` is true;
-    without one there is no record.
+    `anchors` are (node, key) in document order. Nodes with the same key belong to one record; the first of them decides its
+    position. A record is the highest sub-tree with nodes of one key only, reduced to the tag path that the records have in
+    common; in a flat layout the siblings between records are added. Further keys inside such a record (sub-boards named in a
+    board's row) get no record of their own. If there is only one key, its record is the first ancestor for which `lone` is
+    true; if no ancestor is, there is no record.
     """
     first: dict[Hashable, int] = {}
     for node, key in anchors:

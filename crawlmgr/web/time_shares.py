@@ -1,4 +1,5 @@
-"""Which hosts wait behind the others while requests are scarce, so that slow hosts do not hold most of the line. Pure."""
+"""Decides which hosts must wait behind the others while connections are scarce, so that slow hosts do not occupy most of them.
+Pure."""
 
 from __future__ import annotations
 
@@ -8,32 +9,32 @@ from datetime import datetime, timedelta
 from statistics import median
 
 RECENT = 64
-"""Answers and waits that what is usual is taken from."""
+"""Number of most recent response times and waits from which the medians are computed."""
 FEWEST = 8
-"""Answers before anything is said to be usual."""
+"""Least number of values before a median is used."""
 SLOW = 2.0
-"""Times the usual answer time from which a host counts as slow."""
+"""A host counts as slow if its mean response time is at least this many times the median response time."""
 MEMORY = 0.5
-"""Weight of a host's last response in its mean answer time."""
+"""Weight of a host's latest response in its mean response time."""
 
 
 class TimeShares:
-    """Shares the requests of a run among its hosts by time instead of by turns.
+    """Shares the connections of a run among its hosts by time instead of by number of requests.
 
-    By turns, a host that answers in 2.4 s among hosts that answer in 0.3 s would hold eight times as much of the line as each
-    of them. Here a slow host waits as long in proportion to its responses as the other hosts do: its wait divided by its response
-    time is the median of theirs. While requests are free nobody waits, and that median is near nought.
+    If hosts simply took turns, a host with responses of 2.4 s among hosts with responses of 0.3 s would occupy connections
+    eight times as long as each of them. Here a slow host waits so long that the ratio of its waiting time to its response time
+    equals the median of that ratio over all hosts. While connections are free nobody waits, and the median is near 0.
     """
 
     def __init__(self) -> None:
-        self._seconds: dict[int, float] = {}  # mean answer time of each host
+        self._seconds: dict[int, float] = {}  # mean response time of each host, in seconds
         self._ended: dict[int, datetime] = {}
         self._rests: dict[int, datetime] = {}  # slow hosts, until when each of them waits behind the others
         self._answers: deque[float] = deque(maxlen=RECENT)
-        self._waits: deque[float] = deque(maxlen=RECENT)  # in answer times
+        self._waits: deque[float] = deque(maxlen=RECENT)  # recent waiting times, in units of the host's mean response time
 
     def begun(self, hosts: Iterable[int], at: datetime) -> None:
-        """Notes that these hosts are asked again."""
+        """Records that requests to these hosts are being sent."""
         for host in hosts:
             ended, seconds = self._ended.pop(host, None), self._seconds.get(host, 0.0)
             if ended is not None and seconds > 0 and host not in self._rests:
@@ -41,7 +42,7 @@ class TimeShares:
             self._rests.pop(host, None)
 
     def answered(self, host: int, seconds: float, at: datetime) -> None:
-        """Notes that a host has answered, or failed to, after `seconds`."""
+        """Records that a request to a host ended after `seconds`, with a response or a failure."""
         self._answers.append(seconds)
         mean = self._seconds.get(host, seconds)
         self._seconds[host] = mean = mean + MEMORY * (seconds - mean)
@@ -50,6 +51,6 @@ class TimeShares:
             self._rests[host] = at + timedelta(seconds=mean * median(self._waits))
 
     def resting(self, at: datetime) -> set[int]:
-        """The hosts that come after all others now."""
+        """The hosts that have to wait behind all others now."""
         self._rests = {host: until for host, until in self._rests.items() if until > at}
         return set(self._rests)

@@ -113,7 +113,7 @@ def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
 
 
 def _resolve_dots(path: str) -> str:
-    """A path with dot segments resolved, also percent-encoded ones; never above the root."""
+    """The path with its dot segments resolved, also percent-encoded ones; never above the root."""
     if not _DOT_SEGMENT.search(path):
         return path
     kept: list[str] = []

@@ -224,7 +224,7 @@ def _revisit_fields(original: WarcRecord, not_modified: bool) -> list[tuple[str,
 
 
 def _answer_of(hop: Hop) -> FetchResponse:
-    """The response that a redirect hop was."""
+    """The redirect response that a hop stands for."""
     return FetchResponse(
         hop.url,
         hop.url,

@@ -154,10 +154,10 @@ def switch_rarely() -> None:
 
 
 class Room:
-    """A bound on the bytes that many threads hold: a reader first asks for memory and waits while none is free.
+    """A limit on the bytes that many threads hold: a thread reserves memory before it reads, and waits while none is free.
 
-    What a thread takes stays taken until the owner of its result gives it back. To avoid a deadlock among waiting readers, one of
-    them at a time may exceed the bound until it has finished.
+    A reservation lasts until the owner of the thread's result gives it back. To avoid a deadlock among waiting threads, one of
+    them at a time may exceed the limit until it has finished.
     """
 
     def __init__(self, limit_bytes: int) -> None:

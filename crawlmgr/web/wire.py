@@ -89,7 +89,8 @@ class Exchange:
                 self.sock.shutdown(socket.SHUT_RDWR)
 
     def timed_out(self, what: str) -> OSError:
-        """The exception for a blocking call that timed out: too_slow if the whole exchange's time is over, otherwise timeout."""
+        """The exception for a blocking call that timed out: too_slow if the time limit of the whole exchange has passed,
+        otherwise timeout."""
         over = time.monotonic() >= self.deadline
         return self.failed(Failure.too_slow if over else Failure.timeout, f"{what} timed out")
 

@@ -1,4 +1,4 @@
-"""`manage.py bench NAME`: measures what the README claims."""
+"""`manage.py bench NAME`: the benchmarks behind the figures in the README."""
 
 from __future__ import annotations
 

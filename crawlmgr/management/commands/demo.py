@@ -130,7 +130,8 @@ def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:
 
 
 def _crawl(parts: dict[str, Part], web: dict[str, Served]) -> dict[str, Any]:
-    """Adds every part, then crawls them; the part added first is crawled last, so that the forum has new posts by then."""
+    """Adds every part, then crawls them. The part that was added first is crawled last, so that its forum has new posts by
+    then."""
     for name, part in parts.items():
         part.add(*web[name])
     made = {name: part.finish() for name, part in reversed(parts.items())}
