@@ -67,16 +67,20 @@ def looks_inside_values(form: Form, way: Way) -> bool:
 
 
 def unfiltered(form: Form, way: Way) -> Query:
-    """The query that searches all columns of a filter ("any column"), if the form offers that; empty for other ways."""
+    """The query that searches all columns of a filter ("any column"), if the form offers that; empty for other ways of
+    submitting."""
     column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)
     open_ = [o for o in column.options if not o.value.strip()] if column is not None else []
     return (Term(column.name, open_[0].value),) if column is not None and open_ else ()
 
 
 def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, part: Query) -> Query:
-    """A calibration query, whose answer shows the parts of a page that are no results: a nonsense word with the choices of a
-    `part`; without a text box, one of two choices of an input or of two ends of a range, selected by `number` (0 or 1).
-    Empty if the form has none of these."""
+    """A calibration query, whose answer shows the parts of a page that are no results.
+
+    A form with a text box gets a nonsense word, together with the choices of `part` (inputs that the site requires).
+    Without a text box it is one of two choices of an input, or one of the two ends of a range, selected by `number` (0 or
+    1). Empty if the form has none of these.
+    """
     if box:
         return (Term(box, nonsense), *part)
     slot = next((slot for slot in slots if len(slot.values) > number), None)
@@ -87,9 +91,11 @@ def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, par
 
 
 def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:
-    """A choice to submit without a word when words have returned nothing: its records show words that the site contains.
+    """A choice of an input to submit without a word when words have returned nothing, because its records show words that the
+    site contains.
 
-    The first choice of each of the first three slots, each once; None if records are known or all have been tried.
+    The first choice of each of the first three inputs is tried, each once; None if records are known already or all have
+    been tried.
     """
     if seen.records:
         return None
@@ -117,7 +123,7 @@ def page_words(words: Mapping[str, Any]) -> list[str]:
 
 
 def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """The seed words of the deep-web paper: the heaviest words of the cluster, or of the form's own page without a cluster."""
+    """The seed words of the deep-web paper: the heaviest words of the form's cluster; if it has none, of the form's own page."""
     return list(dict.fromkeys(of_cluster or of_page))
 
 

@@ -22,8 +22,9 @@ _PSEUDO, _MOST_PSEUDO = 2.0, 3
 
 
 class ChoiceSizes(NamedTuple):
-    """`total` is the number of records; by input, `sizes` are the numbers of records that match each of its values, and `members`
-    (records seen, values) how likely each record seen matches each value: 1 if the record contains it or was found by it."""
+    """Estimated numbers of records: `total` in all; by input, `sizes` match each of its values. `members`, by input, is a
+    matrix (records seen, values): how likely each record seen matches each value, 1 if it contains the value or was found
+    by it."""
 
     total: float
     sizes: dict[str, np.ndarray]
@@ -31,7 +32,8 @@ class ChoiceSizes(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A query that binds a choice: the logarithm of its number of matches, and the weight of that (1 / variance)."""
+    """A query that binds a choice, with evidence of its size: the logarithm of its number of matches, and the weight of that
+    (1 / variance)."""
 
     query: Query
     log_matching: float
@@ -105,8 +107,8 @@ class _Fit:
         return term.value in self._places.get(term.input, ())
 
     def _look_at(self, seen: Seen, name: str, values: Sequence[str]) -> None:
-        """Determines which seen records contain, or were found by, each value, and sets the priors of the values' shares from
-        it."""
+        """Determines which records seen match each value of an input, because they contain it or were found by it, and sets
+        the priors of the values' shares."""
         marks = seen.having([Term(name, value) for value in values])
         other = np.zeros(seen.records, dtype=bool)  # found by queries that do not bind this input
         for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):

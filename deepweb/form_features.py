@@ -17,7 +17,7 @@ _KINDS = (
     "hidden", "submit", "image", "button", "reset", "date",
 )  # fmt: skip
 _CONCEPTS_ONLY = ("choice", "title", "above", "around")
-"""Positions whose words count only for the concepts they name, since their other words would overfit to single sites."""
+"""Positions from which only concepts are used, because their other words would overfit to single sites."""
 _BUTTONS = ("submit", "image", "button")
 _NOT_TYPED = ("hidden", "submit", "image", "button", "reset")
 _MAX_WORD = 24
@@ -28,7 +28,7 @@ _EMPTY_VALUES = {"", "on", "1", "0", "true", "yes"}
 
 
 def places(form: Form) -> dict[str, list[str]]:
-    """The texts of a form by position; each text is one phrase."""
+    """The texts of a form by where they stand (button, action, name, label, heading and so on); each text is one phrase."""
     address, page = urlsplit(form.action), urlsplit(form.page_url)
     typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
     return {

@@ -112,7 +112,8 @@ def _must_choose(field: FormField) -> bool:
 
 
 def _query_box(fields: Sequence[FormField], roles: Mapping[str, FieldRole], ends: set[str]) -> str | None:
-    """The name of the query box if no field's own role determines it; None if one does, or if there is no box."""
+    """The name of the text box to take as the query box if no field has that role by itself. None if a field has it, or if
+    there is no suitable box."""
     free = [f for f in fields if f.kind in _TEXTS and f.name and f.name not in ends and roles[f.name] not in _KEPT]
     if any(roles[field.name] is FieldRole.QUERY for field in free):
         return None

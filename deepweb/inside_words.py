@@ -49,8 +49,8 @@ def words_inside(word: str, known: Collection[str]) -> list[str]:
 
 
 class InsideWords:
-    """Counts of such words in the answers of a harvest, updated from its query log. Where a filter searches one column at a time,
-    each of `parts` names a column, and the same word in two columns counts as two terms.
+    """Counts of words inside words in the answers of a harvest, updated from its query log. Where a filter searches one
+    column at a time, each of `parts` names a column, and the same word in two columns counts as two terms.
     """
 
     def __init__(self, box: str, parts: Sequence[Query] = ()) -> None:
@@ -82,7 +82,7 @@ class InsideWords:
             asked = choice._replace(query=self._as_asked(choice.query))
             if choice.query[0] in self._counted:
                 break
-            self._built = 0  # a word that is new: earlier records were not searched for it
+            self._built = 0  # the policy proposes a word not counted yet: count again, with the earlier records searched for it
         return asked, worth
 
     def _follow(self, log: Sequence[Logged], listed: Mapping[int, Mapping[str, Any]], columns: Collection[str]) -> None:
@@ -102,7 +102,7 @@ class InsideWords:
             self.seen.add(choice, answer, entry.overflowed, entry.partial)
 
     def _said(self, fields: Mapping[str, Any], columns: Collection[str]) -> Iterable[tuple[Query, str, list[str]]]:
-        """Returns the words of a record, by part and column."""
+        """Yields (part, field name, words) for each field of a record that one of the parts searches."""
         for name, value in fields.items():
             for part in self._parts:
                 if not part and name in columns or part and bare(name) in {bare(term.value) for term in part}:
@@ -125,7 +125,7 @@ class InsideWords:
         return "\n".join((self._box, *(term.value for term in part)))
 
     def _as_seen(self, query: Query) -> Query:
-        """A query as a term of its part, if it is a single word in one of them."""
+        """The query as a term of the counts (`seen`) if it is a single word in one of the parts; otherwise unchanged."""
         words = [term for term in query if term.input == self._box]
         part = tuple(term for term in query if term.input != self._box)
         if len(words) != 1 or not words[0].value or part not in self._known:

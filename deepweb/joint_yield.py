@@ -23,7 +23,8 @@ MOST_TOGETHER = 2
 """Most choices bound together, with a word or alone."""
 
 WORTH_A_WORD = 0.8
-"""In multiples of an answer's limit: choices are combined with a word only if they match more records than this."""
+"""In multiples of the number of records that an answer can hold: choices are combined with a word only if they match more
+records than this."""
 
 EXPLORED = 0.8
 """A choice not yet queried is preferred if it is expected to bring at least this fraction of the best query's yield, because its
@@ -41,7 +42,8 @@ _ROOM, _SHARE_OF_BUDGET = 2, 3
 
 
 class _Base(NamedTuple):
-    """Choices bound together: each seen record's probability of matching them, and how many records match."""
+    """Choices bound together: for each record seen the probability that it matches them, and the number of records that
+    match."""
 
     terms: Query
     members: np.ndarray
@@ -49,8 +51,8 @@ class _Base(NamedTuple):
 
 
 class JointYield:
-    """Predicts the yields of combined queries. `choices` are the values of inputs by name; `policy` predicts the yield of words
-    alone. Words of columns that the policy holds doubtful are not combined with choices."""
+    """Predicts the yield of queries that combine words with choices. `choices` are the values of inputs by name; `policy`
+    predicts the yield of words alone. Words of the policy's `doubtful` columns are not combined with choices."""
 
     def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], policy: FreshPolicy) -> None:
         self._seen, self._box, self._choices, self._policy = seen, box, choices, policy
@@ -93,8 +95,12 @@ class JointYield:
         return with_words, list(families.values())
 
     def explored(self, best: float, families: Sequence[Sequence[Offer]], left: int) -> Offer | None:
-        """A choice alone to query next because its size informs about all combinations with it: one that should bring nearly as
-        much as the `best` query, of an input whose values can all be queried early."""
+        """A choice alone to query next, because knowing its number of matches improves the predictions of all combinations
+        with it; None if none is worth it.
+
+        It must be expected to bring nearly as much as the `best` query, and belong to an input all of whose values can be
+        queried early in the budget of `left` queries.
+        """
         for offers in families:
             if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
                 continue
@@ -105,7 +111,8 @@ class JointYield:
         return None
 
     def _is_done(self, query: Query) -> bool:
-        """Tells whether a query that binds a subset of these terms was answered completely, so that all matches are known."""
+        """Tells whether a query with some of these terms was answered completely, so that all matches of this query are
+        known."""
         return any(whole <= set(query) for whole in self._whole)
 
     def _commonest(self) -> list[int]:
@@ -138,7 +145,7 @@ class JointYield:
             return _Base(terms, members, float(told))
         total = self._sizes.total
         matching = total * float(np.prod([self._sizes.sizes[name][place] / total for name, place in bound]))
-        if len(bound) > 1:  # correlation of the choices, from the records seen
+        if len(bound) > 1:  # corrects for correlation between the choices, as seen in the known records
             matching *= (members.sum() + _PSEUDO) / (matching / total * len(members) + _PSEUDO)
         return _Base(terms, members, matching)
 
@@ -150,14 +157,15 @@ class JointYield:
         return float(new_of(known, unseen, self._cut, self._mixed, first, shape)[0])
 
     def _beside(self, base: _Base) -> list[Offer]:
-        """Returns the words expected to bring most new records if combined with the given choices."""
+        """The words expected to bring most new records when combined with the given choices, as offers."""
         if not self._words:
             return []
         both = self._said * base.members[:, None]
         known = both.sum(axis=0)
         usual = np.minimum(1.0, self._matching / self._sizes.total)
         share = (known + _PSEUDO * usual) / (float(base.members.sum()) + _PSEUDO)
-        share = np.where(self._asked, usual, share)  # records found by a queried word are over-represented among those seen
+        # For words queried before, the share among known records is biased: records found by the word are over-represented.
+        share = np.where(self._asked, usual, share)
         matching = np.maximum(base.matching * share, known)
         unseen = np.maximum(matching - known, _LEAST_UNSEEN * known)
         new = new_of(known, unseen, self._cut, self._mixed, self._among_first(both, matching), np.maximum(known, 1.0))
@@ -170,8 +178,8 @@ class JointYield:
         return found
 
     def _among_first(self, members: np.ndarray, matching: np.ndarray) -> np.ndarray:
-        """Expected number of the queries' (columns') known records that are among the first shown by an answer, if the site has
-        one order for all its answers."""
+        """For each query (a column of `members`): the expected number of its known records among the first that its answer
+        shows, assuming that the site has one order for all its answers."""
         by_bin = np.zeros((_BINS + 1, members.shape[1]))
         np.add.at(by_bin, self._bins + 1, members)
         sums = by_bin.cumsum(axis=0)
@@ -185,7 +193,7 @@ class JointYield:
         return Offer(Choice(query, new), new * self._learned(query))
 
     def _learned(self, query: Query) -> float:
-        """Ratio of actual to predicted new records over the queries of the same inputs."""
+        """The ratio of actual to predicted new records, over the earlier queries of the same inputs."""
         kind = _kind(query)
         if kind not in self._learned_of:
             told = [o for o in self._seen.outcomes[-_LATEST:] if o.predicted > 0 and _kind(o.query) == kind]

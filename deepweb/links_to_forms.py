@@ -25,10 +25,8 @@ _KEPT = 2_000
 
 
 def link_words(url: str, anchor: str) -> list[str]:
-    """The words of a link's anchor and of its address, marked with their origin; Chinese words by the prior's own list.
-
-    >>> link_words("https://example.org/catalog/find.php", "Search")
-    ['a:search', 'u:catalog', 'u:find', 'u:php']
+    """The distinct words of a link's anchor ("a:") and of its address ("u:"). Chinese anchors are not segmented: only words
+    of the built-in word list are found in them.
     """
     said = anchor.casefold()
     chinese = [word for word in _PRIOR if not word.isascii() and word in said]
@@ -39,10 +37,10 @@ def link_words(url: str, anchor: str) -> list[str]:
 
 
 class LinkScorer:
-    """Log-odds that a link leads to a search form: a prior of words, corrected by what this site's own pages showed.
+    """Log-odds that a link leads to a search form: a prior by word, corrected by what this site's own pages showed.
 
-    score = sum over words of ln((hits + m p) / (misses + m (1 - p))) - the same for the site as a whole, p being the prior of a
-    word; plus 0.4 for a link in the first tenth of a page, falling to 0 at its end.
+    score = sum over the link's words of ln((hits + 2 p) / (misses + 2 (1 - p))) + 0.4 (1 - place), where p is the word's prior
+    probability, hits and misses count this site's followed links with the word, and place runs from 0 (top of the page) to 1.
     """
 
     def __init__(self, counts: Mapping[str, Iterable[int]] | None = None) -> None:

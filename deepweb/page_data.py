@@ -15,7 +15,7 @@ from crawlmgr.web.url import UrlError, parse
 MAX_DATA = 5_000_000  # characters of a page that are read
 MAX_NODES = 100_000  # objects and lists of a page that are read
 _MOST_FIELDS = 60
-_MOST_NAMES = 600  # names of an object that are examined for those
+_MOST_NAMES = 600  # names of an object that are examined to find those fields
 _MOST_TOTAL = 10**10
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # valid in JSON, but no database can store them as text
 _NAMED = re.compile(r"\\u(?:0000|d[89a-f])", re.I)

@@ -75,10 +75,10 @@ def _same_site(target: str, url: str) -> bool:
 
 
 def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int, charset: str) -> str | None:
-    """A link that says "next", or has the next page's number, and repeats the query under the same path, whatever else differs in
-    its address; or whose address differs only by a larger number."""
+    """A link that repeats the query under the same path, or whose address differs from this page's only by a larger number;
+    and that says "next" or has the next page's number as text."""
     path, wanted = urlsplit(url).path, {(name, value.casefold()) for name, value in bound.items() if value}
-    if not wanted:  # no terms were sent: the rest of the address must be repeated
+    if not wanted:  # no terms were sent, so the link must repeat the present address's own query parameters
         wanted = {(name, value.casefold()) for name, value in _pairs(urlsplit(url).query, charset)}
     numbered = None
     for element in root.iter("a"):

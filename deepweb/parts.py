@@ -57,7 +57,7 @@ class Parts:
         return frozenset(term.input for part in self._parts for term in part)
 
     def at(self, number: int) -> Query:
-        """The parts in rotation, by number; empty if there are none."""
+        """The required choices for the `number`-th query: the parts take turns. Empty if the form has none."""
         return self._parts[number % len(self._parts)] if self._parts else ()
 
     def without(self, query: Query) -> Query:
@@ -77,7 +77,8 @@ class Parts:
 
     @staticmethod
     def _column_in(part: Query, columns: Iterable[str]) -> str | None:
-        """The column of the records that a part is named after; a filter's values are only searched for there."""
+        """The column of the records whose name equals a choice of the part; None if there is none. Only there can a filter's
+        word occur."""
         named = {bare(term.value) for term in part}
         return next((column for column in sorted(columns) if column and bare(column) in named), None)
 

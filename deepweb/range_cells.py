@@ -34,7 +34,7 @@ AGAINST = 2.0
 """In multiples of a cell's target: the most records it may hold by estimated mass, whatever the density of its neighbours."""
 
 WINDOW, WINDOWS_AT = 16, (0.25, 0.5, 0.75)
-"""How many records seen give the density of a stretch without neighbours, and around which quantiles; the densest is asked."""
+"""Number of records seen that give the density of a stretch without neighbours, and the quantiles around which they are taken."""
 
 ALL_OF_IT = 1.1
 """In multiples of a cell's target: a stretch with at most this many records is asked as one cell."""
@@ -69,7 +69,7 @@ class Cell(NamedTuple):
 
 
 def value_of(text: str, whole: Range) -> float | None:
-    """The position in the range of one of a record's values; None if the text is not a number or day, or is outside the range."""
+    """A record's value as a position in the range `whole`; None if the text contains no number or day within the range."""
     if whole.mask:
         found = _day_of(text, whole.mask)
     else:
@@ -179,7 +179,7 @@ def cells(
 
 
 class _Known(NamedTuple):
-    """Estimate for a range: `points` with the number of records each stands for, `values` of records seen, ranges `taken`."""
+    """Estimate for a range: `points` and the records that each stands for; `values` of records seen; queried ranges `taken`."""
 
     whole: Range
     points: np.ndarray
@@ -212,7 +212,7 @@ class _Known(NamedTuple):
         return int(np.searchsorted(self.values, high, side="right") - np.searchsorted(self.values, low))
 
     def cell(self, span: Range) -> Cell:
-        """A range as a cell. A site returns its top-ranked records again: an answer may hold all those already known."""
+        """A range with its expected new records: a site returns top-ranked records again, so all of an answer may be known."""
         known = self.known(span.low, span.high)
         return Cell(span, max(LEAST_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
 
@@ -278,7 +278,7 @@ def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Ce
 
 
 def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
-    """Divides stretches in which no narrow range was queried into parts with about as many records as one answer can hold."""
+    """Divides stretches without a queried narrow range into parts with about as many records as one answer can hold."""
     found = []
     for low, high in fresh:
         part = state.inside(low, high)
@@ -294,8 +294,8 @@ def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
 
 
 def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: bool) -> float | None:
-    """Records per unit of width at the start or (`after`) at the end of a stretch: of the nearest `NEIGHBOURS` narrow ranges
-    that follow each other there, continued by `TREND` of their change; None without any."""
+    """Expected density (records per unit of width) at the start of a stretch or, with `after`, at its end: the weighted mean
+    of up to `NEIGHBOURS` adjacent narrow ranges, extrapolated by the share `TREND` of their change. None without any."""
     count = width = 0.0
     weight, each_dense = 1.0, []
     for _ in range(NEIGHBOURS):
@@ -346,7 +346,7 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
 
 
 def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
-    """Estimates the records of a queried range; None for the whole range if queried before any record was seen and uncounted."""
+    """Estimated records in a queried range; None for the whole range without a count if no record was seen before it."""
     if each.known:
         return each.matching
     if not each.before and each.range == whole:
@@ -357,9 +357,9 @@ def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
 def _masses(
     whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, step: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points of the range in order and the records that each stands for: those seen, and some evenly spread over what lies
-    between the ends of the ranges asked, if values do (`step` 1: whole ones only); fitted to the ranges, from the widest to the
-    narrowest and again until they agree."""
+    """Estimated distribution of records in a range: points in order, and the number of records that each stands for. Points
+    are the positions of records seen and, if there are any, some spread evenly between the ends of queried ranges (`step` 1:
+    whole numbers only). The numbers are fitted to the answers, from the widest to the narrowest range, until they agree."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
     spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a + step]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])

@@ -21,8 +21,8 @@ _SESSION = (FieldRole.TOKEN,)
 
 
 class Answer(NamedTuple):
-    """One page of an answer. `url` is its address after redirects; `login` tells that a password is asked for instead of records
-    shown."""
+    """One page of an answer. `url` is its address after redirects; `login`: it asks for a password instead of showing
+    records."""
 
     url: str
     records: tuple[FoundRecord, ...] = ()
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What is already known of a site when one of its pages is read."""
+    """What a harvest already knows of a site when it reads one of its pages."""
 
     form: Form
     bound: Mapping[str, str]
@@ -104,7 +104,8 @@ def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Cont
 
 
 def _echo(known: Context) -> Echo:
-    """The bound inputs, also in the form that their bytes have when decoded as UTF-8 by mistake."""
+    """The bound inputs, which links of the page may repeat; also as they appear when their bytes are wrongly decoded as
+    UTF-8."""
     pairs = list(known.bound.items())
     for name, value in known.bound.items():
         try:
@@ -133,7 +134,7 @@ def _line_of(where: DataList, item: Mapping[str, str]) -> str:
 
 
 def _lines_of(data: PageData) -> list[str]:
-    """The texts of JSON data as lines of the page."""
+    """Each object of the JSON data as one line of text."""
     return [_line_of(each, item) for each in data.lists for item in each.items]
 
 

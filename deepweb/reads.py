@@ -33,7 +33,8 @@ class SourceRow:
 
 
 def is_search(before: str = "") -> Q:
-    """The condition for a search form, of forms or of what has them at `before`."""
+    """Condition for search forms, by the operator's type or else the classifier's. `before` is the lookup prefix for queries
+    of related tables, such as "form__"."""
     by_type = Q(**{f"{before}corrected": "", f"{before}type": FormType.SEARCH})
     return Q(**{f"{before}corrected": FormType.SEARCH}) | by_type
 
@@ -70,7 +71,7 @@ def tree_sources() -> list[Source]:
 
 
 def working(kind: str, targets: Sequence[int]) -> dict[int, Run]:
-    """Active runs of a kind by their target."""
+    """The active runs of a kind, by the site (target) that they work on."""
     return run_reads.at_work(kind, targets)
 
 
@@ -81,7 +82,7 @@ def forms_of(source: Source) -> list[Form]:
 
 
 def harvests(form: Form | None = None, size: int = 20) -> list[Harvest]:
-    """Harvests, newest first."""
+    """The newest harvests of a form, or of all forms, newest first."""
     rows = Harvest.objects.select_related("run", "form__source").defer("state", "form__words", "form__described")
     return list((rows.filter(form=form) if form is not None else rows).order_by("-id")[:size])
 
@@ -110,7 +111,7 @@ def fields_of(site: int | None) -> list[str]:
 
 
 def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
-    """The fields that most rows have, except those that only repeat the address."""
+    """The fields that most of these records have, except those that only repeat the record's address; at most `most`."""
     counts: Counter[str] = Counter()
     for row in rows:
         counts.update(name for name, value in row.fields.items() if value != row.url)
@@ -124,7 +125,7 @@ def all_harvests() -> QuerySet[Harvest]:
 
 
 class Member(NamedTuple):
-    """A form of a cluster for list and map: id, target address, its site's name, coordinates on the map."""
+    """A form of a cluster as list and map show it: id, target address, its site's name, coordinates on the map."""
 
     pk: int
     action: str
@@ -172,7 +173,7 @@ def clusters() -> list[ClusterRow]:
 
 
 def may_be_asked(form: Form) -> str | None:
-    """Why a form must not be queried; None if it may be."""
+    """The reason why a form must not be queried; None if it may be."""
     return form_services.why_not(form)
 
 

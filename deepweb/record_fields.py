@@ -1,4 +1,5 @@
-"""Named fields of a record: from table headers, labels, item properties and class names, aligned across records."""
+"""Reading of a record's named fields: names come from table headers, labels, item properties and class names, and are the
+same for corresponding fields of all records."""
 
 from __future__ import annotations
 
@@ -165,7 +166,8 @@ def _class(element: HtmlElement) -> str:
 
 
 def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool = False) -> list[dict[str, str]]:
-    """The leaves of each row by name; several of one name are joined or, with `columns`, numbered by position."""
+    """The named leaves of each row. Several leaves with one name are joined; with `columns`, leaves of different columns are
+    numbered instead."""
     labels = _shared_labels(rows)
     named: list[list[tuple[str, str, str]]] = []  # (name, path, value) of each leaf
     for row in rows:
@@ -173,7 +175,7 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool
         waiting, scope = "", None
         for path, text, element in row:
             if scope is not None and not any(parent is scope for parent in element.iterancestors()):
-                waiting = ""  # that label had no value
+                waiting = ""  # the label has ended without a value
             label = _LABEL.match(text)
             if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th") and not _has_link(element):
                 waiting, scope = _name(text), _scope(element)
@@ -198,8 +200,8 @@ def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _numbers_of_columns(rows: Sequence[Sequence[tuple[str, str, str]]]) -> dict[tuple[str, str], int]:
-    """Numbers of columns that share a name with another one in half of the records, by (name, path): 2 for the second, and so
-    on."""
+    """By (name, path) of a leaf: the number to add to its name if several columns have that name, 2 for the second and so on.
+    Only columns that half of the records have are counted."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
         counts.update(list(dict.fromkeys((name, path) for name, path, _ in row)))
@@ -248,7 +250,7 @@ def _own_name(element: HtmlElement, path: str, *, in_list: bool) -> str:
     if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in around):
         return "title"
     if element.tag in ("dt", "th") or any(parent.tag in ("dt", "th") for parent in around):
-        return "title"  # only with a link in it, since otherwise it would be a label
+        return "title"  # it contains a link, since otherwise it would have been taken as a label
     if element.tag in ("a", "time", "p", "td", "li"):
         return {"a": "link", "time": "time", "p": "text", "td": "cell", "li": "item"}[element.tag]
     return next(filter(None, map(_class, around)), "text")
@@ -308,7 +310,8 @@ def _within_h1(element: HtmlElement) -> bool:
 
 
 def _main_text(leaves: Sequence[tuple[str, str, HtmlElement]]) -> list[tuple[str, str, HtmlElement]]:
-    """The paragraphs of the parent element with most text: the main text, without metadata lines."""
+    """The main text of a detail page: the paragraphs of the parent element with most text. Paragraphs with a class of their
+    own are left out as metadata."""
     groups: dict[HtmlElement, list[tuple[str, str, HtmlElement]]] = {}
     for leaf in leaves:
         if leaf[2].tag == "p" and not _class(leaf[2]) and not leaf[0].endswith("#text"):

@@ -20,7 +20,7 @@ from deepweb.record_fields import fields_of_rows
 _BESIDE = frozenset(("nav", "footer", "aside", "header"))
 _ENDS = frozenset(("header", "footer"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
-"""Elements whose header and footer belong to one record rather than to the page."""
+"""Elements that are records: a header or footer inside them belongs to the record, not to the page."""
 _MOST_GROUPS = 8
 _MOST_COLUMNS = 100  # columns of a row that are distinguished
 _MIN_LEARNED = 2
@@ -334,7 +334,7 @@ def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], L
 
 
 def _old_lines(page: Outline, furniture: Furniture) -> frozenset[int]:
-    """Numbers of the lines that the furniture contains as well."""
+    """The numbers of the page's lines that pages without records (`furniture`) contain as well."""
     lines: dict[int, list[str]] = defaultdict(list)
     for piece in page.pieces:
         lines[piece.line].append(piece.text)

@@ -190,8 +190,8 @@ def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Fo
 
 
 def _of_script(form: Form, request: ScriptRequest | None) -> Form:
-    """A form whose script was read, with its text box under the name that the script sends; a form whose script was not is marked
-    as scripted."""
+    """A form sent by a script: with the request found in the script and its text box under the name that the script sends;
+    marked as `scripted` if no request was found."""
     texts = form.text_fields
     if request is None or len(texts) != 1:
         return replace(form, scripted=True)
@@ -342,7 +342,7 @@ class _Reader:
         self._waiting = None if own else len(self._fields) - 1
 
     def finished(self) -> list[FormField]:
-        """The fields; a field with a single choice takes that choice's label."""
+        """The fields of the form; a group with a single checkbox takes that checkbox's label."""
         return [
             replace(field, label=field.options[0].label or field.label)
             if field.kind == "checkbox" and len(field.options) == 1

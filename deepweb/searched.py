@@ -14,15 +14,16 @@ MISSING_QUERIES = 2
 
 
 class SearchedColumns:
-    """Which columns of the records a search box looks into. `counts` is written to the harvest's state: by column, records found
-    by a word in it, records with such a word that were not found, and the number of queries that missed some."""
+    """Which columns of the records a search box searches. `counts` is stored in the harvest's state; for each column it holds
+    the number of records found by a word in that column, the number of records with such a word that were not found, and
+    the number of queries that missed some."""
 
     def __init__(self, counts: dict[str, list[int]]) -> None:
         self.counts = counts
 
     def note(self, records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode, *, whole: bool) -> None:
-        """Adds an answer to a word, of which the known `records` could have been found; only an answer that is surely `whole`
-        shows what a column misses."""
+        """Counts one answer to a word; `records` are those that it could have found. Records that were not found count only
+        if the answer is certainly complete (`whole`)."""
         for name, (hits, misses) in hits_of(records, found, word, mode, alone=True).items():
             told = self.counts.setdefault(name, [0, 0, 0])
             told[0] += hits
@@ -31,8 +32,8 @@ class SearchedColumns:
                 told[2] += 1
 
     def missing(self, columns: Iterable[str]) -> frozenset[str]:
-        """Columns that are shown but not searched; none if that would be all of `columns`: one must be searched, so the lists
-        then do not show the text that is searched."""
+        """The columns that lists show but the box does not search. None of them if that would be all of `columns`: then the
+        box searches a text that the lists do not show."""
         found = frozenset(
             name
             for name, (hits, misses, queries) in self.counts.items()
@@ -44,8 +45,8 @@ class SearchedColumns:
 def hits_of(
     records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode, alone: bool = False
 ) -> dict[str, list[int]]:
-    """By column, how many records with a word in it were found by the word, and how many were not. With `alone`, found records
-    count for a column only if no other column contains the word."""
+    """For each column with the word: [records found by the word, records not found]. With `alone`, a found record counts only
+    if no other of its columns contains the word."""
     counts: dict[str, list[int]] = {}
     for pk, own in records.items():
         saying = [name for name, value in own.items() if says(str(value), word, mode)]
@@ -58,15 +59,16 @@ def hits_of(
 
 
 def unproved(columns: Iterable[str], told: Mapping[str, Sequence[int]]) -> frozenset[str]:
-    """Columns whose words have not found any record yet although words of other columns have; `told` are the sums of `hits_of` by
-    column."""
+    """Columns by whose words no record has been found yet, although words of other columns have found some. `told` are the
+    sums of `hits_of` by column."""
     proved = {name for name, counts in told.items() if counts[0]}
     return frozenset(columns) - proved if proved else frozenset()
 
 
 def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
-    """A word that only a site with this matching mode finds: a pair of characters that is no word, a word inside a run, a whole
-    run."""
+    """A word from these texts that finds its text only on a site with this matching mode: for `PARTS` two neighbouring
+    characters that belong to no dictionary word, otherwise a word of the mode with at least two characters. None if there
+    is none."""
     for text in texts[:200]:
         words = query_words(text)
         if mode is WordMode.PARTS:
@@ -84,9 +86,12 @@ def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
 def how_words_combine(
     words: Sequence[str], found: Sequence[Mapping[str, Any]], mode: WordMode, *, fewer: bool | None = None
 ) -> str:
-    """How a site combines several words in one box, from the records that they found together: "phrase" if none was found, "and"
-    if these are `fewer` than one of the words matches alone or, where that is not known, if nearly all of them contain
-    every word; otherwise "or" (also if the lists show too little to tell)."""
+    """How a site combines several words in one box, judged by the records that they found together: "phrase", "and" or "or".
+
+    "phrase" if nothing was found. Otherwise, if `fewer` is known (whether these are fewer records than one of the words
+    matches alone), "and" or "or" accordingly. Otherwise "and" if nearly all records contain every word, else "or", also if
+    the lists show too little of the records.
+    """
     if found and fewer is not None:
         return "and" if fewer else "or"
     texts = ["\n".join(map(str, record.values())) for record in found]

@@ -132,7 +132,7 @@ class Seen:
         return self._terms.get(term)
 
     def was_asked(self, query: Query) -> bool:
-        """Tells whether this query was already submitted, with its terms in any order."""
+        """Tells whether this query was already submitted, whatever the order of its terms."""
         return tuple(sorted(query)) in self._asked
 
     def asked_terms(self) -> np.ndarray:
@@ -235,7 +235,7 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
         return max(told)
     outcomes = [outcome for outcome in outcomes if outcome.returned > 0 and not outcome.partial]
     sizes = [outcome.returned for outcome in outcomes if len(outcome.query) == 1]
-    sizes = sizes or [outcome.returned for outcome in outcomes]  # a form with ranges only
+    sizes = sizes or [outcome.returned for outcome in outcomes]  # a harvest that queried ranges only
     first = sizes[:CUT_FROM_QUERIES]
     if not first or max(sizes) != max(first):
         return None

@@ -97,7 +97,7 @@ class FreshPolicy:
         score = expected * self._learned_of_kinds(seen)[seen.kinds]
         free = unasked(seen, self.refused)
         place = _best(score, free)
-        if place is None:  # no new records are expected any more: try what is left, most frequent first
+        if place is None:  # no new records are expected from any word: try the remaining ones, most frequent first
             place = _best(seen.frequency.astype(float), free)
         worth = 0.0 if place is None else float(score[place])
         pair = self._pair(seen, worth, self._learned_of_pairs(seen)) if self.pairs else None
@@ -118,7 +118,8 @@ class FreshPolicy:
             found = refinement(seen, asked, self.refused) if (matching - cut) * overall > worth else None
             if found is None:
                 continue
-            # hidden records of the shorter answer: its share of all matches, without those the longer answer showed
+            # Records of the refined query that are new: its share of all matches, minus those that the truncated answer showed
+            # already.
             gain = min(found[1] * matching, cut) - found[1] * cut
             gain *= overall
             if gain * learned > worth:

@@ -17,7 +17,7 @@ from deepweb.coverage import Estimate, Probe, estimate
 from deepweb.seen import Seen, Term
 
 MAX_RATIO = 1.6
-"""An interval with a larger ratio of upper to lower bound is useless: "too_wide"."""
+"""If the upper bound of a size interval is more than this multiple of the lower one, the interval is useless: "too_wide"."""
 
 _SEEN_AT_LEAST = (4, 3, 2)
 _WELL_BELOW = 0.7

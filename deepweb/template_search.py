@@ -159,7 +159,7 @@ class TemplateSearch:
             self._by_template.setdefault(_template(outcome.query), []).append(place)
 
     def _bases(self, query: Query) -> Iterator[Query]:
-        """The queries that this one refines: the query without one of its slots."""
+        """The queries that this one refines: for each slot that it binds, the query without that slot."""
         for slot in self.slots:
             rest = tuple(sorted(term for term in query if term.input not in slot.names))
             if rest and len(rest) < len(query):
@@ -171,7 +171,8 @@ class TemplateSearch:
         cut = [place for place, outcome in enumerate(seen.outcomes) if not outcome.is_whole]
         for place in cut[-_REFINED:]:
             outcome = seen.outcomes[place]
-            if not outcome.query[0].value:  # an empty term matches everything: a refinement of it is the choice alone
+            # an empty term matches everything, so a query that refines it is the same as the choice alone
+            if not outcome.query[0].value:
                 continue
             for slot in self.slots:
                 if slot.whole is not None and slot.names[0] in _template(outcome.query):
@@ -214,7 +215,7 @@ class TemplateSearch:
         return int(np.isfinite(self.values.get(slot.names[0], np.empty(0))).sum())
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:
-        """Tells whether all answers so far were to one range and of one size, which may be the site's limit."""
+        """Tells whether all answers so far were to one range and of one size; that size may then be the site's limit."""
         sizes = {outcome.returned for outcome in seen.outcomes} - {0}
         alone = len(self._places(slot)) == len(seen.outcomes) and self.limit is None
         return alone and len(sizes) == 1 and self._told(slot) >= _FEW_VALUES
@@ -246,7 +247,7 @@ class TemplateSearch:
             matching = float(max(outcome.returned, outcome.matching or 0))
             earlier = places[: known_till[place]]
             before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
-            # words have found more records since: scale to what would have been known by now
+            # words have found more records since that answer: scales to what would have been known by now
             if self.beside_words and known_till[place]:
                 before *= seen.records / known_till[place]
             asked.append(Asked(span, matching, told, outcome.is_whole, before))
@@ -261,7 +262,8 @@ class TemplateSearch:
         return (sum(new) + float(self.limit or _UNKNOWN)) / (len(new) + 1)
 
     def _matching(self, place: int, outcome: Outcome) -> float:
-        """The number of records matching a truncated answer: as stated by the site, otherwise twice the records shown."""
+        """Estimated number of records that match a query: as returned if the answer is complete, otherwise as stated by the
+        site, or else twice the records shown."""
         if outcome.is_whole:
             return float(outcome.returned)
         told = self.stated[place] if place < len(self.stated) else None

@@ -49,14 +49,16 @@ class Input:
 
     @property
     def free(self) -> bool:
-        """True if any text may be entered."""
+        """Tells whether any text may be entered."""
         return not self.values
 
 
 def inputs_of(form: Form) -> list[Input]:
-    """The inputs of a search form that choose records: text boxes, ranges, dates; selects, radios and groups of checkboxes with
-    two real choices or more. Left out: sort orders, pages and page sizes, consent, hidden fields, and choices that mean
-    "any"."""
+    """The inputs of a search form that choose records: text boxes, ranges and dates; selects, radios and groups of checkboxes
+    with at least two real choices.
+
+    Left out: sort orders, pages and page sizes, consent, hidden fields, and choices that mean "any".
+    """
     found: dict[str, Input] = {}
     for field in form.fields:
         if not field.name or field.role in _NOT_ASKED or field.name in found:

@@ -94,7 +94,8 @@ def _answers(seen: Seen) -> np.ndarray:
 
 
 def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
-    """Log-likelihood of the new records of truncated answers, shape (sizes, shares)."""
+    """Log-likelihood of the numbers of new records in truncated answers, for each size of the grid and each share `mixed`,
+    shape (sizes, shares)."""
     records = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])])
     rows = [
         (outcome.before, records[place], outcome.new, outcome.matching or 0)

@@ -25,13 +25,13 @@ VERSION = 4
 """Version, raised when the same pages would be judged differently. 1: samples and the most similar pages; 2: marks, also of
 earlier runs; 3: pages linked from the same page count; 4: words by number."""
 MOST_SIMILAR = 20
-"""Number of most similar pages whose centroid represents the topic; at most a fifth of all pages."""
+"""Number of pages most similar to the samples, whose centroid represents the topic; at most a fifth of all pages."""
 EVERY = 50
 """Pages between two rankings; beyond a thousand pages a twentieth of them, so that the cost per page stays constant."""
 FIRST = 10
 """Pages before the first ranking, and between rankings until there are fifty."""
 SAMPLES_SHARE = 0.5
-"""Weight of the topic's own samples relative to those pages."""
+"""Weight of the topic's own samples relative to the most similar pages."""
 OFF_TOPIC_SHARE = 0.5
 """Weight of pages marked off topic; pages marked on topic weigh as much as everything the judge uses without marks."""
 
@@ -84,8 +84,8 @@ class Feedback:
         self._marked = [(self._row(hashed(counts)), on_topic) for counts, on_topic in marked if counts]
         self._direction = np.zeros(0)
         self._idf = np.zeros(0)
-        """By column, with one more value at the end, for words that the last ranking did not know: they weigh as standing on no
-        page, and tell nothing."""
+        """Inverse document frequency by column, with one more value at the end: that of words unknown to the last ranking,
+        which are weighted as if they occurred on no page and contribute nothing to scores."""
         self._levels = (0.0, 1.0)
         self._scales = ((0.0, 1.0), (0.0, 1.0))
         """Mean and spread of the words' scores and of the siblings' scores in the last ranking."""

@@ -20,7 +20,7 @@ PATENT_WEIGHTS: Mapping[str, Mapping[str, float]] = {
     "links": {"alpha": 0.0, "beta": 0.0, "gamma": 1.0},
     "mixed": {"alpha": 0.4, "beta": 0.3, "gamma": 0.3},
 }
-"""Parameters of the Dolphin patent's four runs: each criterion alone, and mixed."""
+"""Parameters of the Dolphin patent's four runs: each criterion alone, and all three mixed."""
 
 
 class Cell(NamedTuple):

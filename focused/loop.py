@@ -48,7 +48,8 @@ class Trail:
     left_out: int = 0
     """Number of addresses that a rule of the strategy skipped as duplicates before fetching."""
     left_out_wrongly: int = 0
-    """Number of those whose pages are not near-duplicates of the page kept instead, as far as the source has both."""
+    """Number of skipped addresses (`left_out`) whose pages are not near-duplicates of the page kept instead; only pairs of
+    which the source has both pages."""
 
     @property
     def fetched(self) -> int:

@@ -78,7 +78,7 @@ class Web:
         self.links = {url: [to for to in tos if to in self.pages] for url, tos in ends.items()}
         self.up = {url: archive.resolve(to) for url, to in self.up.items()}
         self.resolve = archive.resolve
-        """Function from an address to the end of its recorded redirects."""
+        """Function that follows recorded redirects: from an address to the address at their end."""
 
     def _read(self, body: bytes, content_type: str, url: str) -> Content:
         html = decode(body, content_type)[0]

@@ -20,7 +20,7 @@ class Parameter:
     high: float | None = None
     choices: tuple[str, ...] = ()
     title: str = ""
-    """Its name for people; the identifier where there is none."""
+    """The parameter's display name; without one its identifier is shown."""
 
     @property
     def kind(self) -> str:

@@ -33,7 +33,7 @@ BEST_LINKS = 5
 """Number of a page's best links whose value is credited to it."""
 RIDGE = 300.0
 OTHER_SAMPLES = 4
-"""Further draws of samples for each topic."""
+"""Further lessons made of each topic, with other samples drawn from its relevant pages."""
 ROUNDS = 3
 """Training rounds; each crawls with the weights of the one before."""
 

@@ -25,7 +25,7 @@ FREQUENT_WORDS = 150
 NEAR_SHARE = 0.6
 """Weight of similarity to the near-topic lexicon relative to similarity to the topic."""
 KNOWN_WORDS = 30
-"""Number of the topic's heaviest words that other words are compared with through the ontology."""
+"""Number of the topic's heaviest words to which other words are compared through the ontology."""
 THRESHOLD_QUANTILE = 0.1
 FALLBACK_THRESHOLD = 0.1
 """The threshold if there are fewer than two samples to validate with."""

@@ -132,7 +132,7 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/form/<int:pk>/role/", "form-role", "deepweb.change_form")
 def set_role(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stores an operator's role of a field, which overrides the role found by harvests."""
+    """Stores the role that an operator assigns to a field; it overrides the role found by harvests."""
     form = find(pk)
     name, role = request.POST.get("name", ""), request.POST.get("role", "")
     attempt(request, _("The role is saved."), lambda: forms.set_role(form, name, role))
@@ -235,7 +235,7 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _sent(row: Harvest) -> dict[str, str]:
-    """The method, address and body that a tried query sends."""
+    """The request of a trial query: its method, address and body."""
     bound = dict(row.run.parameters["fixed"][0])
     try:
         submission = fill(forms.page_form(row.form), bound, row.form.charset)

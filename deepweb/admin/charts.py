@@ -18,7 +18,8 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 def harvest_curve(harvest: Harvest) -> Chart:
-    """Chart of records against requests; if the size was estimated, with the coverage as a band between its bounds."""
+    """Chart of the number of records found against the number of requests sent; if the database's size was estimated, also
+    the coverage, as a band between its bounds."""
     points = reads.curve(harvest)
     step = max(1, len(points) // MOST_POINTS)
     points = points[::step]

@@ -55,7 +55,7 @@ def make(request: HttpRequest) -> HttpResponse:
 
 
 def _share(text: str, usual: float) -> float | None:
-    """Parses a share C1 or C2: `usual` if the field is empty, None if invalid."""
+    """Parses a submitted weight C1 or C2 of eq. (3) of the deep-web paper: `usual` if the field is empty, None if invalid."""
     if not text.strip():
         return usual
     try:

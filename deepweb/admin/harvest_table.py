@@ -40,7 +40,7 @@ def _end(one: Harvest) -> str:
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """A column for one of the harvest's counters."""
+    """A column of the list for one of the harvest's counters; `usual` tells whether it is shown by default."""
 
     def value(one: Harvest) -> int:
         return int(getattr(one, name))

@@ -62,7 +62,7 @@ def role_choices() -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """One field of a form preview."""
+    """One field of a form as the preview draws it."""
 
     label: str
     kind: str
@@ -75,7 +75,7 @@ class Drawn:
 
 
 def picture(form: Form, most: int = 40) -> list[Drawn]:
-    """The visible fields in order, with their contents."""
+    """The visible fields of a form, in order, with their contents; at most `most`."""
     return [_drawn(field) for field in form.described.get("fields", ()) if field["kind"] not in _UNSEEN][:most]
 
 

@@ -62,7 +62,8 @@ def _state(record: Record) -> str | None:
 
 
 def table(fields: Sequence[str], asked: Collection[str]) -> Table:
-    """The list definition with a column for each of these fields (the first ones shown) and for further fields in `asked`."""
+    """The definition of the record list: a column for each of these fields (the first ones shown by default), and for further
+    fields that the query string asks for."""
     names = [name for name in dict.fromkeys([*fields, *asked]) if name not in OWN]
     of_fields = [
         Column(name, name, partial(_field, name=name), partial(_cell, name=name), look="one", usual=name in fields[1:USUAL])

@@ -18,13 +18,13 @@ from deepweb.services import removals
 
 
 def harvest_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The harvests of a run, one per form."""
+    """Addition to the page of a run: its harvests, one per form."""
     rows = Harvest.objects.filter(run=run).select_related("form__source").defer("state", "form__words", "form__described")
     return {"template": "deepweb/run_harvests.html", "harvests": list(rows.order_by("position"))}
 
 
 def find_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The link to the site that a run searches for forms."""
+    """Addition to the page of a run that searches for forms: the link to the site."""
     source = Source.objects.only("id").filter(pk=run.target).first()
     if source is None:
         return {"link": reverse("admin:sources"), "link_text": _("To the search sites")}

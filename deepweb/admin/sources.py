@@ -108,7 +108,7 @@ def add(request: HttpRequest) -> HttpResponse:
 def _find(request: HttpRequest, form: AddForm) -> Run | None:
     data = form.cleaned_data
     chosen: dict[str, Any] = {"delay_seconds": data["delay_seconds"]}
-    if data["private"]:  # the exception of the address guard applies to these addresses only
+    if data["private"]:  # the guard's exception for private addresses applies to these sites only
         chosen["allow_private"] = ",".join(sorted({host_key(address) for address in data["addresses"]}))
     started: list[Run] = []
 

@@ -20,7 +20,7 @@ from deepweb.services import harvests
 
 
 def _sums(now: datetime) -> dict[str, int]:
-    """New records and queries within the last day; nonsense queries do not count, as in harvests."""
+    """The sums of the last day: new records, and queries. Nonsense queries are not counted, as in the figures of harvests."""
     active = [run.pk for run in runs.lately(harvests.KIND, now - DAY)]
     asked = Query.objects.filter(harvest__run_id__in=active, ended_at__gte=now - DAY)
     return asked.aggregate(new=Sum("new", default=0), queries=Count("id", filter=~Q(kind=QueryKind.NONSENSE)))

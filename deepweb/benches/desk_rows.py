@@ -1,4 +1,4 @@
-"""Rows for `bench desk`: search sites with forms, harvests, queries and records."""
+"""Generated rows for `bench desk`: search sites with forms, harvests, queries and records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PAGE = "<form action=/search><label for=q>Search</label><input id=q name=q><inpu
 
 
 def fill(sizes: Sizes) -> None:
-    """Inserts a site for every three forums; each form harvested once, one record for every twenty posts."""
+    """Inserts the rows: a search site for every three forums, each form harvested once, and one record for every twenty
+    posts."""
     now, sources, first = sizes.now, max(1, sizes.forums // 3), sizes.runs + 100
     forms, records = sources * FORMS, sizes.posts // 20
     described = form_to_json(read_forms(PAGE, "http://catalogue.example/")[0])
@@ -39,7 +40,7 @@ def fill(sizes: Sizes) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The arguments of views that show one row, by the view's name."""
+    """The URL arguments with which `bench desk` opens the views of one object, by view name."""
     return {name: {"pk": 1} for name in ("source", "source-delete", "search-form", "harvest", "record")}
 
 

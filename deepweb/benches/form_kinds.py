@@ -30,11 +30,11 @@ class Between(NamedTuple):
 class Kind:
     """One kind of form and how its site answers.
 
-    `box` is the name of the input for words ("" for none), `matches`: words, parts, or (any word), phrase; `cut`: the most
-    records it shows; `ranked`: whether all responses list records in one common order. `paging`: link, path, button, post,
-    number, offset, more, cursor, postback, data or none. `layout`: list, table, cards, definitions, flat, bare, data. `answer`:
-    page, script (the form is made by a script, records are JSON) or aspnet. `extra` is HTML inside the form that chooses no
-    records.
+    `box`: name of the input for words ("" for none). `matches`: how words find records: "words", "parts" (of words), "or"
+    (any of the words) or "phrase". `cut`: the most records that an answer shows. `ranked`: whether all answers list
+    records in one common order. `paging`: link, path, button, post, number, offset, more, cursor, postback, data or none.
+    `layout`: list, table, cards, definitions, flat, bare or data. `answer`: page, script (the form is made by a script,
+    records are JSON) or aspnet. `extra`: HTML inside the form that chooses no records.
     """
 
     name: str

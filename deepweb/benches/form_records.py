@@ -154,7 +154,8 @@ def _words(rng: np.random.Generator) -> list[str]:
         if len(word) > 2:
             found[word] = None
     invented = [word for word in found if word not in _REAL]
-    early = rng.permutation([*_REAL, *invented[: 3 * len(_REAL)]]).tolist()  # real words are among the more frequent quarter
+    # the real words are distributed over the more frequent quarter of the vocabulary
+    early = rng.permutation([*_REAL, *invented[: 3 * len(_REAL)]]).tolist()
     return [*early, *invented[3 * len(_REAL) :]]
 
 

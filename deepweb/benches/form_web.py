@@ -54,7 +54,7 @@ class FormSite:
                 self.words.setdefault(word, []).append(place)
 
     def _words_of(self, text: str) -> set[str]:
-        """The query terms that find a text: its words; for Chinese its characters and pairs of neighbouring ones."""
+        """The query terms that find a text: its words; for Chinese, its characters and pairs of neighbouring characters."""
         if self.kind.language != "zh":
             return set(re.findall(r"\w+", text))
         runs = re.findall(r"\w+", text)
@@ -105,7 +105,7 @@ class FormSite:
         return [p for p, text in enumerate(said) if (text == value if same else value in text)]
 
     def finding(self, word: str) -> list[int]:
-        """Indices of the records that the words in the box find."""
+        """Indices of the records that match the words entered in the box."""
         words = re.findall(r"\w+", word)
         if len(word) < self.kind.least or not words:
             return []

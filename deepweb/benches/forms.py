@@ -49,7 +49,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sent(examples: Sequence[Example], told: Sequence[tuple[FormType, float]], true: FormType) -> int:
-    """The number of forms of a true type that would be submitted without an operator's consent."""
+    """The number of forms of the type `true` that would be submitted without an operator's consent, because they are taken
+    for searches."""
     pairs = [(example, kind, sure) for example, (kind, sure) in zip(examples, told, strict=True) if example.type is true]
     return sum(kind is FormType.SEARCH and sure >= SURE and not asks_for_something_else(e.form) for e, kind, sure in pairs)
 

@@ -1,5 +1,5 @@
-"""Benchmark of harvests of a real form with a known database: coverage by policy against a greedy oracle, estimated size,
-correctness of records."""
+"""Benchmark of harvests of a real form over a known database: coverage by policy compared with a greedy oracle, estimated
+size, and correctness of records."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _figures(found: dict[str, Any], whole: int) -> dict[str, Any]:
 
 
 def _harvest(options: dict[str, Any], further: Sequence[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """One harvest in a data folder of its own: the command's result, and the exported records."""
+    """Runs one harvest in a data folder of its own; returns the command's result and the exported records."""
     with tempfile.TemporaryDirectory(prefix="harvest-") as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder}
         words = ["deepweb", "harvest", options["url"], "--queries", str(options["queries"]), *further]
@@ -123,7 +123,8 @@ def _oracle(options: dict[str, Any], records: Sequence[dict[str, Any]]) -> list[
 
 
 def _equal(exported: Sequence[dict[str, Any]], records: Sequence[dict[str, Any]], seed: int) -> dict[str, Any]:
-    """For a random sample of records with detail pages: how many have the true value in each field."""
+    """Compares a random sample of the records with detail pages with the database: for each field, in how many of them it has
+    the true value."""
     truth = {record["url"]: record["fields"] for record in records}
     whole = [row for row in exported if row["_detail_at"]]
     chosen = np.random.default_rng(seed).permutation(len(whole))[:SAMPLE]

@@ -1,4 +1,5 @@
-"""Benchmark of harvests on local forms of every kind: records against a greedy oracle, `cut` marks, values of fields."""
+"""Benchmark of harvests on local forms of every kind: records found compared with a greedy oracle, correctness of the marks
+of truncated answers, and values of fields."""
 
 from __future__ import annotations
 
@@ -100,7 +101,8 @@ def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dict[int, bool]:
-    """The found records of the site by number, and whether title and author are complete separate fields in each."""
+    """For each record of the site that was found, by its number: whether title and author are stored as complete, separate
+    fields."""
     by_title = {record.title: record for record in site.all}
     found = {}
     for url, fields in records:

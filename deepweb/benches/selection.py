@@ -56,7 +56,7 @@ class RandomPolicy:
 
 
 def harvest(database: HiddenDatabase, policy: Policy, queries: int) -> tuple[Seen, list[int]]:
-    """What a policy has seen after `queries` queries, and the number of records after each."""
+    """The state of a policy (`Seen`) after `queries` queries, and the number of records found after each."""
     seen, curve = Seen(), []
     for _ in range(queries):
         choice = policy.next(seen)
@@ -161,7 +161,7 @@ def _to_90(curves: list[list[float]]) -> float | None:
 
 
 def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries: int) -> dict[str, float]:
-    """Size estimates divided by the true size, from random words of middle frequency with complete answers."""
+    """Estimated sizes divided by the true size, from complete answers to random words of middle frequency."""
     terms = middling_terms(database, rng, queries)
     answers = [database.matches((term,)) for term in terms]
     times = np.bincount(np.concatenate([np.array(answer, dtype=np.int64) for answer in answers]), minlength=len(database))
@@ -173,7 +173,8 @@ def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries
 
 
 def _interval(database: HiddenDatabase, seeds: list[Term], probes: int, number: int) -> dict[str, Any]:
-    """The probes' interval divided by the true size, after 100 queries of `fresh` with truncated answers."""
+    """The interval of the size estimated from probes, divided by the true size, after 100 queries of policy `fresh` with
+    truncated answers."""
     policy = FreshPolicy(seeds, database.limit, database.refused)
     seen, _ = harvest(database, policy, 100)
     plan = plan_probes(seen, policy.scale(seen), database.limit, np.random.default_rng(number), probes)

@@ -18,7 +18,7 @@ from deepweb.models import Form, Harvest, Source
 from deepweb.services import figures, harvests, sources
 
 NAME = "Museum of instruments (demo)"
-WISHES = {"queries": 50, "probes": 40, "details": 120}  # its size cannot be estimated from fewer detail pages
+WISHES = {"queries": 50, "probes": 40, "details": 120}  # with fewer detail pages the size of its database cannot be estimated
 
 
 class DeepwebDemo:

@@ -57,7 +57,8 @@ def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any], *, b
 
 
 def why_nothing(run: Run) -> str:
-    """Why a run read no page: the given addresses with the outcome of each."""
+    """Why a run read no page: the first five start addresses with the outcome of each, otherwise the reason why the run
+    ended."""
     rows = Url.objects.filter(run=run, depth=0).exclude(reason="").values_list("url", "reason")
     told = [f"{url}: {say_code(reason)}" for url, reason in rows[:5]]
     return "; ".join(told) or run.stopped_by

@@ -127,7 +127,7 @@ def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
 
 
 def _known(url: str) -> Form | None:
-    """A stored search form found at this address, or submitting to it; None if there is none."""
+    """The stored search form that was found at this address, or that submits to it; None if there is none."""
     rows = Form.objects.select_related("source", "cluster").filter(Q(page_url=url) | Q(action=url), searchable=True)
     return rows.order_by("-confidence").first()
 

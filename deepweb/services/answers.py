@@ -73,14 +73,15 @@ def store_page(
         link = harvests.page_link(bench, row, answer.next.submission, number + 1)
         return Stored(links=[link], counts={"new": new, "items": len(answer.records)})
     further = kind is ResultKind.VALID and answer.next is not None and not bench.state.get("came_round", False)
-    row.partial = further or kind is ResultKind.ERROR  # pages are left that were not requested, or this one failed
+    row.partial = further or kind is ResultKind.ERROR  # further pages exist that were not requested, or this one failed
     stored = _end(run, benches, bench, row, QueryState.VALID, "", now)
     stored.counts = {"new": new, "items": len(answer.records)}
     return stored
 
 
 def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer) -> Answer:
-    """The answer if a site redirects straight to the only record found: to an address of the same form as its known records'."""
+    """The answer with one record if the site redirected straight to the only record found, recognised by an address of the
+    same shape as those of known records; otherwise unchanged."""
     known = bench.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[:KNOWN_ADDRESSES]
     if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(bench.form.action)}:
         return answer
@@ -135,7 +136,7 @@ def _nonsense(
 
 
 def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """The common part of the answers to two choices of one input; empty if both are the same page."""
+    """The common part of two no-result pages (answers to two choices of one input); empty if both are the same page."""
     both = {name: sorted(lines.intersection(known[name])) for name, lines in shown.items()}
     same = all(len(both[name]) >= SAME_PAGE * len(lines) for name, lines in shown.items())
     return {name: [] for name in both} if same else both
@@ -169,7 +170,7 @@ def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: d
     ids, _ = records.keep(bench.harvest.form, answer.records, now)
     fresh = [pk for pk in dict.fromkeys(ids) if pk not in set(row.found)]
     if number > 1 and not fresh:
-        bench.state["came_round"] = True  # the site repeats a page instead of ending
+        bench.state["came_round"] = True  # the site returned an earlier page again instead of ending
     new = [pk for pk in fresh if pk not in bench.known]
     row.found = [*row.found, *fresh]
     row.pages += 1

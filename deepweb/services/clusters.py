@@ -69,7 +69,8 @@ def cluster(
 def _heaviest(
     forms: Sequence[Form], labels: np.ndarray, weights: sparse.csr_matrix, words: Sequence[str]
 ) -> dict[int, list[str]]:
-    """The words of each cluster with the largest sums of eq. (1) weights over its pages and forms, each word once."""
+    """For each cluster the words with the largest sums of eq. (1) weights over its pages and forms, each word once, heaviest
+    first."""
     found = {}
     for label in sorted(set(labels.tolist())):
         terms = list(dict.fromkeys(clustering.top_terms(weights, words, labels, label, 2 * TERMS)))[:TERMS]

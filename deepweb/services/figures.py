@@ -22,7 +22,7 @@ SETTLED_BY = {
     "below_records_seen": "more_probes",
     "no_records": "other_words",
 }
-"""What would make an unknown size known, by the reason why it is unknown."""
+"""What would allow an estimate of an unknown database size, by the reason why there is none."""
 
 
 def figures(harvests: Sequence[Harvest], stopped_by: str = "") -> dict[str, Any]:

@@ -56,7 +56,7 @@ def _heaviest(words: Any) -> dict[str, float]:
 
 
 def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, charset: str, now: datetime) -> list[Form]:
-    """Stores the forms of a page; a known form keeps its row, its type and the operators' corrections."""
+    """Stores the forms of a page. A form that is stored already keeps its row, its type and the operators' corrections."""
     kept = []
     for form, verdict, words in found:
         row, made = Form.objects.get_or_create(
@@ -84,7 +84,7 @@ def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, c
 
 
 def described_form(row: Form) -> PageForm:
-    """The form as its page shows it."""
+    """The form as its page shows it, without roles found or set later."""
     return form_from_json(row.described)
 
 
@@ -101,7 +101,8 @@ def learn_roles(row: Form, learned: Mapping[str, str]) -> None:
 
 
 def set_role(row: Form, name: str, role: str) -> None:
-    """Sets an operator's role of a field; empty removes it. Raises ValueError for an unknown field or role."""
+    """Stores the role that an operator assigns to a field; an empty one removes it. Raises ValueError for an unknown field or
+    role."""
     form = described_form(row)
     if name not in {field.name for field in form.fields if field.name and field.kind not in NEVER_ASKED}:
         raise ValueError(f"{name} is no field of the form")
@@ -120,8 +121,11 @@ def verdict_of(row: Form) -> Verdict:
 
 
 def why_not(row: Form) -> str | None:
-    """Why the form must not be submitted, None if it may be: see `submission.refusal`; also never to another site, and not if its
-    boxes ask for something other than search words, unless an operator has confirmed its type."""
+    """The reason why the form must not be submitted; None if it may be.
+
+    Besides the reasons of `submission.refusal`: a form is never sent to another site; and if its boxes ask for something
+    other than search words, it is only sent after an operator has confirmed it or a harvest found its roles.
+    """
     form = page_form(row)
     if _site(form.action) != _site(form.page_url):
         return "other_site"
@@ -136,7 +140,8 @@ def _site(url: str) -> str:
 
 
 def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
-    """Sets an operator's type of the form; empty removes it. A form that is not a search form is never submitted again."""
+    """Stores the type that an operator assigns to the form; an empty one removes it. A form that is not a search form is
+    never submitted again."""
     if kind and kind not in {each.value for each in FormType}:
         raise ValueError(f"{kind} is no type of form")
     searchable = kind == FormType.SEARCH and can_be_asked(page_form(row)) if kind else verdict_of_model(row).searchable

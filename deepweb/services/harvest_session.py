@@ -36,7 +36,8 @@ TELLING_ANSWERS = 12
 
 
 class HarvestSession:
-    """One harvest in progress. `state` is written to its row after each answer; everything else follows from the query log."""
+    """One harvest in progress. Its `state` is stored with the harvest after each answer; everything else is rebuilt from the
+    query log."""
 
     def __init__(self, harvest: Harvest, wishes: HarvestOptions) -> None:
         self.harvest, self.wishes = harvest, wishes
@@ -101,13 +102,14 @@ class HarvestSession:
         self.searched.note(listed, set(entry.found), query[0].value.casefold(), self.asking.mode, whole=whole)
 
     def _known_beside(self, entry: Logged) -> set[int]:
-        """The records that a query could have found: if a choice is required, those found with the same choice."""
+        """The known records that a query could have found: with a required choice only those found with the same choice,
+        otherwise all."""
         part = {term for term in entry.choice.query if term.input in self.parts.names}
         return {pk for other in self.log if part <= set(other.choice.query) for pk in other.found} if part else self.known
 
     def by_input(self) -> dict[str, tuple[int, int]]:
-        """For each input, how many queries used it alone and how many of these returned records. Text boxes are left out, so that
-        `barred_inputs` never excludes them."""
+        """For each input, how many queries used it alone and how many of these returned records, as {name: (queries, valid)}.
+        Text boxes are left out, so that `barred_inputs` never excludes them."""
         boxes = {way.box for way in self.ways}
         counts: dict[str, tuple[int, int]] = {}
         for entry in self.log:
@@ -176,7 +178,7 @@ class HarvestSession:
         return told
 
     def _note_joins(self, entry: Logged) -> None:
-        """Determines how the site combines two words in its box, from the records that such queries found."""
+        """If a query was two words in the text box, determines from its records how the site combines words."""
         query = entry.choice.query
         if len(query) != 2 or {term.input for term in query} != {self.asking.box}:
             return

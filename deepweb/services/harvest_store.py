@@ -38,7 +38,7 @@ class ListedRecords:
         self.columns: dict[str, None] = {}
 
     def load(self, keys: Sequence[int] | set[int]) -> None:
-        """Loads the records that are not here yet."""
+        """Loads the records with these keys that are not loaded yet."""
         missing = sorted(set(keys) - set(self.fields))
         for start in range(0, len(missing), _CHUNK):
             for pk, listed in Record.objects.filter(pk__in=missing[start : start + _CHUNK]).values_list("pk", "listed"):

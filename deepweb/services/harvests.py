@@ -259,7 +259,8 @@ def _addresses(ids: Sequence[int]) -> dict[int, str]:
 
 
 def _understood(bench: HarvestSession) -> bool:
-    """Tells whether the listed fields explain which words find which records."""
+    """Tells whether the fields shown in lists explain why the probes' words found their records: nearly every record contains
+    the word."""
     pairs = explained = 0
     for probe in bench.state["probes"]:
         name, value = probe["term"]

@@ -1,4 +1,4 @@
-"""Chooses a harvest's next query: first the opening queries, then words, choices and ranges by its policy."""
+"""Choice of a harvest's next query: first the opening queries, then words, choices and ranges by the harvest's policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from deepweb.terms import WordMode, first_words, has_han
 SEEDS_WITHOUT_RECORDS = 30
 TRIES_A_WAY = 5
 ENOUGH_RECORDS = 3
-"""Records from which on words come from them: first words that miss cost more than a choice from few records."""
+"""Number of records from which on query words are taken from records. Before that a choice of an input may be queried
+instead, because first words without result cost more than a choice that returns few records."""
 VAIN_BEFORE_EVERYTHING = 2
 UNCUT_BEFORE_EVERYTHING = 3
 
@@ -35,7 +36,7 @@ class Ask(NamedTuple):
 
 
 class NextQuery:
-    """Chooses the next query of a harvest from its session; what it notes is in the session's `state`."""
+    """Chooses the next query of a harvest from its session; what has to be remembered is written to the session's `state`."""
 
     def __init__(self, bench: HarvestSession) -> None:
         self._bench = bench

@@ -38,10 +38,11 @@ def stop_rule(bench: HarvestSession) -> str | None:
 
 
 def policy_of(bench: HarvestSession) -> Policy:
-    """The chosen policy, with what the harvest has learned about the site."""
+    """The policy chosen for the harvest, set up with what the harvest has learned about the site."""
     barred, seen = barred_inputs(bench), bench.seen
     refused = frozenset(term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred)
-    beside = bench.asked_terms() if bench.parts else frozenset()  # combined with one of the required choices
+    # with required choices, `parts` chooses the words: those already queried are not offered again
+    beside = bench.asked_terms() if bench.parts else frozenset()
     if bench.wishes.policy == "frequency":
         return FrequencyPolicy((), refused | beside)
     if bench.wishes.policy == "paper":

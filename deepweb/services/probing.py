@@ -43,7 +43,7 @@ def next_probe(bench: HarvestSession) -> Ask | None:
 
 
 def _is_cut_too_often(bench: HarvestSession) -> bool:
-    """Tells whether the probes' answers are truncated more often than expected: then rarer words have to be drawn."""
+    """Tells whether probes' answers were truncated more often than expected, so that a plan with rarer words is needed."""
     probes = bench.state.get("probes", [])
     cut = sum(bool(probe["overflowed"]) for probe in probes)
     return (
@@ -55,7 +55,8 @@ def _is_cut_too_often(bench: HarvestSession) -> bool:
 
 
 def _plan_probes(bench: HarvestSession, count: int) -> None:
-    """Draws the probe words; if rarer words are needed but are too few or cover too few records, the current plan is kept."""
+    """Draws the words of a probe plan. A second plan with rarer words replaces the current one only if enough words are found
+    and they reach nearly as many records."""
     number = int(bench.state.get("plans", 0)) + 1
     rng = np.random.default_rng([bench.wishes.random_seed, number])
     scale = FreshPolicy((), bench.limit).scales(bench.seen)[bench.seen.kinds] * SCALE_UP ** (number - 1)

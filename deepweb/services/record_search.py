@@ -12,7 +12,7 @@ from crawlmgr.services import sql
 from deepweb.models import Record
 
 MOST_WORDS = 8
-MOST_FOUND = 900  # with more matches than this, the first page is found faster by reading rows than through the index
+MOST_FOUND = 900  # with more matches than this, reading rows is faster than the index for the first page
 LEAST_LETTERS = 3  # shortest word that a trigram index finds
 
 

@@ -62,8 +62,11 @@ def _answers(bench: HarvestSession, drawn: Sequence[Any], sampled: bool, known: 
 
 
 def _whole_others(bench: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
-    """Known records with detail pages that the probes did not choose: Needed because a list shows too little of a record to
-    estimate how often a word occurs in the database, and which records no word of the pool finds."""
+    """Known records with detail pages, other than those that the probes found.
+
+    They are needed if lists show too little of a record, to estimate how often a word occurs in the database and which
+    records no word of the pool finds.
+    """
     ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
     return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
 
@@ -87,7 +90,8 @@ def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
 
 
 def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
-    """The sampled records with the text that the box searches: their columns without the unsearched ones."""
+    """Records with these fields in the form that the size estimate takes: the terms, and the text of the searched columns
+    only."""
     searched = _searched_columns(bench, fields)
     known = {}
     for pk, own in fields.items():

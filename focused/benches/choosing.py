@@ -22,7 +22,7 @@ HELP = "cost a page of every strategy beside best first: all a crawl does for it
 BASE = "best_first"
 LEARNING = ("adaptive", "context_graph", "classifier_distiller")
 LIMIT = 2.0
-"""What a page may cost a strategy that learns, in pages of best_first."""
+"""The most CPU time that a page may cost a strategy that learns, as a multiple of best_first's."""
 
 
 def add_arguments(parser: Any) -> None:

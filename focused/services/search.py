@@ -154,7 +154,7 @@ def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None,
 
 
 Found = tuple[str, tuple[object, ...], bool]
-"""A query for `id` and `score` of the hits, its values, and whether older hits are left out."""
+"""An SQL query for `id` and `score` of the hits, its values, and whether older hits are left out."""
 
 
 def _hits_sqlite(query: Query, places: Sequence[str]) -> Found:

@@ -42,7 +42,7 @@ LOOKAHEAD = 4
 """Most addresses chosen in advance per request in flight. A host pauses between requests, and a request takes about half a
 second, so 1 + 2 x the delay keep enough requests in flight over many hosts."""
 REMEMBERED = 50_000
-"""Pages whose row ids a session caches; others are looked up."""
+"""Number of pages whose row ids a session caches; for others the database is queried."""
 HISTORY_PAGES = 5000
 NO_FETCH = ("robots", "dropped", "host_pages", "not_in_archive")
 """Prefixes of failure reasons for which no request was sent."""
@@ -89,9 +89,10 @@ class Session:
         """True if there were edits to carry out when the last step was stored."""
         self.frequencies: Idf | None = None
         self.places: dict[str, tuple[int, int]] = {}
-        """Recently arrived pages: row id, and number of consecutive off-topic pages up to there."""
+        """Recently arrived pages by address: the row id, and the number of consecutive off-topic pages that end with the
+        page."""
         self.addresses: dict[str, int] = {}
-        """Their ids in the frontier."""
+        """The recently arrived pages' ids in the frontier, by address."""
 
     @property
     def resumable(self) -> bool:

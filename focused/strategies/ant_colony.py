@@ -190,7 +190,7 @@ class AntColony(Strategy):
         self._light = np.zeros(256, dtype=bool)
         """Links whose score was too low in this cycle."""
         self._too_light: Counter[int] = Counter()
-        """The number of such links of each page, by page number."""
+        """The number of links with too low a score in this cycle, by page number."""
         self._eta = self.settings.threshold
         self._fetched = 0
         self._waiting: dict[str, None] = {}

@@ -33,10 +33,10 @@ class Strategy:
     name: ClassVar[str]
     """The identifier in commands, settings and stored runs."""
     title: ClassVar[str] = ""
-    """The name for people; the identifier where there is none."""
+    """The strategy's display name; without one its identifier is shown."""
     summary: ClassVar[str]
     words: ClassVar[Mapping[str, str]] = {}
-    """Names for people of what only this strategy has: choices of its parameters, parts of a score (`explain`), and queues."""
+    """Display names of what only this strategy has: choices of its parameters, parts of a score (`explain`), and queues."""
     Settings: ClassVar[type] = NoSettings
 
     def __init__(

@@ -30,7 +30,7 @@ class Examples:
         self._sum = np.zeros(width)
         self._products = np.zeros((width, width))
         self._summed = range(0)
-        """The rows whose sums these are."""
+        """The rows that the stored sums cover."""
 
     def __len__(self) -> int:
         return min(self._end, self._window)

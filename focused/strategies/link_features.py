@@ -93,13 +93,13 @@ class LinkFeatures:
         self._page_of = array("q")
         self._last_link = array("q")
         self._first_word = array("q")
-        """By target: its page and its newest link, -1 for none, and the start of its words."""
+        """For each target its page, its newest link (-1 for none), and where its words begin in `_words`."""
         self._template = array("q")
         self._host = array("q")
         self._link_page = array("q")
         self._link_target = array("q")
         self._earlier = array("q")
-        """By link: its page, its target, and the link to the same target before it, -1 for none."""
+        """For each link its page, its target, and the previous link to the same target (-1 for none)."""
         self._words = array("q")
         """The hash buckets of all targets' words."""
         self._page = Columns(worth=float, closed=float, sum=float, run=float, template=np.intp, host=np.intp)

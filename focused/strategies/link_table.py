@@ -65,7 +65,7 @@ class LinkTable:
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
         self._own = np.zeros((3, 64))
-        """By page number: the number of its open links, of its closed links, and the sum of the closed links' relevance."""
+        """For each page, by number: its open links, its closed links, and the sum of the closed links' relevance."""
         self._done: dict[str, tuple[float, int]] = {}
 
     def __len__(self) -> int:

@@ -21,7 +21,8 @@ from forums.services import sites
 
 HELP = "visit a site's boards now and fetch only what is new"
 BOUNDS = ("max_pages", "stopped", "in_doubt", "")
-"""Why a visit may end early without a failure; "" says that it has not ended: its run has paused."""
+"""Reasons for which a visit may end early without being a failure. "" means that the visit has not ended, because its run has
+paused."""
 
 
 def add_arguments(parser: Any) -> None:

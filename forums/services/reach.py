@@ -9,7 +9,7 @@ from forums import incremental
 from forums.models import Board, Visit
 
 LEAST_DEEPER = timedelta(hours=1)
-"""A visit that would read less farther back than this reads only what is new."""
+"""A visit that could only read less than this farther back than before does not do so: it reads only what is new."""
 
 
 def reach(settings: CrawlSettings, at: datetime) -> datetime:

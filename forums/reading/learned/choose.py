@@ -12,7 +12,7 @@ from forums.reading.document import Link
 from forums.reading.learned.assemble import identities
 
 FLOOR = 0.5
-"""A candidate with this score is chosen however high the others' scores are."""
+"""A candidate with at least this score is chosen however high the scores of the other candidates are."""
 LINK_SHARE, BODY_SHARE = 0.65, 0.6
 """Share of the mean of the page's three best scores above which a candidate is chosen (links, texts)."""
 COMPLETED = 0.25

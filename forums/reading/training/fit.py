@@ -34,7 +34,7 @@ _MORE_KIND = 0.25  # additional factor for generated pages in training of the pa
 _INDEX = 2.0  # weight of an index page in training of the page's kind (others: 1), because few pages are indexes
 _NO_FORUM = 0.2  # weight of non-forum pages in training of the doubt models (forum pages: 1)
 _SILENT = 0.04
-"""Share of cut pages, every engine counting the same, that may be called complete."""
+"""Largest share of incomplete readings that may be called complete, every engine counting the same."""
 
 
 LINKS = Shape(64, 6, 45)
@@ -46,7 +46,7 @@ WORTH = Shape(200, 6, 0.3)
 DOUBT = Shape(200, 16, 0.3)
 CUT = Shape(200, 12, 0.3)
 _FIELDS = 0.25
-"""What records with every field right are worth beside records found, where two readings of a list are compared."""
+"""When two readings of a list are compared: the weight of the share of right fields, relative to that of the records found."""
 
 
 @dataclass
