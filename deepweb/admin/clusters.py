@@ -23,13 +23,14 @@ MOST_SHARE = 100.0
 def cluster_page(request: HttpRequest) -> HttpResponse:
     """Shows the map of the search forms, the clusters as lists, and the submission efficiency of each."""
     rows = reads.clusters()
+    how = rows[0].cluster.how if rows else {}
     context = {
         "rows": rows,
         "policies": POLICIES,
-        "how": rows[0].cluster.how if rows else {},
+        "how": how,
         "charts": [charts.cluster_map(rows), charts.efficiency(rows)],
-        "c1": clustering.C1,
-        "c2": clustering.C2,
+        "c1": how.get("c1", clustering.C1),
+        "c2": how.get("c2", clustering.C2),
     }
     trail = [(_("Search sites"), reverse("admin:sources"))]
     return page(request, "deepweb/clusters.html", context, title=_("Form clusters"), item="form-clusters", trail=trail)

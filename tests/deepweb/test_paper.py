@@ -104,5 +104,5 @@ def test_the_desk_makes_clusters_with_shares_and_shows_how_well_they_hold() -> N
     assert whole == pytest.approx(rows[0].how["silhouette"])
     assert {"ship", "sail"} <= set(rows[0].terms) or {"ship", "sail"} <= set(rows[1].terms), "words of page and form"
     page = desk.get(reverse("admin:form-clusters")).content.decode()
-    assert f"{whole:.3f}" in page and "C1 2" in page
+    assert f"{whole:.3f}" in page and "(C1) 2 ·" in page
     assert clusters.cluster(datetime.now(UTC), method="literal")["k"] <= 4
