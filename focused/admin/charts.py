@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin.charts import BAD, COLOURS, NEW, UPDATED, Chart, Series, chart
 from focused import reads
+from focused.evaluate import IMPORTANT_PAGES
 from focused.models import TopicRun
 from focused.strategies.pareto import fronts
 
@@ -103,8 +104,9 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
     return chart("chart-fronts", title, series, numbers=True, note=note, empty=empty, **axes)
 
 
-def compared(results: Sequence[Mapping[str, Any]]) -> list[Chart]:
-    """Charts of the strategies' harvest, recall and similarity curves."""
+def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None = None) -> list[Chart]:
+    """Charts of the strategies' harvest, recall and similarity curves; those of important pages only where the archive has more
+    pages than are counted as important."""
     found, rates, likeness, important, ranked = [], [], [], [], []
     for index, one in enumerate(results):
         colour = COLOURS[index % len(COLOURS)]
@@ -117,13 +119,16 @@ def compared(results: Sequence[Mapping[str, Any]]) -> list[Chart]:
             points = one.get(name, [])
             series.append(Series(one["strategy"], [f for f, _n in points], [n for _f, n in points], colour, line=True))
         likeness.append(Series(one["strategy"], steps, similarity, colour, line=True))
-    fetched = _("pages fetched")
+    fetched, first = _("pages fetched"), _("of the first 100")
+    of_importance = [
+        chart("chart-important", _("Important pages (HITS)"), important, x=fetched, y=first, numbers=True),
+        chart("chart-ranked", _("Important pages (PageRank)"), ranked, x=fetched, y=first, numbers=True),
+    ]
     return [
         chart("chart-found", _("Pages on topic"), found, x=fetched, y=_("pages on topic"), numbers=True),
         chart("chart-rates", _("Harvest rate"), rates, x=fetched, y=_("pages on topic per page fetched (share)"), numbers=True),
         chart("chart-likeness", _("Mean similarity to the topic"), likeness, x=fetched, y=_("mean cosine"), numbers=True),
-        chart("chart-important", _("Important pages (HITS)"), important, x=fetched, y=_("of the first 100"), numbers=True),
-        chart("chart-ranked", _("Important pages (PageRank)"), ranked, x=fetched, y=_("of the first 100"), numbers=True),
+        *(of_importance if pages_in_archive is None or pages_in_archive > IMPORTANT_PAGES else []),
         _lengths(results),
     ]
 

@@ -185,7 +185,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "heat": heat(sweep, stored) if sweep is not None and stored else None,
         "axes": axes(sweep) if sweep is not None else {},
         "heat_title": sweep_title(found.setup["sweep"]) if sweep is not None else "",
-        "charts": charts.compared(best(results)) if results else [],
+        "charts": charts.compared(best(results), found.result.get("pages_in_archive")) if results else [],
     }
     title = f"{_('Comparison')} #{pk}"
     way = [*trail(found.topic), (_("Compare strategies"), reverse("admin:topic-compare", args=[found.topic_id]))]
