@@ -382,6 +382,7 @@
     document.addEventListener("click", (event) => {
       document.querySelectorAll("details.menu[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
     });
+    window.addEventListener("resize", () => labels(document));
     setInterval(() => times(document), 20000);
   });
 })();
