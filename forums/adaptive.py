@@ -80,7 +80,7 @@ class AdaptiveLoop:
         return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
 
     def _paced(self) -> Pace:
-        """The day's plan and price; boards covered by one newest list are fetched together, so they count as one."""
+        """The day's plan of visits and the price of a visit; boards covered by one newest list count as one board."""
         given, rates, site = self.options, self.forecast.rates, self.sites.site
         group = self._all if self.overview is None else self.overview.together()
         _names, first, number = np.unique(group, return_index=True, return_inverse=True)
@@ -148,7 +148,7 @@ class AdaptiveLoop:
             self.overview.clear(lost, self.last_visit[lost])
 
     def told(self, source: int, sight: Sight, now: float) -> None:
-        """Records what an index page showed when it was read at `now`."""
+        """Records the figures that a source other than a newest list showed when it was read at `now`."""
         if self.overview is None:
             raise ValueError("a loop without sources is told nothing")
         waiting = self.expected_events(now) - self.overview.known
@@ -170,7 +170,7 @@ class AdaptiveLoop:
         return self.last_visit if self.overview is None else self.overview.fetched_until(self.last_visit)
 
     def take_over(self, before: AdaptiveLoop) -> None:
-        """Takes over what overview sources showed to another loop over the same boards and sources with older rates."""
+        """Takes over last visits, visits in progress and what sources showed from an older loop over the same boards."""
         self.last_visit, self.visiting, overview = before.last_visit, before.visiting, before.overview
         if overview is None or self.overview is None:
             return
@@ -178,7 +178,7 @@ class AdaptiveLoop:
         self._told_again()
 
     def recall_looks(self, moving: Mapping[str, Floats | Bools | Ints]) -> None:
-        """Takes over what overview sources showed from arrays of `packed`, over the same boards and sources."""
+        """Takes over what sources showed to a stored loop over the same boards and sources (`moving` of `packed`)."""
         if self.overview is not None:
             self.overview.restore(moving)
             np.maximum(self.overview.look, self.last_visit, out=self.overview.look)
@@ -191,8 +191,8 @@ class AdaptiveLoop:
         self.overview = self._overview(looks)
 
     def _told_again(self) -> None:
-        """Updates the forecast of boards seen in a source since they were fetched, from the posts known to wait."""
-        assert self.overview is not None  # noqa: S101 - asked for with sources only
+        """Updates the forecast of boards that a source has shown since they were fetched, from their waiting posts."""
+        assert self.overview is not None  # noqa: S101 - only called for loops with sources
         looked = np.flatnonzero(self.overview.look > self.fetched_until())
         board, times, weights = self.overview.waiting(looked)
         self.forecast.learn(looked, board, times, weights, self.overview.look[looked])
@@ -209,8 +209,8 @@ class AdaptiveLoop:
         return waiting if self.overview is None else waiting + self.overview.known[rows]
 
     def index(self, now: float) -> Floats:
-        """The index of each board in weighted event-hours, (n,): N_i(x) x / 2 for boards without source; otherwise the known
-        waiting plus F_i(y) y / 2, at least the former times the doubt in their sources."""
+        """The index of each board in weighted event-hours, (n,): N_i(x) x / 2 without sources. With sources: the waits of known
+        posts plus F_i(y) y / 2, but at least the share `doubts` of the index that the board would have without sources."""
         if self.overview is None:
             return self.expected_events(now) * (np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS) / 2.0
         own = self.forecast.expected_by_visits(now) * (np.maximum(now - self.fetched_until(), 0.0) / HOUR_SECONDS) / 2.0
@@ -218,7 +218,7 @@ class AdaptiveLoop:
 
     def _unseen(self, now: float) -> Floats:
         """F_i(y) y / 2: event-hours of posts that may have been made since each board was last seen, (n,)."""
-        assert self.overview is not None  # noqa: S101 - asked for with sources only
+        assert self.overview is not None  # noqa: S101 - only called for loops with sources
         waiting = np.maximum(self.forecast.expected(now, self._all) - self._taken, 0.0)
         return waiting * self.overview.hours_since_look(now) / 2.0
 
@@ -256,7 +256,7 @@ class AdaptiveLoop:
             open_now, readable = open_now & within, self._readable_within(readable, within)
         rank = np.where(self.pressing(now), np.inf, index)
         budget = self.budget
-        # visits that the remaining rankings of the day can no longer make
+        # visits that have to be made now, because the remaining rankings of the day cannot make that many
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
         steer, step = self._steer(), self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
@@ -266,8 +266,8 @@ class AdaptiveLoop:
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
-                # boards of the source are ranked again after it was read; not deferred if fewer visits than the required minimum
-                # would then be made
+                # Boards covered by the chosen source are not visited in this ranking, because they are ranked again after it
+                # was read; unless fewer visits than the required minimum would then be made.
                 continue
             if not open_now[board] or not spend.takes(value, 1, forced=place == np.inf):
                 break
@@ -282,7 +282,7 @@ class AdaptiveLoop:
         return self.options.index_steer if reads_index else self.options.steer
 
     def _readable_within(self, readable: Bools | None, within: Bools) -> Bools | None:
-        """Those of the readable sources that list a board of a site that is open."""
+        """The readable sources, without those that cover no board of a site that may be visited now (`within`)."""
         if readable is None or self.overview is None:
             return readable
         covers = self.overview.covers
@@ -339,7 +339,7 @@ class AdaptiveLoop:
         return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), np.array(looks)
 
     def _pretend(self, due: Ints, source: int, moment: float) -> None:
-        """A step of a forecast of visits: marks boards as visited and a source as read, each bringing what is expected."""
+        """One step of a forecast: boards in `due` are visited and the source is read, each bringing what is expected."""
         forecast = np.maximum(self.forecast.expected(moment, self._all) - self._taken, 0.0)
         if self.overview is not None and source >= 0:
             seen = self.overview.believed_boards(source)
@@ -353,7 +353,7 @@ class AdaptiveLoop:
             self.overview.clear(due, moment)
 
     def explain(self, board: int, now: float) -> Reason:
-        """The reason for a board's rank."""
+        """The reason for a board's present rank, in numbers."""
         return Reason(
             waiting=float(self.expected_events(now, np.array([board]))[0]),
             hours_since_visit=(now - float(self.last_visit[board])) / HOUR_SECONDS,
@@ -366,7 +366,7 @@ class AdaptiveLoop:
 
 @dataclass(slots=True)
 class _Look:
-    """A source that may be read in this ranking: its gain per visit of its cost, and each board's part in it."""
+    """A source that could be read in this ranking: its gain per visit of its cost, and each board's part in that gain."""
 
     source: int = -1
     gain: float = 0.0
@@ -379,7 +379,7 @@ class _Look:
         return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
 
     def without(self, board: int) -> None:
-        """Removes a board from the gain because it is visited now."""
+        """Takes a board's part out of the gain, because the board is visited now anyway."""
         if self.parts is not None:
             self.gain -= self.parts.get(board, 0.0)
 

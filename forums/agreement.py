@@ -20,12 +20,12 @@ _CORE = {
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The stored data of a site, as far as a sample touches it.
+    """The stored data of a site that a sample of its pages can be compared with.
 
-    `boards` maps the keys of the visited boards to their names, `visited` those of boards read to their stop test at least once;
-    `threads` are the keys of the stored threads among those listed in the sample, including those certainly identical under
-    another address. `posts_known` is the share of the sample's posts that are stored, over threads with stored posts; None if
-    there are none.
+    `boards` maps the keys of the boards that visits use to their names, `visited` those among them that were read to their
+    stop test at least once. `threads` are the keys of the threads listed in the sample that are stored, also under another
+    address if they are certainly the same. `posts_known` is the share of the sample's posts that are stored, counted over
+    threads that have stored posts; None if there are none.
     """
 
     boards: Mapping[str, str]

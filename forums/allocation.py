@@ -109,7 +109,7 @@ def _gains(costs: Floats, extra: int) -> Floats:
     known = costs.shape[1]
     want = min(extra, known - 1)
     gains = costs[:, :want] - costs[:, 1 : want + 1]
-    if extra > want:  # a board may need more visits than the table has
+    if extra > want:  # a board may get more visits than the table has columns
         more = np.arange(known, min(extra + 1, _reach(costs, extra)))
         tail = costs[:, -1:] * known * (1.0 / more - 1.0 / (more + 1.0))
         gains = np.concatenate([gains, tail], axis=1)

@@ -33,8 +33,8 @@ _TIME_ROLES = ("last_reply", "posted", "created")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text of a row. `source` is "text", or the name of its attribute; `role` is the field it became ("" for none); `selector`
-    finds it in this row and, if possible, in the others."""
+    """A text of a row. `source` is "text", or the name of the attribute that holds it; `role` is the field that it was read
+    as ("" for none); `selector` finds it in this row and, if possible, in the other rows."""
 
     text: str
     source: str
@@ -63,7 +63,7 @@ class _Raw(NamedTuple):
     element: HtmlElement
     text: str
     source: str
-    nth: int  # number of the text node within its element, from 1; 0 for attributes
+    nth: int  # number of the text among the text nodes of its element, from 1; 0 for attributes
 
 
 def dissect(
@@ -142,7 +142,8 @@ def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST
         if 0 < len(raw.text.strip()) <= longest:
             plain = selector(row, raw.element, rows, raw.source, raw.nth)
             found.setdefault(plain)
-            if raw.source == "title" and not plain.endswith(("::attr(title)", "/@title")):  # a text, not only the time in it
+            # otherwise the selector finds only the time in the attribute: also offer the whole text of the attribute
+            if raw.source == "title" and not plain.endswith(("::attr(title)", "/@title")):
                 found.setdefault(f"{plain}/@title" if plain.startswith("./") else f"{plain}::attr(title)")
     return tuple(found)
 

@@ -24,7 +24,7 @@ class BoardLog:
         self._next = self._place(np.arange(len(events.boards)), start)
 
     def _place(self, boards: Ints, moment: float) -> Ints:
-        """Index after the last event of each board at or before a time."""
+        """For each board, the index after its last event at or before a time."""
         offset = np.clip(moment - self._origin, -0.5, self._span - 0.5)
         places: Ints = np.minimum(np.searchsorted(self._keys, boards * self._span + offset, side="right"), self._stop[boards])
         return places

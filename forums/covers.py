@@ -9,7 +9,9 @@ import numpy as np
 from forums.events import Bools, Floats, Ints
 from forums.overview_values import Source
 
-APART_AT = 2  # consecutive visits that found posts not counted by a row, after which the row is taken not to count that board
+# after this number of consecutive visits that found posts which the row had not counted, the row is taken not to count that
+# board
+APART_AT = 2
 
 
 class Covers:

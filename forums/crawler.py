@@ -28,18 +28,22 @@ from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
-THREADS_CHECKED = 3  # threads per slice, and pages of a kind at once, that are compared with the model
-AFTER_ALL = 1e6  # subtracted from the priority of requests that come after all boards
+THREADS_CHECKED = 3  # number of threads per slice, and of pages of a kind at once, that are compared with the model
+AFTER_ALL = 1e6  # subtracted from a request's priority to place it after the requests of all boards
 API_REST = timedelta(days=1)  # time for which a JSON interface without result is not requested
-PUT_BACK = 3  # times that a page waits for the site to be learned again
+PUT_BACK = 3  # number of times that a page may wait for the site to be learned again
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The result of one page: its reading; how it differs from the site's model (None: as expected, or not compared); whether it
-    was a guest page although the site has a login; whether the forum's JSON interface returned nothing; why the page was
-    not read (a code: robots directives, or too expensive); and for the last page of a sample the learned model and its
-    verdict."""
+    """The result of reading one page.
+
+    `reading`: its records; None if the page was not read. `change`: how it differs from the site's model (None: as
+    expected, or not compared). `outside`: it was made for a guest although the site has a login. `no_api`: the forum's
+    JSON interface returned nothing. `refused`: the code of the reason why it was not read (robots directives, or too
+    expensive). For the last page of a sample also the model `learned` from it, and its `verdict`: the reasons against that
+    model.
+    """
 
     reading: PageReading | None
     change: LayoutChange | None = None
@@ -199,7 +203,7 @@ class ForumCrawler:
         alike = [pair for pair in self._seen if pair[0] == str(expect)][-THREADS_CHECKED:]
         change = recheck(self._model, alike)
         if change is None or (item.kind == "thread" and len(alike) < 2 and "marks" not in change.reasons):
-            return None  # a single unreadable thread may just have been deleted
+            return None  # one unreadable thread proves nothing: it may just have been deleted
         return change
 
     @staticmethod
@@ -266,8 +270,8 @@ class ForumCrawler:
         the others; two show that the site has changed its addresses. None if the board counts as failed."""
         url = Board.objects.filter(visits=item.group).values_list("url", flat=True).first()
         if "conditional" not in item.payload or url is None:
-            return None  # a further page of a list
-        if url != item.url:  # learned meanwhile
+            return None  # the request was for a further page of a list, which says nothing about the board's address
+        if url != item.url:  # the board has got a new address meanwhile
             moved = NewUrl(url, "list", f"visit {item.group} moved", group=item.group, payload={"conditional": False})
             return Stored(links=[replace(moved, priority=item.priority)], reason="moved")
         self._gone.add(item.group)
@@ -354,7 +358,7 @@ def _expected(item: Url) -> PageKind | None:
 
 
 def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
-    """A reading without targets reached only by rel=nofollow links."""
+    """A reading without the targets that the page links only with rel=nofollow."""
     found = links(response.text, response.url)
     free = {page_key(link.url) for link in found if not link.nofollow}
     marked = {page_key(link.url) for link in found if link.nofollow} - free
@@ -371,5 +375,5 @@ def _boards(run: Run) -> list[Board]:
 
 
 def _staying(links: Sequence[NewUrl]) -> list[NewUrl]:
-    """Addresses without those that look like a logout, which are never requested."""
+    """The addresses without those that look like a logout: these are never requested."""
     return [link for link in links if not leaves(link.url)]

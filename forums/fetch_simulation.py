@@ -64,9 +64,11 @@ class FetchSetup:
 
 @dataclass(frozen=True, slots=True)
 class DayFigures:
-    """A day of one policy: precision and recall are means over its cycles (None if nothing was fetched, or nothing changed).
+    """One day's figures of a policy: precision and recall are means over its cycles (None if nothing was fetched, or nothing
+    changed).
 
-    mean_delay_hours: of the day's posts, until the fetch that found them; posts never fetched wait until the end.
+    mean_delay_hours: of the posts made on this day, until the fetch that found them; posts never fetched wait until the
+    end of the experiment.
     """
 
     day: int
@@ -126,11 +128,11 @@ class _Store:
         self.moments.append(forum.now)
 
     def known(self) -> Ints:
-        """Threads with a stored copy."""
+        """The threads of which the store has a copy."""
         return np.flatnonzero(self.version > 0)
 
     def unknown(self) -> Ints:
-        """Threads that exist and were never fetched."""
+        """The threads that exist and were never fetched."""
         alive = self.forum.exists()
         unknown: Ints = alive[self.version[alive] == 0]
         return unknown
@@ -195,7 +197,8 @@ class ListVisits:
         return True
 
     def _end(self, board: int, visit: Visit, started: datetime) -> None:
-        """Stores what the board's next visit needs: the watermark of a complete visit, or the position of an interrupted one."""
+        """Stores what the next visit of the board needs: the watermark of a complete visit, or the position of an interrupted
+        one."""
         if visit.state.complete:
             self._watermark[board] = watermark(visit.state, started)
             self._unfinished.pop(board, None)
@@ -207,10 +210,12 @@ Rank = Callable[[Facts, Floats, float, Ints], Floats]
 
 
 class Predictions:
-    """Policies without last-reply times: every cycle fetches the new threads of the list, then the best ranked known ones.
+    """Policies for boards whose lists show no last-reply times: every cycle fetches the new threads of the list, then those
+    known threads that the prediction ranks highest.
 
-    Lists in order of creation show new threads without cost; fetching them counts. With `fetches` None only threads of rank 0 and
-    above are fetched, and new ones when the board's mean gap between threads has passed (eic as printed).
+    Reading lists, which are in order of creation and show new threads, costs nothing; fetching a thread counts as one
+    fetch. With `fetches` None only threads of rank 0 and above are fetched, and new ones when the board's mean gap between
+    threads has passed (eic as printed).
     """
 
     def __init__(self, store: _Store, history: ThreadHistory, rank: Rank, fetches: int | None, new_gaps: Floats) -> None:

@@ -13,7 +13,8 @@ from forums.intensity import DAY_HOURS, Intensity
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
-ROWS_AT_ONCE = 8192  # boards times moments whose forecast an outlook computes together: few enough for a processor's cache
+# boards times moments for which a forecast of visits computes values together: few enough for a processor's cache
+ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,11 @@ class Forecast:
     def __init__(
         self, rates: Floats, sites: Sites, seen: Seen, known_until: Floats, since: float, options: ForecastOptions | None = None
     ) -> None:
-        """Arguments: rates: (n, bins), weighted events per hour by local time; known_until: (n,), epoch seconds; since: start of
-        the history in `seen`."""
+        """Creates the forecast.
+
+        rates: (n, bins), weighted events per hour by local time; known_until: (n,), epoch seconds; since: start of the
+        history in `seen`.
+        """
         self.options = options or ForecastOptions()
         self.sites = sites
         flat = np.where(rates.sum(axis=1, keepdims=True) > 0, rates, 1e-9)
@@ -201,7 +205,7 @@ class Forecast:
         return expected(self._level[boards], self._settled_amplitudes[boards], self._decay[boards], elapsed)
 
     def foreseen(self, moments: Floats) -> Foreseen:
-        """A copy that stays as it is, for outlooks that ask at these moments in order."""
+        """A copy that no longer changes, for forecasts of visits that need values at these moments, in order."""
         return Foreseen(self, moments)
 
     def usual_per_hour(self, now: float, board: int) -> float:
@@ -211,8 +215,9 @@ class Forecast:
 
 
 class Foreseen(Forecast):
-    """A forecast that learns nothing more and is asked at known moments, in order: it is computed for many moments at once and
-    kept until the last of them has passed. Its values are those of the forecast it copies, bit by bit."""
+    """A copy of a forecast that learns nothing more. It is asked at moments known in advance, in order, so it computes many
+    moments at once and keeps the values until the last of them has passed. Its values are exactly those of the forecast
+    that it copies."""
 
     def __init__(self, forecast: Forecast, moments: Floats) -> None:
         vars(self).update(vars(forecast))

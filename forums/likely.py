@@ -1,4 +1,4 @@
-"""Likely spans of the loop's next visits, computed from its forecast: two in three visits fall within their span."""
+"""Likely spans of the closed loop's next visits, computed from its forecast: two of three visits are made within their span."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
 LATER = (0.95, 1.1)
 LATER_BY_LOOKS = (0.85, 2.6)  # the same quantile factors if overview sources provide information
 BURSTS = 1.0  # shape of the gamma distribution of actual to forecast posts, because posts come in bursts
-# standard deviation (log) of the price two hours ahead, and of the time to the next reading of a source
+# standard deviation of the logarithm of the price two hours ahead, and of the logarithm of the time to the next reading of a
+# source
 PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
-# boards processed at once; and most boards simulated: for further ones a board's later spans are used for its next visit too
+# number of boards processed at once; and most boards that are simulated: for any further board the span of later visits is used
+# for its next visit too
 BOARDS_AT_ONCE, MOST_DRAWN = 100, 500
 
 
@@ -58,7 +60,7 @@ def _earlier_of_board(board: Ints) -> Ints:
 def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, now: float) -> tuple[Floats, Floats]:
     """Quantiles of the time at which these boards' index reaches the price, epoch seconds, (boards,) each."""
     overview = loop.overview
-    assert overview is not None  # noqa: S101 - asked for with sources only
+    assert overview is not None  # noqa: S101 - only called for loops with sources
     hours = np.concatenate(
         [np.linspace(0.0, FINE_HOURS, FINE_STEPS), np.geomspace(FINE_HOURS, FARTHEST_HOURS, COARSE_STEPS + 1)[1:]]
     )

@@ -63,7 +63,8 @@ class Reason(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """Coming visits in order: board, epoch seconds, expected weighted events and weighted event-hours of each."""
+    """The coming visits in the order of time, as forecast: board, epoch seconds, expected weighted events and weighted
+    event-hours of each."""
 
     board: Ints
     moments: Floats

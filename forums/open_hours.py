@@ -45,7 +45,7 @@ def squeezed(rates: Floats, open_: Spans) -> Floats:
     bins = rates.shape[1]
     starts, ends, before = _bounds(open_)
     minute = (np.arange(MINUTES) + 0.5) * DAY_HOURS / MINUTES
-    place = np.searchsorted(ends, minute, side="right")  # the open span that contains this hour, or the next one
+    place = np.searchsorted(ends, minute, side="right")  # the open span that contains the end of this hour, or the next span
     last = place == len(starts)
     place = np.where(last, 0, place)
     at = before[place] + np.where(last, 0.0, np.maximum(minute - starts[place], 0.0))

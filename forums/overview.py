@@ -1,4 +1,4 @@
-"""Overview sources (such as index pages) show the new posts of many boards at once; how far each is trusted. A look reads one."""
+"""Overview sources (such as index pages): what their readings (looks) reported of boards, and how far each is trusted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Overview:
                "look known _moment").split()  # fmt: skip
 
     def _places(self) -> dict[str, tuple[object, str]]:
-        """The arrays that looks and visits change, by the names under which they are stored: owner and attribute."""
+        """The arrays that looks and visits change: by the name under which each is stored, its object and attribute."""
         own: dict[str, tuple[object, str]] = {f"overview_{name}": (self, name) for name in self._MOVING}
         return own | {f"covers_{name}": (self.covers, name) for name in Covers.MOVING}
 
@@ -84,7 +84,7 @@ class Overview:
         return shown & (self.wrong < DOUBTED_AT) & (self.source_wrong[self._source] < SOURCE_DOUBTED_AT)
 
     def _telling(self) -> Bools:
-        """A mask of the pairs of a trusted row and a board that it counts, (pairs,)."""
+        """A mask of the pairs (row, board) whose row is trusted and counts the board's posts, (pairs,)."""
         return self.believed()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
@@ -190,14 +190,14 @@ class Overview:
         shown = np.isfinite(posts)
         self.told[rows] += np.where(shown, posts, 0.0)
         counted = np.isfinite(np.fmax(sight.threads - self.threads[rows], sight.posts - self.posts[rows]))
-        self.guessed[rows] |= shown & ~counted  # a page without counts, or read for the first time
+        self.guessed[rows] |= shown & ~counted  # the page shows no counts, or is read for the first time
         for name, figures in (("threads", sight.threads), ("posts", sight.posts)):
             kept = getattr(self, name)
             kept[rows] = np.where(np.isfinite(figures), figures, kept[rows])
         self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
 
     def _deltas(self, rows: slice, sight: Sight, waiting: Floats) -> tuple[Floats, Floats, Floats]:
-        """New threads, new posts and their weight since each row's stored figures; nan posts where the page shows nothing."""
+        """For each row the new threads, new posts and their weight since its stored figures; posts nan where none are shown."""
         board = self.board[rows]
         threads = np.maximum(sight.threads - self.threads[rows], 0.0)
         posts = np.maximum(sight.posts - self.posts[rows], 0.0)
@@ -355,7 +355,7 @@ class Overview:
         return int((~late).sum())
 
     def _even(self, row: int) -> None:
-        """Resets a row: none of the posts that it has reported remain to be found."""
+        """Resets a row's comparison of reported and found posts: none that it has reported remain to be found."""
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _pass_on(self, board: int, others: Ints, more: float) -> None:

@@ -11,8 +11,8 @@ from forums.events import Floats, Ints
 
 FIRST_DOUBT, LEAST_DOUBT = 0.3, 0.02  # share of its own forecast that counts in a board's index: initial and least value
 FLAG_WEIGHT = 0.65  # mean weight of an event where a page only shows that there is something new
-FINENESS_SECONDS = 60.0  # to which pages show times
-MOST_TOLD = 500  # events of one board that one look is spread over
+FINENESS_SECONDS = 60.0  # precision of the times that pages show
+MOST_TOLD = 500  # most events of one board into which the posts reported by one look are divided
 
 
 def _nothing() -> Ints:

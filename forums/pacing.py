@@ -14,7 +14,7 @@ from forums.law import HOUR_SECONDS
 
 PLAN_STEPS = 96
 _BOUNDS = np.arange(PLAN_STEPS + 1.0)
-PAUSE_TICKS = 10  # a longer gap between rankings is a pause, after which the rest of the day is planned again
+PAUSE_TICKS = 10  # a gap of more rankings than this is a pause, after which the rest of the day is planned again
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Budget:
     day: float = field(default=-np.inf)
 
     def packed(self) -> Floats:
-        """The fields as numbers, for `unpacked`."""
+        """The fields as numbers, from which `unpacked` restores the budget."""
         tick = math.nan if self.last_tick is None else self.last_tick
         counts = [self.visits_per_day, self.price, self.used, self.from_used, self.from_plan, tick, self.day]
         return np.array(counts, dtype=float)
@@ -93,7 +93,7 @@ class Pace:
         self.plan = np.zeros(PLAN_STEPS + 1)
 
     def ahead(self, tick_seconds: float) -> Pace:
-        """A copy for outlooks: its counting does not change this pace."""
+        """A copy for forecasts of visits: visits counted in it do not change this pace."""
         other = copy.copy(self)
         other.budget, other.tick_seconds = replace(self.budget), tick_seconds
         return other

@@ -12,7 +12,8 @@ from forums.intensity import DAY_HOURS, Intensity
 from forums.law import HOUR_SECONDS
 
 RECENT_HOURS = (6.0, 24.0, 168.0)
-LEAST_REPLIES = 300  # with fewer in the training history: rate times elapsed time
+# with fewer replies than this in the training history, no model is fitted, and replies are predicted as rate times elapsed time
+LEAST_REPLIES = 300
 SAMPLES = 40_000
 RIDGE = 3.0
 NEWTON_STEPS = 40

@@ -13,7 +13,7 @@ from forums.law import USUAL_THETA, event_weights, weighted
 
 WEEK_DAYS = 7
 LARGEST_KAPPA = 1e5
-PRIOR_PEAK_HOUR = 17.0  # assumed without data: more posts in the afternoon than at night
+PRIOR_PEAK_HOUR = 17.0  # hour of the day with most posts, assumed if there is no data: afternoons are busier than nights
 PRIOR_SWING = 0.6
 EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
 

@@ -159,7 +159,7 @@ def found(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _evidence(run: Run) -> str:
-    """The evidence for the time zone, in words."""
+    """The evidence by which the inspection found the time zone, in words."""
     code = run.result.get("site", {}).get("timezone_evidence", "")
     return _(EVIDENCE[code]) if code in EVIDENCE else _(EVIDENCE["none"])
 

@@ -128,7 +128,7 @@ def _effects(site: Site, samples: list[SamplePage], kind: PageKind, wish: Wish) 
 
 
 def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:
-    """The rows for the template: every text with its colour and the address that a click leads to."""
+    """The rows for the template: every text of a row with the colour of its field, and the link by which a click selects it."""
     base = {"kind": str(kind), "page": shown.number}
     rows = []
     for row in anatomy.rows:

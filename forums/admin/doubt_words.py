@@ -1,4 +1,5 @@
-"""Texts for what a forum's pages show about how they are read, and for its doubts, each with a link to resolve it."""
+"""Texts of the desk for evidence and doubts about how a forum's pages are read; each doubt has a link to the page where it
+can be resolved."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class DoubtRow:
 
 @dataclass(frozen=True, slots=True)
 class LessonRow:
-    """A statement with how often it held, and the selector if it differs from the default reading."""
+    """A claim about the readings, with the number of cases in which it held, and the selector chosen for it if that differs
+    from the default reading."""
 
     text: str
     holds: bool
@@ -57,7 +59,7 @@ class LessonRow:
 
 
 def lessons(site: Site, structure: Mapping[str, Any]) -> list[LessonRow]:
-    """What related pages showed when the model was learned, and what visits have shown since."""
+    """The claims of the site's model: how often each held when the model was learned and in the visits since."""
     rows = []
     for one in structure.get("lessons") or ():
         claim = one.get("choice") if one.get("claim") == "replies" and one.get("choice") in CLAIMS else one.get("claim")
@@ -78,12 +80,12 @@ def _held(claim: str, kept: int, of: int) -> str:
 
 
 def unread(structure: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The boards that were found but not read: name and reason."""
+    """The boards that were found but not read, each with its name and the reason."""
     return [(one["name"], why(one["reason"])) for one in structure.get("unread") or ()][:MOST]
 
 
 def why(reason: str) -> str:
-    """The text of the reason why a board was not read."""
+    """The text for the code of the reason why a board was not read."""
     return _(UNREAD[reason]) if reason in UNREAD else reason
 
 

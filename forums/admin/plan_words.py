@@ -34,12 +34,12 @@ REASONS = {
 
 
 def reason(code: str) -> str:
-    """The text for why a day was planned again."""
+    """The text for the code of the reason why a day was planned again."""
     return _(REASONS[code]) if code in REASONS else code
 
 
 def sentence(day: PlanDay | None, plan: Plan) -> str:
-    """A one-sentence summary of the policy's effect: how long posts wait, and how long with equal visits."""
+    """One sentence on the policy's effect: how long posts are expected to wait, and how long with equal visits."""
     weight = day.board_days.aggregate(total=Sum("weight"))["total"] if day is not None else None
     if day is None or not weight or day.expected_delay is None or day.era_delay is None:
         return ""
@@ -52,7 +52,7 @@ def sentence(day: PlanDay | None, plan: Plan) -> str:
 
 
 def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str = "") -> str:
-    """A sentence on why a visit is planned, with times in the plan's zone."""
+    """One sentence that says why a visit is planned, with times in the plan's zone."""
     values = {
         "previous": _clock(figures.get("previous"), zone, at),
         "hours": _number(figures.get("hours_since")),
@@ -89,7 +89,7 @@ def _sentence(code: str, visited: bool) -> str:
 
 
 def _clock(text: Any, zone: ZoneInfo, at: datetime) -> str:
-    """A time of day; with the date if that is not the visit's day."""
+    """A stored time as a time of day in `zone`; with its date if that is not the date of the visit (`at`)."""
     if not text:
         return ""
     moment = datetime.fromisoformat(str(text)).astimezone(zone)

@@ -85,7 +85,8 @@ def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, perso
 
 
 def _span(one: reads.Coming, zone: ZoneInfo) -> dict[str, Any]:
-    """The span in which an expected visit is likely; a planned visit has its exact time."""
+    """A coming visit's time: the span in which an expected visit is likely to be made; `likely` is False for a planned visit,
+    which has an exact time."""
     if one.until is None:
         return {"likely": False}
     first, last = one.at.astimezone(zone), one.until.astimezone(zone)
@@ -100,7 +101,8 @@ def _person(visit: PlannedVisit | None) -> str:
 
 
 def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
-    """What a completed visit found, and how long that had waited (weighted event-hours, importance included)."""
+    """The number of posts that a completed visit found, and their delay in total (weighted event-hours, importance included);
+    None for a visit that did not take place."""
     if visit.visit is None:
         return {"posts": None, "delay": None}
     done = visit.visit

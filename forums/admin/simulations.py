@@ -95,7 +95,7 @@ class LogForm(forms.Form):
 
 
 class SchedulesForm(LogForm):
-    """Form of the experiment on schedules (the forum paper's second)."""
+    """Form of the experiment on schedules (the forum paper's second experiment)."""
 
     policies = forms.MultipleChoiceField(
         choices=_choices(simulate.POLICIES), initial=DEFAULT_POLICIES, widget=Boxes, label=gettext_lazy("Policies")
@@ -141,7 +141,7 @@ class SchedulesForm(LogForm):
 
 
 class FetchingForm(LogForm):
-    """Form of the experiment on finding changed threads (the forum paper's first)."""
+    """Form of the experiment on finding changed threads (the forum paper's first experiment)."""
 
     policies = forms.MultipleChoiceField(
         choices=_choices(fetch_simulation.POLICIES),

@@ -1,4 +1,5 @@
-"""Texts for the codes in a site's model: kinds of pages, roles of fields, changes, and reasons why a layout no longer fits."""
+"""Texts for the codes in a site's model: kinds of pages, roles of fields, changes between versions, and reasons why pages no
+longer fit the model."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ SORTS = {
 
 
 def kind(code: str) -> str:
-    """Returns the display name of a kind of page."""
+    """The display name of a kind of page."""
     return _(KINDS[code]) if code in KINDS else code
 
 
@@ -96,7 +97,7 @@ def role(code: str) -> str:
 
 
 def reason(code: str) -> str:
-    """The text for why a layout no longer fits, or a new model disagrees."""
+    """The text for the code of a reason why a layout no longer fits, or why a new model was not accepted."""
     return _(REASONS[code]) if code in REASONS else code
 
 

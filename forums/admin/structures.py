@@ -85,7 +85,7 @@ def model_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _facts(site: Site, structure: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, value and evidence of the facts about the whole site."""
+    """The facts about the whole site as (name, value, evidence)."""
     evidence = structure.get("timezone_evidence", "none") if site.timezone == structure.get("timezone") else "given"
     counts = structure.get("counts_posts")
     return [
@@ -112,7 +112,7 @@ def _kind_rows(structure: Mapping[str, Any]) -> list[KindRow]:
 
 
 def _flip(flip: Mapping[str, Any]) -> str:
-    """A description of the pagination addresses: "?page={n}: page 2 is ?page=2"."""
+    """How a page's number appears in pagination addresses, as a text such as "?page={n}: page 2 is ?page=2"."""
     if not flip:
         return ""
     if flip.get("cursor"):

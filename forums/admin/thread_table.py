@@ -17,7 +17,7 @@ from crawlmgr.admin.tree import address
 from crawlmgr.reads.paging import Order
 from forums.models import Post, Site, Thread
 
-SEARCHED = 20_000  # newest threads of a list that are searched for words in title and author
+SEARCHED = 20_000  # newest threads of a list, the only ones that are searched for words in title and author
 MOST_SITES = 500
 SHOWN_OF_A_POST = 160  # characters shown of a post
 OLDEST = Order(("id",), downwards=False)
@@ -51,12 +51,13 @@ def _time(thread: Thread, name: str) -> str:
 
 
 def _when(name: str, title: Any, by: Order | None, *, usual: bool = True) -> Column:
-    """A column for a time of a thread."""
+    """A column of the thread list for one of a thread's times; `by` is the order for sorting by it, None if it has no index."""
     return Column(name, title, lambda thread: getattr(thread, name), partial(_time, name=name), by, look="nowrap", usual=usual)
 
 
 def _count(name: str, title: Any, by: Order | None) -> Column:
-    """A column for a number of a thread."""
+    """A column of the thread list for one of a thread's numbers; `by` is the order for sorting by it, None if it has no
+    index."""
     return Column(
         name, title, lambda thread: getattr(thread, name), lambda thread: tags.number(getattr(thread, name)), by, look="num"
     )

@@ -151,7 +151,7 @@ def _first_error(form: TuningForm) -> str:
 
 
 def _drafted(plan: Plan, form: TuningForm) -> Plan:
-    """An unsaved plan from the form; the number of visits is limited to what its boards can have."""
+    """An unsaved plan with the form's values; the number of visits is limited to the most that its boards can have."""
     for name in FIELDS:
         if name in form.cleaned_data:
             setattr(plan, name, form.cleaned_data[name])

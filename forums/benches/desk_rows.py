@@ -1,4 +1,4 @@
-"""Rows for `bench desk`: forums with boards, threads, posts, visits and plans."""
+"""Generated rows for `bench desk`: forums with boards, threads, posts, visits and plans."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from forums.models import (
 
 BOARDS = 20  # boards per forum
 POSTS = 2  # posts per thread: a million threads for two million posts
-DEEP = 0.1  # share of the threads that is in the first board; and that share of a hundred posts is in its first thread
-HOURS = 60  # recent hours with posts per board
+DEEP = 0.1  # share of all threads in the first board; its first thread has the same share of a hundred posts
+HOURS = 60  # number of recent hours in which each board has posts
 DAY = 86_400
 
 
@@ -59,7 +59,7 @@ def fill(sizes: Sizes) -> None:
 
 
 def _visits(sizes: Sizes, boards: int) -> None:
-    """Inserts one visit for each run of a forum, every twentieth to the first board."""
+    """Inserts the visits: one for each run of a forum; every twentieth is of the first board."""
     at = ago(f"({sizes.runs} - i) * {2 * 365 * DAY // sizes.runs}", sizes.now)
     insert(Visit, sizes.runs, board_id=Sql(f"CASE WHEN i % 20 = 0 THEN 1 ELSE 1 + (i * 31) % {boards} END"), run_id=Sql("i + 1"), started=at, finished=at,
            complete=True, stopped_by="watermark", list_pages=1, requests=3, bytes=90_000, new=1, updated=2, unchanged=40, fetched=3, changed=3, posts_new=4,
@@ -84,7 +84,7 @@ def _plans(sizes: Sizes, boards: int) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The arguments of views that show one row, by the view's name."""
+    """The URL arguments with which `bench desk` opens the views of one object, by view name."""
     of_site = ["forum", "forum-delete", "forum-correct", "forum-login", "forum-edit", "forum-tree", "forum-model", "forum-plan", "forum-tuning", "forum-delays"]
     found: dict[str, dict[str, object]] = {name: {"pk": 1} for name in [*of_site, "board", "thread", "simulation"]}
     return {

@@ -1,4 +1,4 @@
-"""Readers of the forum crawler, for `bench hostile`."""
+"""Parsing functions of the forum crawler that `bench hostile` runs on hostile input."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def main(posts: int, rounds: int) -> None:
     call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)
     fill(posts)
-    get_user_model().objects.create_superuser("bench", password="bench-bench-1")  # noqa: S106 - in a folder that is thrown away
+    get_user_model().objects.create_superuser("bench", password="bench-bench-1")  # noqa: S106 - in a folder deleted afterwards
     client = Client()
     client.login(username="bench", password="bench-bench-1")  # noqa: S106 - as above
     thread = Thread.objects.order_by("-last_reply").first()

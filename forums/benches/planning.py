@@ -88,8 +88,8 @@ def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
 def _loop_day(
     rates: Floats, events: Events, budget: int, tick_seconds: float, *, looks: bool
 ) -> tuple[float, float, int, float]:
-    """Seconds to start the loop, seconds for its day, visits used, CPU seconds of its longest ranking; with `looks` every site
-    has an index page."""
+    """Simulates a day of the loop: returns the seconds to start it, the seconds for the day, the visits used, and the CPU
+    seconds of its longest ranking. With `looks` every site has an index page as overview source."""
     boards = len(rates)
     clock = LocalClock(ZoneInfo("UTC"), START - 21 * DAY_SECONDS, START + 2 * DAY_SECONDS)
     sites = Sites(np.arange(boards) // BOARDS_A_SITE, [clock] * (-(-boards // BOARDS_A_SITE)))

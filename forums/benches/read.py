@@ -76,8 +76,8 @@ def _costs(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The figures: one row of costs, or a row for the total, each kind and each engine, the calibration of confidence, and the
-    time taken."""
+    """The figures as a text table: costs in one row; or accuracy in total, by kind and by engine, then the calibration of the
+    confidence and the time taken."""
     if "macro" in result:
         figures_table = plain_table(["", *FIGURES], table_rows(result))
         took = f"{result['seconds']} s" + (", scores of the first stage from the file" if result["stored_scores"] else "")

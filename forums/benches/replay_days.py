@@ -114,7 +114,7 @@ def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
 
 
 def _looked_at(site: Site, kind: str, url: str, now: datetime) -> None:
-    """Creates the overview source that the site's model would name."""
+    """Stores an overview source of this kind, as the site's model would name it."""
     address = url if kind == SourceKind.INDEX else f"{url}newest"
     boards = list(site.boards.order_by("pk").values_list("pk", flat=True))
     OverviewSource.objects.create(
@@ -155,8 +155,8 @@ def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
 
 
 def _idle_steps(now: datetime, step_seconds: float) -> int:
-    """Number of steps after the next one that can be skipped because the loop gets no new information and names no board in
-    them."""
+    """The number of ranking steps after the next one that the replay can skip, because until then the loop learns nothing new
+    and names no board."""
     plan = Plan.objects.get()
     live = loops.load(plan, now)
     if live is None or live.loop.visiting.any():

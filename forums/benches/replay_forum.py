@@ -60,7 +60,8 @@ class ReplayForum:
         return None
 
     def _alive(self, board: int, now: float) -> list[tuple[float, int, int]]:
-        """Time of the last post, thread number and number of posts for each thread of a board until `now`, newest first."""
+        """For each thread of a board that exists at `now`, newest first: the time of its last post, its number, and its
+        number of posts."""
         counts = [(thread, self._posts(thread, now)) for thread in self.threads[board]]
         alive = [(float(self.times[self.first[thread] + posts - 1]), thread, posts) for thread, posts in counts if posts]
         return sorted(alive, reverse=True)

@@ -153,7 +153,7 @@ def _window(
 
 
 class _Variants:
-    """The policies of the table in one window; planners are solved once for all budgets."""
+    """Computes the table's policies in one window; a planner is solved once and used for all budgets."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
@@ -162,7 +162,8 @@ class _Variants:
         self.planners: dict[str, OptimalPlanner] = {}
 
     def delay(self, column: str, number: int) -> tuple[float, Floats | None]:
-        """Total weighted event-hours per day, and those by day of posting (None for the bound)."""
+        """The delay of one policy (`column`) with `number` visits per board and day: total weighted event-hours per day, and
+        those by day of posting (None for the bound)."""
         own = {"bra_blocks", "sqrt_uniform", "sqrt_sqrt", "optimal_smoothed", "hindsight"}
         if column not in own:
             outcome = self.simulation.run(column, number)

@@ -1,4 +1,4 @@
-"""The forum of a round of `bench soak`."""
+"""The forum that each round of `bench soak` crawls."""
 
 from __future__ import annotations
 

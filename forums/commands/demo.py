@@ -22,16 +22,16 @@ from forums.services import loops, plan_days, plans, sites
 NAME = "Riverside forum 河畔 (demo)"
 TIMEZONE = "Asia/Shanghai"
 HISTORY_DAYS = 20
-# interval of each board; the plan's visits per day follow from it: one every twenty minutes over all boards
+# interval of each board; the plan's visits per day follow from it: one visit every twenty minutes over all boards together
 INTERVAL_SECONDS = 7200
 DAY = timedelta(days=1)
 STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # time between two rankings in the accelerated day
 
 
 class ForumDemo:
-    """The forums' part of the demonstration (see `Part`). The forum is first read as of a day ago; then that day passes on a fast
-    clock, with visits when the closed loop asks for them, so that its benefit is visible at once. The last visit is made
-    at the present time."""
+    """What `demo` does for forums (implements the demonstration's `Part`). The forum is first read as of a day ago. Then that
+    day is simulated on a fast clock, with visits when the closed loop asks for them, so that their benefit is visible at
+    once. The last visit is made at the present time."""
 
     def kept(self) -> Served | None:
         site = _site()
@@ -157,7 +157,7 @@ def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVi
 
 
 def _lived_until(site: Site) -> datetime:
-    """The time up to which the accelerated day has passed: the end of the last visit."""
+    """The time up to which the accelerated day has been simulated: the end of the last visit."""
     last = Visit.objects.filter(board__site=site, finished__isnull=False).order_by("-finished").first()
     return last.finished if last is not None and last.finished is not None else SYSTEM.now()
 
@@ -189,7 +189,7 @@ def _live(site: Site, plan: Plan) -> None:
 
 
 def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisit:
-    """Returns the planned visit that the dispatcher would store for a visit requested by the loop."""
+    """The planned visit for a board that the loop has named, as the dispatcher would store it."""
     values, waiting, rank = loops.figures(live, place, now)
     board = int(live.boards[place])
     wish = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}

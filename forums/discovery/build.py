@@ -164,7 +164,7 @@ def _listed_above(chosen: list[Candidate], parents: dict[str, str], urls: dict[s
 
 
 def _outside_rows(page: PageFacts) -> set[str]:
-    """The keys of links on a page other than board links in the rows of threads."""
+    """The keys of boards that a page links outside its thread rows."""
     rows = Counter(board_identity(row.board_url) for row in thread_rows(page) if row.board_url)
     links: Counter[str] = Counter()
     for link in page.links:
@@ -247,7 +247,8 @@ def _in_order(boards: list[BoardFound]) -> list[BoardFound]:
 
 
 def _chains(pages: list[PageFacts], kind: PageKind) -> list[list[str]]:
-    """First pages of a kind with the addresses of the pages after them."""
+    """For each first page of a kind that has a next page: its address, the address of page 2, and that of page 3 if known.
+    Longest chains first."""
     by_key = {page.key: page for page in pages} | {page.asked_key: page for page in pages}
     chains = []
     for page in pages:

@@ -137,12 +137,12 @@ def _flip_of(chain: Sequence[str]) -> Flip | None:
 
 
 def _difference(first: str, second: str, number: int | None) -> str:
-    """The part of the second address that the first one lacks, with its number as {n}."""
+    """The part that the second address has and the first one lacks, with its page number as {n}."""
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1
     while start and second[start - 1].isalnum() and second[start : start + 1].isalnum():
-        start -= 1  # never split a word or number
+        start -= 1  # moves the start of the part back, so that no word or number is split
     start -= start > 0 and second[start - 1] in "?&/-_"
     tail = second[max(0, start) :]
     if number is None:

@@ -16,7 +16,8 @@ from forums.reading.model import Shapes
 _IN_MOST = 0.7
 _LOOKS_ALIKE = 0.5
 _FEWEST_MARKS = 4
-_VITAL = frozenset(("title", "name", "author", "posted", "text"))  # fields that identify threads, boards and posts
+# fields without which a thread, a board or a post cannot be identified
+_VITAL = frozenset(("title", "name", "author", "posted", "text"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,5 +67,5 @@ def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterat
 
 
 def _address(page: PageFacts, end: str) -> str:
-    """The address as written in the page's own link."""
+    """The address of the link to `end` below a page's own address, as the page writes it."""
     return next(link.url for link in page.links if page_key(link.url) == f"{page.key}/{end}")

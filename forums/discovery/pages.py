@@ -40,7 +40,7 @@ _TIME_ATTRIBUTES = ("datetime", "title", "data-time", "data-timestamp", "data-or
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """A fetched page: requested at `url`, answered from `final_url`."""
+    """A fetched page: `url` was requested, and the response came from `final_url`, after redirects."""
 
     url: str
     final_url: str
@@ -60,7 +60,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """One page of the sample."""
+    """What discovery uses of one page of the sample: its reading, links, breadcrumb, titles, and evidence of the time zone."""
 
     url: str
     key: str
@@ -170,7 +170,7 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
 
 
 def _telling(first: str, second: str) -> str:
-    """Of two texts of one link, returns the first that contains words, not just numbers."""
+    """Of two texts of one link, the first that contains words, not only numbers."""
     return first if any(map(str.isalpha, first)) or not any(map(str.isalpha, second)) else second
 
 
@@ -265,7 +265,8 @@ def _language(root: HtmlElement, texts: list[str]) -> str:
 
 
 def _pairs(root: HtmlElement, texts: Iterable[str], fetched_at: datetime) -> Iterator[Pair]:
-    """Local times with the corresponding true times: a clock on the page, an exact time with "5 minutes ago", a stated offset."""
+    """Pairs of a time as the site shows it and the true time: from a clock on the page, from an exact time next to "5 minutes
+    ago", or from a stated UTC offset."""
     context = DateContext(fetched_at)
     for text in texts:
         words = page_clock(text) if len(text) < 200 else None

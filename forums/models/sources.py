@@ -59,8 +59,8 @@ class Look(models.Model):
     fetched), or failed with a reason. `shown` as in the source; `threads` is the number of changed threads that a newest
     list named."""
 
-    CUT = "cut"  # reason of a completed reading that does not reach back to the previous one
-    STOPPED = "stopped"  # reason of a failed one whose run ended before it was made
+    CUT = "cut"  # reason of a completed reading whose list does not reach back to the previous reading
+    STOPPED = "stopped"  # reason of a failed reading: its run ended before the page was read
 
     class State(models.TextChoices):
         ASKED = "asked", _("requested")

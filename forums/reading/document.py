@@ -46,7 +46,8 @@ _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
 class Link(NamedTuple):
-    """A link of the page. `url` is absolute without its fragment, `key` the thread key, `pattern` as in `patterns`."""
+    """A link of the page. `url` is absolute without its fragment, `key` identifies the thread that it leads to, `pattern` is
+    the pattern of the address among all addresses of the page (see `patterns`)."""
 
     node: int
     url: str
@@ -77,7 +78,8 @@ class Page(TimedPage):
         self.key = thread_key(url)
         self.pattern = patterns([url])[url]
         self.board_key = board_key(url)
-        asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"  # a script called with a number
+        # the address is a script called with a thread's number
+        asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"
         self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self._asides: dict[int, bool] = {}
         self.row_cells: dict[int, list[int]] = {}  # cache of `Heads.cells` by row

@@ -28,7 +28,7 @@ class Heads:
             self._align(rows, width)
         counts = sum(len(row.counts) for row in rows[:8])
         if self.roles and not self._in_table and (self._leads_away or self._is_denied(rows) or 2 * self._fits(rows) < counts):
-            self.roles, self.texts = {}, {}  # it is a menu of the page
+            self.roles, self.texts = {}, {}  # what looked like a header is a menu of the page
 
     @property
     def all_roles(self) -> frozenset[str]:
@@ -108,9 +108,9 @@ class Heads:
             if tags & {"nav"} or any(page.elements[at].get("role") in _MENUS for at in (inside, *cells)):
                 continue
             if tags == {"a"} or (len(cells) < 4 and len(tags - {"th", "td"}) > 1):
-                continue  # a bar of buttons
+                continue  # not the header but a bar of buttons
             if len(set(cells)) < 2:
-                continue  # the heading of a part of the list
+                continue  # not the header but the heading of a part of the list
             texts = {at: page.text(cell) for at, cell in enumerate(cells)}
             if any(len(text) > 60 for text in texts.values()):
                 continue

@@ -12,7 +12,7 @@ from forums.reading.addresses import names_user
 from forums.reading.patterns import leads_to
 from forums.reading.values import ends_by, is_name
 
-_VARIED = re.compile(r"[#*]+(?:[-_.]?[#*]+)*|[a-z]{1,24}#")  # a name with digits in it, or without
+_VARIED = re.compile(r"[#*]+(?:[-_.]?[#*]+)*|[a-z]{1,24}#")  # a name, or a name with digits in it
 _SPACE = re.compile(r"/spaces?/\d+/?")  # a user's own pages on some sites, boards on others
 
 

@@ -66,10 +66,10 @@ class RowSet:
         place = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in self.rows) / n
         single = 0.4 if place > 0.55 else 1.0
         if sorted(len(row.times) for row in self.rows)[n // 2] > 4:
-            single *= 0.5  # rows that contain lists themselves
+            single *= 0.5  # rows that contain lists themselves are hardly records
         over = self.heads.of(self.rows[0], self.rows[0].title.node)
         if "last" in over and not over & {"topics", "board"} and "board" in self.heads.all_roles:
-            single *= 0.3  # last posts of boards, in another cell
+            single *= 0.3  # these are the last posts of boards, in another cell than the boards' names
         if self.page.is_aside(self.rows[0].start) and self.page.is_aside(self.rows[-1].start):
             single *= 0.5
         told = 0.25 * many if self.told or self.is_bare or self.names_boards else 0.0
@@ -270,5 +270,5 @@ def _may_list(group: Group) -> bool:
         return False
     title, lead = group.rows[0].title, leads_to(group.pattern)
     if title.key == group.page.key or (lead == "board" and board_key(title.url) == group.page.board_key):
-        return False  # the page itself, sorted or filtered differently
+        return False  # the link leads to this page itself, sorted or filtered differently
     return lead in ("thread", "board") or RowSet(group.page, group, []).told

@@ -33,7 +33,7 @@ CUT = "cut"  # evidence code of a page of which only the beginning was read
 
 
 class Read(NamedTuple):
-    """A reading, and the elements of its records."""
+    """A reading, with the elements of its records."""
 
     reading: PageReading
     elements: tuple[HtmlElement, ...]
@@ -159,7 +159,7 @@ def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
 
 
 def read_as(second: Second, kind: PageKind, rules: KindRules | None = None) -> Read:
-    """The records of a page read as one kind."""
+    """Reads the page as one kind: its records, with their elements."""
     page = second.page
     base = PageReading(kind, title=_title(page))
     if kind is PageKind.threadlist:
@@ -247,7 +247,8 @@ def _only_reply(page: Page, found: Choice) -> PostSet | None:
 
 
 def _is_marked_post(page: Page, posts: PostSet) -> bool:
-    """Tells whether the element of a set's only post, or its parent, is named as a comment, reply or post."""
+    """Tells whether the element of the only post of a set, or the parent of that element, is named as a comment, reply or
+    post."""
     node = posts.spans[0].start
     return any(page.roles_of(at) & {"comments", "replies", "posts"} for at in (node, page.outline.parents[node]) if at >= 0)
 

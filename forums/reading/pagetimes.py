@@ -24,8 +24,8 @@ _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d
 
 
 class Time(NamedTuple):
-    """A time on the page: its position, and whether it comes from an attribute. `label` is the text before it on the line, `said`
-    the text before it in its own text piece."""
+    """A time on the page: its position, and whether it comes from an attribute. `label` is the text before it on its line;
+    `said` is the text before it in the same piece of text."""
 
     node: int
     piece: int

@@ -17,7 +17,7 @@ from forums.reading.addresses import (
     split_address,
 )
 
-MAX_ADDRESS = 2_048  # limits of an address's characters and path steps; no forum's are longer
+MAX_ADDRESS = 2_048  # limits of an address's characters and path steps; addresses of forums are not longer
 MAX_STEPS = 32
 _KINDS = frozenset("thread topic forum board category user member profile announcement blog group tag".split())
 _ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())
@@ -195,7 +195,7 @@ def leads_to(pattern: str) -> str:
 
 
 def _query_leads_to(path: str, query: str) -> str:
-    """What the query says: "thread", "board" or "" for nothing."""
+    """The kind of page that the query suggests: "thread", "board" or "" for none."""
     if path.endswith("thread.php") and set(re.findall(r"(?:^|&)([a-z]+)=", query)) <= {"fid", "page", "type", "digest"}:
         return "board"  # the address says "thread", the page is a list of threads
     numbers, modes = (set(re.findall(form, query)) for form in (r"(?:^|&)([a-z_]+)=#", r"=([a-z]+)"))
@@ -223,7 +223,7 @@ def _script_leads_to(name: str, query: str) -> str | None:
 
 
 def _path_leads_to(segments: list[str]) -> str:
-    """What the words of the path say, the last first."""
+    """The kind of page that the words of the path suggest, the last word first: "thread", "post", "board" or "" for none."""
     after, was_slug, literal = 0, False, False
     for segment in reversed(segments):
         words = [word for word in re.findall(r"[a-z]+", segment) if len(word) > 1 or word == segment]

@@ -278,7 +278,7 @@ def _written(page: Page, body: int | None) -> int:
     return letters
 
 
-_FEWEST = 6  # fewest characters in an element named as text
+_FEWEST = 6  # fewest characters of an element that is named as a text
 
 
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:

@@ -19,7 +19,8 @@ from forums.reading.posts_spans import Span, agree
 _MAX_SETS = 6
 _OWN_LEVELS = 4
 _NUMBER = re.compile(r"\d+")
-_OWN_WORDS = 0.2  # share of the text at a level outside links and buttons
+# least share of the posts' text that is outside links and buttons, for the level of their elements to be accepted
+_OWN_WORDS = 0.2
 
 
 def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
@@ -69,7 +70,7 @@ def _ids(posts: PostSet) -> list[str]:
 
 
 def _id_shape(posts: PostSet) -> str:
-    """The ids of a set's elements with # for numbers, if all have the same; "" otherwise."""
+    """The shape that the ids of a set's elements have in common, with # for numbers; "" if they differ."""
     shapes = {_NUMBER.sub("#", name) for name in _ids(posts)}
     shape = shapes.pop() if len(shapes) == 1 else ""
     return shape if "#" in shape else ""
@@ -240,8 +241,8 @@ def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
 
 
 def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
-    """Two posts of several siblings each: what is between the two times' own siblings belongs to the first, and as many siblings
-    after the second belong to that."""
+    """Two posts that consist of several siblings each: the siblings from the first time up to the second belong to the first
+    post, and as many siblings after that to the second."""
     outline, tops = page.outline, [time.node for time in times]
     while outline.parents[tops[0]] != outline.parents[tops[1]]:
         tops = [outline.parents[node] for node in tops]

@@ -56,8 +56,8 @@ _APART, _NONE, _TEXT = range(3)
 
 
 def _place(posts: PostSpans, node: int) -> int:
-    """Tells how an element can contain the text of a post: not at all including everything in it, possibly inside it, or itself.
-    The result does not depend on the post."""
+    """How a node relates to the text of a post: `_TEXT` if it may be the text, `_NONE` if it is none but elements inside it
+    may be, `_APART` if nothing in it is. The result does not depend on the post."""
     page, outline = posts.page, posts.page.outline
     if _is_apart(outline.tags[node], called(page, node)):
         return _APART
@@ -118,7 +118,7 @@ def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int 
     return body if any(outline.contains(around, node) for node in apart) else around
 
 
-_LONGEST_DATE, _LONGEST_LINE = 30, 150  # longest time, and longest title or line at the foot of a page, in characters
+_LONGEST_DATE, _LONGEST_LINE = 30, 150  # longest time, and longest title or footer line, in characters
 # labelled counts: "Number of replies: 0", "4 replies"
 _COUNTED = re.compile(r"^(?:([^\d:：]{3,30})[:：]\s*[\d.,]+|[\d.,]+k? ?([^\W\d_]{2,20}))$")
 # lines of counts: "705 views · 2 likes"

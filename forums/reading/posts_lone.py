@@ -11,7 +11,7 @@ from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span, agree
 from forums.reading.words import class_roles
 
-_OWN_WORDS = 0.3  # share of the text outside links
+_OWN_WORDS = 0.3  # least share of the post's text that is outside links
 
 
 def lone(page: Page, time: Time) -> PostSet | None:

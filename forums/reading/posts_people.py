@@ -90,7 +90,7 @@ _RANKED = re.compile(r"^(?:lv|lvl|level|等级|等級|rank|ур|уровень|s
 _FILE = re.compile(
     r"^[^\s@]{3,}\.(?:jpe?g|png|gif|web[pm]|mp[34]|pdf|zip|rar|7z|gz|txt|docx?|xlsx?|log|patch|diff|torrent)$", re.I
 )
-_PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # a position before a name: "12. anna"
+_PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # a number in the list before a name: "12. anna"
 _OFFER = re.compile(
     r"repl(?:y|ies)|quot|report|edit|delete|posting|respond|answer|action=|mode=|like|share|vote|flag|login|regist", re.I
 )
@@ -185,7 +185,7 @@ def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
     return False
 
 
-# the user replied to
+# Classes of the name of the user that the post replies to, not of its author.
 _ANSWERED = re.compile(r"repl(?:y|ied|ying)[-_]?to|in[-_]?reply|parent[-_]?(?:post|author|user|comment)", re.I)
 _NOBODYS = frozenset({"blockquote", "cite", "button", "form", "label"})
 

@@ -90,7 +90,7 @@ def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str
 
 
 def called(page: Page, node: int) -> str:
-    """The classes of an element with its `data-role`."""
+    """The classes of an element together with its `data-role` attribute, as one string."""
     role = page.outline.elements[node].get("data-role")
     return f"{page.outline.classes[node]} {role}" if role else page.outline.classes[node]
 
@@ -142,7 +142,7 @@ def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlEl
     while node < outline.ends[body]:
         pieces = outline.piece_from[node], outline.piece_to[node]
         if pieces == whole or pieces[0] == pieces[1]:
-            node += 1  # an element with the whole text is not a part of it
+            node += 1  # an element that contains the whole text is not a quote in it
             continue
         element = outline.elements[node]
         roles = class_roles(called(page, node))

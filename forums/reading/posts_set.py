@@ -24,7 +24,7 @@ _MEMBER = re.compile(
 
 
 class PostSet(PostSpans):
-    """Records that may be posts, with their contents."""
+    """Records that may be the posts of a page, with author, time and text of each."""
 
     @cached_property
     def people(self) -> list[list[tuple[str, int]]]:

@@ -37,7 +37,7 @@ class Span:
     nested: tuple[tuple[int, int], ...] = ()
 
     def holds(self, node: int) -> bool:
-        """Tells whether a node belongs to this post itself."""
+        """Tells whether a node belongs to this post, not to a post nested in it."""
         return self.start <= node < self.end and not (self.nested and any(start <= node < end for start, end in self.nested))
 
 
@@ -50,7 +50,7 @@ class PostSpans:
         self._last_pieces: dict[tuple[int, int], int] = {}
 
     def column(self, span: Span, node: int) -> str:
-        """The position of a node in its record, equal for corresponding nodes of similar records."""
+        """The position of a node inside its record, as a key; corresponding nodes of similar records have equal keys."""
         outline, top = self.page.outline, span.start
         if not outline.contains(top, node):
             top = node
@@ -70,7 +70,7 @@ class PostSpans:
         return self.page.title.startswith(bare) or self.page.title.endswith(bare) or bare in title_parts(self.page.title)
 
     def nodes(self, span: Span) -> Iterator[int]:
-        """The nodes of a post itself: those that end inside it."""
+        """The nodes of a post that end inside it, without those of posts nested in it."""
         ends, node = self.page.outline.ends, span.start
         if not span.nested:
             yield from (node for node in range(span.start, span.end) if ends[node] <= span.end)
@@ -85,7 +85,7 @@ class PostSpans:
             node += 1
 
     def last_piece(self, span: Span) -> int:
-        """The number after the last text of a post."""
+        """The number that follows that of the post's last text."""
         known = self._last_pieces.get((span.start, span.end))
         if known is not None:
             return known
@@ -94,7 +94,7 @@ class PostSpans:
         node = span.start
         while node < span.end:
             if outline.ends[node] > span.end:
-                node += 1  # it begins in the post and continues after it
+                node += 1  # the element begins in the post and continues after it
                 continue
             last = max(last, outline.piece_to[node])
             node = outline.ends[node]

@@ -19,7 +19,7 @@ MAX_GROUPS = 40
 
 
 class Group:
-    """Rows named by links of one pattern."""
+    """The rows of one candidate list, named by links of one pattern."""
 
     def __init__(self, page: Page, pattern: str, rows: list[Row]) -> None:
         self.page = page

@@ -1,4 +1,4 @@
-"""A row of a list: the record around the link that names it, with its counts, times and links."""
+"""A row of a list: the elements around the link that names it, with the counts, times and links in them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
         while (shorter := _INSIDE.sub("", outer)) != outer:
             outer = shorter
             if outer in columns and not columns[outer].keys() & columns[inner].keys():
-                # some of the numbers, such as rounded ones, have an additional element around them
+                # some numbers of a column, such as rounded ones, are inside an additional element
                 columns[outer].update(columns.pop(inner))
                 break
     return columns
@@ -118,7 +118,7 @@ class Row:
         return found
 
     def _told_inside(self, at: int) -> list[Count]:
-        """Counts in a line with a time, each next to its word: "(3 replies, last 2014-3-1 10:15)"."""
+        """Counts in a text that also contains a time, each next to its word: "(3 replies, last 2014-3-1 10:15)"."""
         text, node, _ = self.page.outline.pieces[at]
         found = []
         taken = time_words(text, self.page.moment) or (0, 0)
@@ -151,7 +151,7 @@ class Row:
             exact, title_roles = self._attribute(node, top)
             tooltip: list[Count] = []
             if title_roles and exact is not None and text.isdigit() and not str(exact).startswith(text):
-                # a tooltip "Views: 6877" on the number of replies
+                # a tooltip such as "Views: 6877" on the number of replies names the number that it contains, not the one shown
                 tooltip = [Count(exact, f"{column}/title", title_roles | {"label"}, node)]
                 exact, title_roles = None, frozenset()
             if exact is not None and (exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()):
@@ -293,7 +293,8 @@ class Row:
         return max(time.piece, self.page.outline.piece_to[time.node]) if time.is_attribute else time.piece + 1
 
     def _is_named_by(self, at: int) -> bool:
-        """Tells whether the text before is in the element directly before this one's, as a term before its definition."""
+        """Tells whether the text before a value is its label, because the two are adjacent elements, such as a term and its
+        definition."""
         page = self.page.outline
         term, node = page.pieces[at - 1].node, page.pieces[at].node
         if page.tags[term] in ("dt", "th"):

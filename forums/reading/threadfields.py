@@ -13,7 +13,7 @@ from forums.reading.rows import COUNTED, Count, Row, count_columns
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles
 
-_POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # of a first post or of the last one
+_POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # The word may stand for the first post or for the last one.
 _BRACKETED = re.compile(r"[\[(（【]\s*\d[\d,.]*\s*[\])）】]")
 
 
@@ -38,12 +38,12 @@ class ThreadFields:
         }
 
     def _are_ids(self, cells: dict[int, Count]) -> bool:
-        """Whether the numbers of a column occur in the URLs of the rows' titles: they are ids, not counts."""
+        """Tells whether the numbers of a column occur in the URLs of the rows' titles: then they are ids, not counts."""
         same = sum(cells[at].value > 9 and str(cells[at].value) in self.rows[at].title.url for at in cells)
         return len(cells) >= 3 and same >= 0.8 * len(cells)
 
     def _is_called(self, cells: dict[int, Count]) -> bool:
-        """Whether a word, a class or a column heading names the numbers of a column as replies, views or the like."""
+        """Tells whether a word, a class or a column heading names the numbers of a column as replies, views or the like."""
         return any(found.roles & COUNTED or self.heads.of(self.rows[at], found.node) & COUNTED for at, found in cells.items())
 
     def _column_roles(self, column: str) -> frozenset[str]:
@@ -53,7 +53,8 @@ class ThreadFields:
             told = found.roles - {"last"}
             if "label" not in told:
                 head = self.heads.of(self.rows[at], found.node) & COUNTED
-                if head and not {"replies", "views"} <= head:  # one header for both: the order decides
+                # a header that names both replies and views does not decide: the order of the numbers does
+                if head and not {"replies", "views"} <= head:
                     told = (told - COUNTED) | head
             votes.update(told)
         return frozenset(role for role, number in votes.items() if number * 2 >= len(cells))
@@ -118,7 +119,7 @@ class ThreadFields:
 
     @cached_property
     def counts_posts(self) -> bool | None:
-        """Whether the list counts posts (True), replies (False), or does not say (None)."""
+        """What the list counts: True for posts, False for replies, None if it does not show which."""
         replies, _, told = self._count_columns
         values = [value for at in range(len(self.rows)) if (value := self._value(replies, at)) is not None]
         if not values:
@@ -136,7 +137,7 @@ class ThreadFields:
 
     @cached_property
     def _leaves_out_zero(self) -> bool:
-        """Tells whether rows without a count have no replies: some rows have none, and none shows 0."""
+        """Tells whether the list shows no count where a thread has no replies: some rows have no count, and none shows 0."""
         replies, _, told = self._count_columns
         values = [self._value(replies, at) for at in range(len(self.rows))]
         missing = sum(value is None for value in values)
@@ -182,7 +183,8 @@ class ThreadFields:
         return told - {"created"} if "last" in told else told
 
     def _label(self, row: Row, time: Time) -> str:
-        """A time's label: the start of its own text where that names a role (such as "last"), else the text before it as well."""
+        """The label of a time: the text before it in its own piece if that names a role (such as "last"), otherwise the text
+        before it on the line as well."""
         if time.said and text_roles(time.said) & {"last", "created", "edit", "joined"}:
             return time.said
         before = row.said_before(time.piece) if time.piece in row.pieces else time.label

@@ -59,7 +59,7 @@ class ThreadPeople(ThreadFields):
         return sorted(found + others, key=lambda person: person.node)
 
     def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
-        """Tells whether a person was named right before: an avatar beside the name."""
+        """Tells whether the same person was named directly before in the same cell, as by an avatar beside the name."""
         if not people or people[-1].name != name or node - people[-1].node > 6:
             return False
         outline = self.page.outline
@@ -89,7 +89,7 @@ class ThreadPeople(ThreadFields):
             texts = [at for at in reversed(row.pieces) if self._may_be_name(row, at)]
             named = {self._place(row, pieces[at].node, by_shape): at for at in texts}
             at = named.get(column)
-            if at is None:  # an icon before it, as in pinned rows, shifts a column
+            if at is None:  # an icon before the name, as in pinned rows, shifts its column
                 alike = [other for other in named if _bare(other) == _bare(column)]
                 at = named[alike[0]] if len(alike) == 1 else None
             if at is not None:
@@ -111,7 +111,7 @@ class ThreadPeople(ThreadFields):
         return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
 
     def _place(self, row: Row, node: int, by_shape: bool) -> str:
-        """The position of a text in its row, or with `by_shape` only the form of its own element."""
+        """A key for the position of a text in its row; with `by_shape` only for the form of its element."""
         return self.page.outline.shapes[node] if by_shape else row.column(node)
 
     @cached_property
@@ -264,7 +264,7 @@ class ThreadPeople(ThreadFields):
         pieces = self.page.outline.pieces
         if _AUTHOR.match(pieces[at].text):
             outline, node = self.page.outline, pieces[at].node
-            # in the definition of "Last reply": 10:15 作者 anna
+            # in the definition list entry "Last reply": 10:15 作者 anna
             defined = "dd" in (outline.tags[node], outline.tags[outline.parents[node]])
             return not (defined and "last" in self._role_after_time(row, at))
         return at - 1 in row.pieces and bool(row.said_before(at)) and bool(_AUTHOR.fullmatch(pieces[at - 1].text))
@@ -299,7 +299,8 @@ class ThreadPeople(ThreadFields):
             person = firsts[0]
             title_cell = self.heads.cell(row, row.title.node)
             cell = self.heads.cell(row, person.node)
-            apart = not self.page.outline.contains(person.node, row.title.node)  # in a cell, not in the text around the title
+            # the name is in a cell of its own, not in the text around the title
+            apart = not self.page.outline.contains(person.node, row.title.node)
             same = cell == self.heads.cell(row, last.node) != title_cell
             if apart and same and self._role(row, last) == "last" and self._belongs_to(row, person, last):
                 firsts, lasts = [], [person]

@@ -95,7 +95,8 @@ def clean_name(text: str) -> str:
 
 
 def _without_edges(text: str) -> str:
-    """A text without punctuation at its ends, except a bracket that closes one inside: "Hill [Ret.]"."""
+    """A text without punctuation at its beginning and end, except a closing bracket whose opening one is inside: "Hill
+    [Ret.]"."""
     inner = text.strip(_EDGES)
     at = text.find(inner) + len(inner)
     for opening, closing in ("[]", "()"):
@@ -120,7 +121,7 @@ def ends_by(text: str) -> bool:
         or bool(BY.fullmatch(" ".join(tail[-2:])))
         or tail[-1].lower() in ("by", "von", "par", "por", "от")
         or (len(tail) <= 4 and (AUTHOR.fullmatch(" ".join(tail)) is not None or _begins(" ".join(tail))))
-        # "thread author", as in "Автор темы"
+        # words for the author of a thread, such as "Автор темы"
         or (len(tail) == 2 and AUTHOR.fullmatch(tail[0]) is not None and TOPICS.fullmatch(tail[1]) is not None)
     )
 

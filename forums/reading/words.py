@@ -7,7 +7,8 @@ from functools import lru_cache
 
 
 def _any(*words: str) -> re.Pattern[str]:
-    """Matches Latin and Cyrillic words as whole words, words of scripts without spaces anywhere."""
+    """A pattern for any of these words: Latin and Cyrillic ones only as whole words, words of scripts without spaces
+    anywhere."""
     spaced = [word for word in words if re.match(r"[\w(]", word) and word[0] < "\u2e80"]
     dense = [word for word in words if word not in spaced]
     parts = []
@@ -138,7 +139,7 @@ _SPLIT = re.compile(r"([a-z0-9])([A-Z])")
 
 @lru_cache(maxsize=8192)
 def class_roles(classes: str) -> frozenset[str]:
-    """The roles suggested by the classes of an element: names in CLASS_ROLES."""
+    """The roles of fields that the classes of an element suggest (see CLASS_ROLES)."""
     words = _SPLIT.sub(r"\1-\2", classes)
     return frozenset(role for role, pattern in CLASS_ROLES if pattern.search(words))
 

@@ -28,7 +28,7 @@ TREE_SITES = 60
 
 @dataclass(slots=True)
 class SiteRow:
-    """A site with the values shown in a list; `failed` is its last run, if that failed."""
+    """A site with the values that the list of forums shows; `failed` is its last run, if that failed."""
 
     site: Site
     boards: int = 0
@@ -74,7 +74,7 @@ def zone(site: Site) -> ZoneInfo:
 
 
 def all_sites() -> QuerySet[Site]:
-    """Every site, without the big columns."""
+    """Every site, without the large columns."""
     return Site.objects.defer("structure", "settings")
 
 
@@ -177,7 +177,8 @@ def boards(site: Site, number: int = 1) -> tuple[list[BoardRow], int]:
 
 
 def overdue(since: datetime) -> Q:
-    """Condition for boards whose visit was due before a time, and is not likely to come after it."""
+    """Condition for scheduled boards that should have been visited before `since`: their time, and the end of its likely span
+    if they have one, are before it."""
     return Q(enabled=True, next_visit__lt=since) & (Q(next_until__isnull=True) | Q(next_until__lt=since))
 
 
@@ -199,7 +200,7 @@ def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
 
 
 def threads(board: Board) -> QuerySet[Thread]:
-    """A board's threads, without the large column."""
+    """The threads of a board, without the large column."""
     return Thread.objects.filter(board=board).defer("signature")
 
 
@@ -252,7 +253,7 @@ def due_next(limit: int = 8) -> list[Board]:
 
 
 def site_runs(site: Site, limit: int = 40) -> list[Run]:
-    """The last visits of a site, oldest first."""
+    """The last runs that visited a site, oldest first."""
     return list(Run.objects.filter(kind="forum", target=site.pk).defer("parameters", "result").order_by("-id")[:limit])[::-1]
 
 
@@ -271,7 +272,8 @@ def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> lis
     rows = {pk: BoardDays(name) for pk, name in names.items()}
     rest = BoardDays("")
     local = zone(site)
-    days_of: dict[datetime, date] = {}  # each hour occurs once per board, and converting it to a day is the expensive part
+    # each hour occurs once per board; converting an hour to a day is expensive, so the results are cached
+    days_of: dict[datetime, date] = {}
     for board_id, hour, opened, replies in sums.values_list("board_id", "hour", "threads", "replies").iterator():
         day = days_of.get(hour) or days_of.setdefault(hour, hour.astimezone(local).date())
         target = rows.get(board_id, rest).days

@@ -40,7 +40,8 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The data of a report: boards in the order of the items' numbers, the items, and sums over visits.
+    """The data of a delay report: boards in the order of the items' numbers, the items (new threads and replies found), and
+    sums over visits.
 
     `cut` is true if there were more items than are read; `sums` counts visits, and fetched, changed and failed threads.
     """
@@ -73,7 +74,7 @@ def by_board(found: Found, era_hours: Floats, usual: float) -> list[BoardDelay]:
 
 
 def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
-    """Visits that ended since a time."""
+    """The visits that ended since a time."""
     rows = Visit.objects.filter(finished__gte=since)
     return rows.filter(board__site=site) if site is not None else rows
 

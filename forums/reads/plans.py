@@ -39,7 +39,7 @@ class Coming:
 
     @property
     def reason(self) -> str:
-        """The reason in plain English; pages use the user's language."""
+        """The visit's reason in plain English; pages translate it."""
         hours, waiting = self.figures.get("hours_since"), self.figures.get("waiting")
         after = "" if hours is None else f", {hours:.1f} h after the visit before"
         if self.code == "rhythm":
@@ -54,8 +54,11 @@ class Coming:
 def coming(
     plan: Plan, now: datetime, limit: int, board: int | None = None, *, next_only: bool = False
 ) -> tuple[list[Coming], bool]:
-    """The next visits of a plan in order, and whether there are more; three queries and the loop's own. next_only: of the loop's
-    expected visits, only the next one of each board."""
+    """The next visits of a plan in order, and whether there are more than `limit`. Three queries, and those that read the
+    loop's expected visits.
+
+    next_only: of the visits that the loop expects, only the next one of each board.
+    """
     rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__gte=now - timedelta(minutes=10))
     rows = rows.filter(board_id=board) if board else rows
     rows = rows.select_related("board__site", "edited_by").defer("board__unfinished", "board__site__structure")
@@ -71,8 +74,8 @@ def coming(
 
 
 def _expected(plan: Plan, now: datetime, board: int | None) -> list[Coming]:
-    """The loop's expected visits, as stored after its last ranking. A board's next visit has the span shown in every list; if
-    overview sources decide, later ones are only counted."""
+    """The visits that the loop expects, as stored after its last ranking. The next visit of a board has the span that every
+    list shows; if overview sources decide, later ones are only counted."""
     written = outlooks.expected(plan, now + AHEAD)
     rows = Board.objects.select_related("site").defer("unfinished", "site__structure")
     boards = rows.in_bulk({one.board for one in written.visits})
@@ -103,7 +106,7 @@ def _posts_per_weight(plan: Plan) -> dict[int, float]:
 
 
 def _posts(visit: PlannedVisit, share: dict[int, float]) -> float | None:
-    """The number of posts that a planned visit should find, converted from weighted events for display."""
+    """The number of posts that a planned visit is expected to find: weighted events converted to posts for display."""
     return None if visit.expected_events is None else visit.expected_events * share.get(visit.board_id, 1.0)
 
 

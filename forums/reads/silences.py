@@ -42,7 +42,7 @@ def silence(site: Site, now: datetime) -> Silence | None:
 
 
 def record(site: Site, now: datetime) -> Record | None:
-    """A site's hours, over the boards whose visits still succeed; None if nothing is stored."""
+    """The hours of a site with their new items, over the boards whose visits still succeed; None if nothing is stored."""
     boards = Board.objects.filter(site=site, enabled=True, complete_at__gt=now - VISITED_WITHIN, watched_since__isnull=False)
     rows = list(boards.values_list("pk", "complete_at", "watched_since"))
     if not rows:

@@ -17,8 +17,8 @@ from forums.reads.upcoming import LATE
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """Posts that visits stored for the first time; and for those posted since their board is watched, their total waiting time in
-    seconds, and their number."""
+    """Sums over visits: `posts` that were stored for the first time; of those made since their board is watched, the number
+    `arrived` and the total time `waited_seconds` from posting to the visit."""
 
     posts: int = 0
     waited_seconds: float = 0.0

@@ -24,9 +24,9 @@ from forums.tuning import Basis
 
 LONGEST_TEST_DAYS, SHORTEST_TEST_DAYS = 10, 2
 SHORTEST_HISTORY_DAYS = 4.0
-MOST_REPLAYED_VISITS = 4000  # visits per day; more need a simulation
+MOST_REPLAYED_VISITS = 4000  # most visits per day that the page replays; for more a simulation has to be started
 MOST_REMEMBERED = 8
-MOST_PLANNERS = 2  # some 75 kB per board
+MOST_PLANNERS = 2  # planners cached at once; one takes some 75 kB per board
 _remembered: OrderedDict[Hashable, Rhythm] = OrderedDict()
 _planners: OrderedDict[bytes, OptimalPlanner] = OrderedDict()
 _lock = threading.Lock()
@@ -97,7 +97,8 @@ def hurry() -> Iterator[None]:
 
 
 def _give_way() -> None:
-    """Waits up to a second for previews in progress; called between the programmes of two boards."""
+    """Waits up to a second while previews for a slider are in progress; called between computing the programmes of two
+    boards."""
     for _ in range(PAUSES):
         if not _hurried:
             break

@@ -38,7 +38,7 @@ def shown(site: Site | None, now: datetime) -> list[Waiting]:
 
 
 def _followed(site: Site | None) -> list[Plan]:
-    """The closed loops that visit a site, or any site."""
+    """The active plans with the adaptive policy that visit a site, or any site."""
     if site is not None:
         plan = plans.of_site(site.pk)
         return [plan] if plan is not None and plan.policy == Policy.ADAPTIVE else []

@@ -24,7 +24,7 @@ class Seen:
 
     @property
     def posts(self) -> list[PostRecord]:
-        """The posts on the thread's sampled pages, in the order of the pages."""
+        """The posts of a thread on its sampled pages, in page order."""
         return [record for page in self.pages for record in page.reading.records if isinstance(record, PostRecord)]
 
 

@@ -20,9 +20,11 @@ FEWEST = 3  # fewest threads with evidence for replacing a reading
 HOLDS = 0.8  # share of the cases from which a claim counts as holding
 GAIN = 0.2  # by how much a rival must be better than the default reading
 LITTLE_GAIN = 0.02  # as GAIN, for a rival that no record contradicts
-WRONG = 1 / 3  # share of the cases below which a field that no rival corrects is taken to be something else, and left empty
+# a field that no rival corrects and that is right in less than this share of the cases is taken to be something else, and left
+# empty
+WRONG = 1 / 3
 COVERS = 0.9
-OF_PEOPLE = 0.97  # share of posts whose name belongs to one profile address only, below which rivals are tried
+OF_PEOPLE = 0.97  # if the names of less than this share of the posts belong to one profile address only, rivals are tried
 
 _Choice = tuple[PageKind, str, str]  # (kind of page, role, selector)
 
@@ -165,7 +167,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
         return best[2:]
     alone = best[6] is not None and best[6] >= OF_PEOPLE
-    # names in posts pass the test, but no reading of names in rows agrees with them
+    # The names in posts pass the test, but no reading of the names in rows agrees with them.
     return (best[2], NOTHING, 0, 0, best[6]) if alone else None
 
 
@@ -200,13 +202,14 @@ def _last_author(
     ]
     kept, _length, selector = max(scored)
     if kept < HOLDS * len(cases):
-        selector = NOTHING  # no value is better than a wrong one
+        selector = NOTHING  # no reading agrees: leave the field empty rather than fill it with a wrong name
     told["last_author"] = Tally("last_author", kept, len(cases), selector)
     return [(PageKind.threadlist, "last_author", selector)] if selector else []
 
 
 def _field(table: _Table, told: dict[str, Tally], claim: str) -> list[_Choice]:
-    """The choice for a number or time in rows that their threads contradict: the text in the row that they do not."""
+    """The selector to use for a number or time of rows that their threads contradict: one whose values the threads confirm,
+    or NOTHING if the field is almost always wrong. Empty if nothing has to change."""
     now = told.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
         return []

@@ -14,10 +14,10 @@ from forums.reading.rowgroups import Group
 from forums.reading.rows import Row
 from forums.reading.values import count
 
-_REST = 8  # sibling elements of a link that can belong to its row
+_REST = 8  # number of sibling elements after a link that can belong to its row
 _CLIMB = 12
 _WHOLE = frozenset("body html table tbody main".split())
-_LONGEST = 700  # characters of a row without siblings
+_LONGEST = 700  # most characters of a row that has no siblings
 
 
 def _alone(page: Page, node: int) -> bool:
@@ -55,7 +55,7 @@ def _between(page: Page, node: int, before: int, after: int) -> Record:
     return (best,)
 
 
-_DIFFERENT = 4  # number of different texts of links with one key from which the key does not identify their targets
+_DIFFERENT = 4  # if the links with one key have at least this number of different texts, the key does not identify their targets
 
 
 def identities(links: Sequence[Link]) -> list[str]:

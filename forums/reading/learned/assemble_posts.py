@@ -16,8 +16,8 @@ from forums.reading.postrows import PostRows
 from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span
 
-_CLIMB = 40  # ancestors of a text that can be its post
-_LONGEST_SPAN = 40  # siblings that one post can consist of
+_CLIMB = 40  # number of ancestors of a text that are examined as the element of its post
+_LONGEST_SPAN = 40  # most sibling elements that one post can consist of
 
 
 def _tops(page: Page, bodies: list[int]) -> list[int]:

@@ -16,8 +16,8 @@ INLINE = frozenset(
 )
 MOST_BODIES = 2_500
 TAGS = ("div", "td", "p", "li", "article", "section", "dd", "pre", "blockquote", "main", "tr", "table", "ul", "h1")
-_CHILDREN = 12  # children of an element that are examined
-_FAR = 60.0  # largest distance in texts
+_CHILDREN = 12  # number of an element's children that are examined
+_FAR = 60.0  # distance, in texts, at which larger distances are cut off
 
 
 @dataclass
@@ -43,7 +43,7 @@ def candidates(page: Page) -> list[int]:
 
 
 def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bool) -> np.ndarray:
-    """Number of texts between each position and the nearest mark before it (or from it on)."""
+    """For each position the number of texts between it and the nearest mark: before it (`back`), otherwise at or after it."""
     if not len(marks):
         return np.full(len(pieces), _FAR)
     at = np.searchsorted(marks, pieces, side="left")

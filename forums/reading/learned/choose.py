@@ -82,8 +82,8 @@ def _take(
 
 
 def _positions(outline: Outline, nodes: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[list[int], float]]:
-    """The elements with text in each position that at least half of the time holds one of the texts `nodes`, alone, with the
-    share of those that do."""
+    """The positions (tag paths) at which at least half of the elements with text contain one of the texts `nodes` and nothing
+    else: the elements at each, and the share of them that do."""
     texts = {(outline.piece_from[node], outline.piece_to[node]) for node in nodes}
     held = Counter[int]()
     for node in nodes:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_TOGETHER = 5  # levels that all candidates pass together
+_TOGETHER = 5  # number of tree levels through which all candidates move together
 _LEVELS = 255  # quantisation steps of the shares in averaged leaves
 _PARTS = ("feature", "threshold", "skip", "values", "roots", "start")
 
@@ -82,7 +82,8 @@ class Forest:
 
     @cached_property
     def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Features and thresholds of the nodes, each node's left and right child, for a leaf itself, and which are no leaves."""
+        """For the evaluation as arrays: features and thresholds of the nodes; the left and right child of each node (the node
+        itself if it is a leaf); and a mask of the nodes that are no leaves."""
         steps = self.skip.astype(np.int32)
         below = (np.arange(len(steps), dtype=np.int32)[:, None] + np.column_stack([(steps > 0).astype(np.int32), steps])).ravel()
         return self.feature.astype(np.int32), self.threshold.astype(np.float32), below, steps > 0

@@ -61,7 +61,7 @@ class Groups:
         return made
 
     def steadiness(self, places: np.ndarray) -> np.ndarray:
-        """The relative spread of the steps between neighbours; 1 for groups of fewer than three."""
+        """For each group the spread of the steps between neighbours relative to their mean; 1 for groups of fewer than three."""
         steps = (places[self.after] - places[self.before]).astype(np.float64)
         mean = self.of_neighbours(steps)
         spread = np.sqrt(self.of_neighbours((steps - mean[self.of_pairs]) ** 2)) / np.maximum(1.0, mean)

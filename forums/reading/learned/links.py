@@ -22,11 +22,11 @@ from forums.reading.words import NOT_NAMES
 MOST_LINKS = 3_000
 ROW_TAGS = ("tr", "li", "article", "dl", "div", "p", "section", "td", "h3", "h2")
 _ROW_WIDTHS = (1, 2)  # widths at which features of each link's own row are computed; at the others only their mean
-_BESIDE = 40  # links of a row that are examined
-_CLIMB = 14  # ancestors of a link that can be its row
+_BESIDE = 40  # number of links of a row that are examined
+_CLIMB = 14  # number of ancestors of a link that are examined as its row
 _NEXT = 400  # most elements up to the next row
-_HEAD = 14  # texts before a list that can be its header
-_ROW_TIMES = 12  # times of a row that are examined
+_HEAD = 14  # number of texts before a list that are examined as its header
+_ROW_TIMES = 12  # number of times of a row that are examined
 
 
 @dataclass

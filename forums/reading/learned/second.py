@@ -120,8 +120,12 @@ class Second:
 
     @cached_property
     def threads(self) -> RowSet | None:
-        """The list of threads: the links whose shape is that of titles on the site's other lists, unless the chosen rows have one
-        of them and addresses mostly like theirs. None if no link has and the chosen rows look like links beside those lists."""
+        """The list of threads.
+
+        If titles on the site's other lists have known shapes and the chosen rows do not fit them, the rows are the links
+        with a known shape; if the page has no such link either, the chosen rows, unless they look like the links beside
+        those lists. Otherwise the chosen rows.
+        """
         chosen = self._better(0)
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
             return chosen
@@ -138,7 +142,7 @@ class Second:
 
     @cached_property
     def has_known_titles(self) -> bool:
-        """Tells whether titles of the list look like those of the site's other lists."""
+        """Tells whether titles of the chosen list have the shapes of titles on the site's other lists."""
         rows = self.threads.rows if self.known.titles and self.threads else []
         return any(self._is_known(row.title) for row in rows)
 
@@ -218,7 +222,7 @@ class Second:
 
     @cached_property
     def are_posts_elsewhere(self) -> bool:
-        """Tells whether the learned posts are used against the rules' posts: no text is in both, and the rules' texts score far
+        """Tells whether the learned posts replace those of the rules: no text is in both, and the rules' texts score far
         lower."""
         known = [body for body in self.found.posts.bodies if body is not None] if self.found.posts else []
         nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
@@ -229,7 +233,7 @@ class Second:
 
     @cached_property
     def kind_features(self) -> np.ndarray:
-        """Features of the page for its kind."""
+        """Features of the page from which its kind is predicted."""
         named = links_view(self.page, self.links, self.link_scores)
         written = bodies_view(self.page, self.bodies, self.body_scores, self.chosen)
         apart = [written[1] - named[1], written[1] - named[9]]

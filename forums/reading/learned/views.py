@@ -19,7 +19,7 @@ from forums.reading.lists import RowSet
 from forums.reading.posts_set import PostSet
 from forums.reading.words import SUBJECT_WORDS
 
-_WELL = 0.5  # share of the page's best score from which a link scores well
+_WELL = 0.5  # share of the page's best score from which a link's score counts as good
 
 
 def words_view(page: Page) -> list[float]:
@@ -53,7 +53,7 @@ def _shared(one: set[str], other: set[str]) -> float:
 
 
 def urls_of(rows: RowSet | None) -> set[str]:
-    """The addresses of the rows of a list."""
+    """The addresses that the rows of a list lead to."""
     return {row.title.url for row in rows.rows} if rows else set()
 
 
@@ -100,7 +100,8 @@ def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequen
 
 
 def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> float:
-    """Share of texts that are also in the rules' posts, one containing the other."""
+    """Share of the learned texts (`nodes`) that are also in the rules' posts: one is inside the other, or contains it. In [0,
+    1]."""
     own = sorted({body for body in posts.bodies if body is not None}) if posts else []
     if not own:
         return 0.0
@@ -115,7 +116,8 @@ def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> 
 
 
 def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: set[str]) -> list[float]:
-    """Evidence for and against a list: `chosen` and `other` are the addresses of its rows and of the other reader's."""
+    """Features for and against a list: `chosen` are the addresses of its rows, `other` those of the rows found by the other
+    reader (rules or models)."""
     best: dict[str, float] = {}
     for link, score in zip(table.links, scores, strict=True):
         if link.url in chosen:
@@ -143,8 +145,8 @@ def best_inside(table: BodyTable, scores: np.ndarray, outline: Outline, nodes: S
 def thread_doubt(
     table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int], same: float, named: float
 ) -> list[float]:
-    """Evidence for and against posts: `nodes` are their texts, `same` the agreement of both readers, `named` the share of posts
-    with an author."""
+    """Features for and against posts: `nodes` are their texts, `same` is the agreement of rules and models, `named` the share
+    of posts with an author."""
     covered = np.zeros(len(outline) + 1, dtype=bool)
     for node in nodes:
         covered[node : outline.ends[node]] = True
@@ -159,7 +161,8 @@ def thread_doubt(
 
 
 def doubt_view(shares: np.ndarray, kind: int, records: int, rest: Sequence[float]) -> list[float]:
-    """Features for the doubt: the `shares` of the four kinds, the chosen one, the number of records, and their evidence."""
+    """All features for the doubt about a reading: the `shares` (probabilities) of the four kinds, the chosen kind, the number
+    of records, and their evidence."""
     first, second = np.sort(shares)[::-1][:2]
     return [
         float(first), float(first - second), log(float(first) / (1.02 - float(first))), *(float(kind == at) for at in range(4)),

@@ -18,7 +18,7 @@ CARD = Path(__file__).with_name("card.json")
 
 @dataclass(frozen=True)
 class Model:
-    """Forests whose predicted shares are averaged."""
+    """The forests of one model; its prediction is the mean of theirs."""
 
     forests: tuple[Forest, ...]
 

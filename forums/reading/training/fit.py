@@ -26,10 +26,10 @@ from forums.reading.training.scoring import ENOUGH, Tally, tally
 from forums.reading.training.trees import Examples, Job, Shape, all_trained, averaged
 
 FOLDS = 5
-_MOST = (60, 90)  # maximum numbers of positive and negative candidates of one page that a model is trained on
-_MOST_MORE = (20, 30)  # the same for pages that are used for training only
+_MOST = (60, 90)  # most positive and most negative candidates of one page that a model is trained on
+_MOST_MORE = (20, 30)  # the same limits for pages that are used for training only
 _MORE = 0.25  # weight of pages that are used for training only
-_LISTS = 2  # kinds for which a model chooses between two readings
+_LISTS = 2  # number of kinds (threads and boards) for which a model chooses between two readings
 _MORE_KIND = 0.25  # additional factor for generated pages in training of the page's kind, because their words are drawn at random
 _INDEX = 2.0  # weight of an index page in training of the page's kind (others: 1), because few pages are indexes
 _NO_FORUM = 0.2  # weight of non-forum pages in training of the doubt models (forum pages: 1)

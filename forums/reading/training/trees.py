@@ -15,7 +15,7 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from forums.reading.learned.forest import Forest, Tree
 from forums.reading.learned.weights import Model
 
-_THREADS = "OMP_NUM_THREADS"  # of a process, read when it starts
+_THREADS = "OMP_NUM_THREADS"  # environment variable that a process reads when it starts
 
 
 @dataclass(frozen=True)
