@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")  # the first has no windows: half the CPU of the others
+CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), None)
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 LONGEST = 300_000  # milliseconds that a step may take on a machine with much else to do; none takes long by itself
