@@ -144,7 +144,7 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
     """Allows or forbids sending a POST form."""
     form, wanted = find(pk), request.POST.get("released") == "1"
     forms.release(form, wanted)
-    messages.success(request, _("The form may be sent.") if wanted else _("The form is no longer sent."))
+    messages.success(request, _("The form may be sent.") if wanted else _("The form may no longer be sent."))
     return back(request, "search-form", pk)
 
 

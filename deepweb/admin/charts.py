@@ -103,10 +103,10 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
         "font": {"size": 11},
         "autosize": True,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "xaxis": _axis(_("first direction of difference (no unit)")),
-        "yaxis": _axis(_("second direction (no unit)")),
+        "xaxis": _axis(_("first principal component of the words used (no unit)")),
+        "yaxis": _axis(_("second principal component (no unit)")),
     }
-    return Chart("chart-map", title, {"data": traces, "layout": layout}, _("near: the same words"), legend=legend)
+    return Chart("chart-map", title, {"data": traces, "layout": layout}, _("near forms use the same words"), legend=legend)
 
 
 def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from focused.strategies import BUILT_IN, strategy_class
 CHOICES: Mapping[str, str] = {
     "follow": gettext_noop("follow"),
     "reserve": gettext_noop("keep in reserve"),
-    "drop": gettext_noop("leave out"),
+    "drop": gettext_noop("drop"),
     "similarity": gettext_noop("by similarity"),
     "page": gettext_noop("in page order"),
     "timely": gettext_noop("TimelyRank"),
@@ -45,8 +45,8 @@ CHOICES: Mapping[str, str] = {
     "database": gettext_noop("in the database"),
     "plain": gettext_noop("equal weights"),
     "weighted": gettext_noop("by distance from the link"),
-    "count": gettext_noop("use up the budget"),
-    "free": gettext_noop("do not count"),
+    "count": gettext_noop("count towards the budget"),
+    "free": gettext_noop("do not count towards the budget"),
 }
 PARTS: Mapping[str, str] = {
     "score": gettext_noop("score: all parts together"),

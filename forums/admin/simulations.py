@@ -51,7 +51,8 @@ class LogForm(forms.Form):
         required=False,
         label=gettext_lazy("or upload one"),
         help_text=gettext_lazy(
-            "CSV board,thread,kind,ts with that header; kind is new or reply, ts in epoch seconds; gzip is fine."
+            "CSV file with the header board,thread,kind,ts: kind is new or reply, ts is in epoch seconds (UTC). "
+            "It may be compressed with gzip."
         ),
     )
     site = forms.ModelChoiceField(
@@ -60,7 +61,7 @@ class LogForm(forms.Form):
         label=gettext_lazy("or the posts of a forum"),
         empty_label=gettext_lazy("– choose –"),
         widget=LongSelect,
-        help_text=gettext_lazy("Its stored posts are copied into an event file."),
+        help_text=gettext_lazy("The forum's stored posts are copied into an event file."),
     )
     timezone = forms.CharField(
         max_length=64,
@@ -72,7 +73,7 @@ class LogForm(forms.Form):
         required=False,
         label=gettext_lazy("First day"),
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text=gettext_lazy("Empty: chosen so that the experiment ends with the file."),
+        help_text=gettext_lazy("Leave empty to let the experiment end with the last event of the file."),
     )
 
     def __init__(self, *args: Any, **values: Any) -> None:
@@ -123,7 +124,10 @@ class SchedulesForm(LogForm):
         min_value=0,
         initial=0,
         label=gettext_lazy("Minimum events of a board"),
-        help_text=gettext_lazy("Weighted, in the history; 0 keeps every board with an event in the 160 days before."),
+        help_text=gettext_lazy(
+            "Number of weighted events in the history; "
+            "with 0 every board with an event in the 160 days before the test takes part."
+        ),
     )
     target_hours = forms.FloatField(min_value=0.01, max_value=1000, initial=1, label=gettext_lazy(
         "Counts as in time up to (hours)"
@@ -155,7 +159,9 @@ class FetchingForm(LogForm):
         min_value=1,
         required=False,
         label=gettext_lazy("Fetches per cycle"),
-        help_text=gettext_lazy("Of the predicting policies. Empty: as many as threads changed in a mean cycle of the history."),
+        help_text=gettext_lazy(
+            "Only for policies that predict. Leave empty to fetch as many threads as changed in a mean cycle of the history."
+        ),
     )
 
 

@@ -62,7 +62,7 @@ WHAT = {
     "list_flip": gettext_noop("further pages of a list"),
     "thread_flip": gettext_noop("further pages of a thread"),
     "patterns": gettext_noop("addresses"),
-    "pager": gettext_noop("address pattern of the next page"),
+    "pager": gettext_noop("position of the link to the next page"),
     "rows": gettext_noop("rows a page"),
     "roles": gettext_noop("fields"),
     "marks": gettext_noop("class names"),
