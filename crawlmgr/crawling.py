@@ -49,14 +49,6 @@ class Crawler(Protocol):
     def ended(self, run: Run, state: str, now: datetime) -> None: ...
 
 
-class Interrupted(Exception):
-    """Raised by a pulse: the run is to be paused or stopped, the process is ending, or the task's time is nearly over."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
-
-
 @runtime_checkable
 class Pulses(Protocol):
     """A crawler whose `settings` may take longer than a lease lasts: while it computes, it calls the given heartbeat function at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,18 +13,18 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.crawling import Crawler, Interrupted, Prepares, Pulses, Remembers, Stored, alone_kinds, pages_together, tells_why
+from crawlmgr.crawling import Crawler, Prepares, Pulses, Remembers, Stored, alone_kinds, pages_together, tells_why
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import archive, frontier, host_limits, hosts, nodes, runs, slices, vault
 from crawlmgr.services.fetching import UNREADABLE
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.services.heartbeat import Heartbeat, Interrupted, shutdown
 from crawlmgr.services.line import Landed, Line
 from crawlmgr.storing import Found, Storing, ended
 from crawlmgr.web.window import calm_collector, switch_rarely
 
 __all__ = ["Crawler", "Interrupted", "Prepares", "Pulses", "Stored", "holder", "run_slice", "shutdown"]
 
-shutdown = threading.Event()  # set when the process should end its slice soon
 PATIENCE_SECONDS = 3.0
 CLAIM_EVERY_SECONDS, EARLY_SECONDS = 0.03, 0.1
 """Seconds between checks for hosts that may be requested while other requests are in flight; and how long before a host's next
@@ -81,10 +80,8 @@ class _Slice:
     def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, seconds: float | None, on_page: Any) -> None:
         self.run, self.crawler, self.lease, self.clock = run, crawler, lease, clock
         self.seconds, self.on_page = seconds, on_page
-        self.beaten = now = clock.now()
-        self.wanted = run.wanted
+        self.heartbeat = Heartbeat(lease, clock, seconds, run.wanted)
         self.until: datetime | None = None
-        self.limit = None if seconds is None else now + timedelta(seconds=django_settings.TASK_TIMEOUT_SECONDS * 0.8)
         self.ahead: list[Url] = []  # claimed, not yet sent
         self.claimed_at = 0.0  # monotonic time of the last such claim
         self.closing = False
@@ -96,7 +93,7 @@ class _Slice:
         self.naught = 0  # attempts in a row on hosts that are due but in use by others
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
-            crawler.set_heartbeat(self._pulse)
+            crawler.set_heartbeat(self.heartbeat.pulse)
 
     def failed(self, now: datetime) -> None:
         """Ends the crawler's part of a failed run; called inside the transaction that marks the run as failed."""
@@ -150,37 +147,24 @@ class _Slice:
         frontier.add(self.run.pk, links, now, pace=self.storing.pace)
         self.storing.leave_out(links, now)
 
-    def _pulse(self) -> None:
-        """Renews the lease during long work of the crawler; raises where that work must not continue."""
-        now = self.clock.now()
-        self._beat(now)
-        if why := self.wanted or ("shutdown" if shutdown.is_set() else ""):
-            raise Interrupted(why)
-        if self.limit is not None and now >= self.limit:
-            raise Interrupted("time")
-
-    def _beat(self, now: datetime) -> None:
-        if (now - self.beaten).total_seconds() >= min(1.0, self.lease.seconds / 5):
-            self.beaten, self.wanted = now, runs.beat(self.lease, now)
-
     def _leave_if_asked(self) -> str:
         now = self.clock.now()
-        self._beat(now)
+        self.heartbeat.beat(now)
         if not self._leaving(now):
             return ""
         self._come_home()
         return self._leave()
 
     def _leave(self) -> str:
-        if self.wanted == "pause":
+        if self.heartbeat.wanted == "pause":
             return self._end(RunState.PAUSED, "", "")
-        if self.wanted == "stop":
+        if self.heartbeat.wanted == "stop":
             return self._end(RunState.STOPPED, "stopped", "")
         runs.release(self.lease)
         return RunState.RUNNING
 
     def _leaving(self, now: datetime) -> bool:
-        return bool(self.wanted) or shutdown.is_set() or (self.until is not None and now >= self.until)
+        return bool(self.heartbeat.asked) or (self.until is not None and now >= self.until)
 
     def _come_home(self) -> None:
         """Ends the slice: waits some time for requests in flight, then releases the addresses of the rest, so that they are
@@ -189,12 +173,12 @@ class _Slice:
         self.closing = True
         while self.line:
             patience = SHORT_DRAIN_SECONDS if 8 * len(self.line) <= flying else DRAIN_SECONDS
-            if self.wanted or shutdown.is_set():
+            if self.heartbeat.asked:
                 patience = HASTY_DRAIN_SECONDS
             if time.monotonic() - began >= patience:
                 break
             self._land(0.1)
-            self._beat(self.clock.now())
+            self.heartbeat.beat(self.clock.now())
         self._store()
         with transaction.atomic():
             self._give_back_ahead()
@@ -294,7 +278,7 @@ class _Slice:
         wait = min(seconds, self._seconds_to_hold())
         gather = min(SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold())
         arrivals = self.line.land(wait, self.together - len(self.held), gather)
-        self._beat(self.clock.now())  # a process that was frozen until another worker took its lease must send nothing
+        self.heartbeat.beat(self.clock.now())  # a process that was frozen until another worker took its lease must send nothing
         if arrivals.held_up:
             self._give_back(arrivals.held_up)
         for item, reason in arrivals.refused:
@@ -367,7 +351,7 @@ class _Slice:
         self._counted()
 
     def _counted(self) -> None:
-        self.wanted, self.beaten = self.storing.wanted, self.clock.now()
+        self.heartbeat.renewed(self.storing.wanted, self.clock.now())
 
     def _nothing(self, now: datetime) -> str:
         wait = frontier.next_turn(self.run.pk, now)

@@ -11,9 +11,10 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.engine import Interrupted, holder, shutdown
+from crawlmgr.engine import holder
 from crawlmgr.models import Run, RunState
 from crawlmgr.services import runs, slices
+from crawlmgr.services.heartbeat import LIMIT_SHARE, Heartbeat, Interrupted
 
 Pulse = Callable[[], None]
 
@@ -45,11 +46,8 @@ def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = Non
 class _Slice:
     def __init__(self, run: Run, job: Job, lease: runs.Lease, clock: Clock, seconds: float | None, on_step: Pulse | None) -> None:
         self.run, self.job, self.lease, self.clock, self.on_step = run, job, lease, clock, on_step
-        now = clock.now()
-        self.until = None if seconds is None else now + timedelta(seconds=seconds)
-        self.limit = None if seconds is None else now + timedelta(seconds=settings.TASK_TIMEOUT_SECONDS * 0.8)
-        self.beaten = now
-        self.wanted = run.wanted
+        self.until = None if seconds is None else clock.now() + timedelta(seconds=seconds)
+        self.heartbeat = Heartbeat(lease, clock, seconds, run.wanted)
 
     def failed(self, now: datetime) -> None:
         """Ends the job's part of a failed run; called inside the transaction that marks the run as failed."""
@@ -61,7 +59,7 @@ class _Slice:
     def work(self) -> str:
         try:
             while True:
-                self._check_wanted()
+                self.heartbeat.check()
                 if self.until is not None and self.clock.now() >= self.until:
                     runs.release(self.lease)
                     return RunState.RUNNING
@@ -69,8 +67,8 @@ class _Slice:
                 if isinstance(outcome, str):
                     return self._end(RunState.FINISHED, outcome)
                 with transaction.atomic():
-                    self.beaten = self.clock.now()
-                    self.wanted = runs.count(self.lease, self.beaten, {"items": 1})
+                    now = self.clock.now()
+                    self.heartbeat.renewed(runs.count(self.lease, now, {"items": 1}), now)
                     outcome()
                 if self.on_step is not None:
                     self.on_step()
@@ -82,19 +80,13 @@ class _Slice:
             return self._end(RunState.PAUSED if paused else RunState.STOPPED, "" if paused else "stopped")
 
     def _pulse(self) -> None:
-        """Renews the lease, at most once a second. Raises Interrupted or StepTooLong where the step must not continue."""
-        now = self.clock.now()
-        if (now - self.beaten).total_seconds() >= min(1.0, self.lease.seconds / 5):
-            self.beaten, self.wanted = now, runs.beat(self.lease, now)
-            self._check_wanted()
-            if self.limit is not None and now >= self.limit:
-                raise StepTooLong(f"{settings.TASK_TIMEOUT_SECONDS * 0.8:.0f} s")
-
-    def _check_wanted(self) -> None:
-        if self.wanted in ("pause", "stop"):
-            raise Interrupted(self.wanted)
-        if shutdown.is_set():
-            raise Interrupted("shutdown")
+        """The heartbeat of a step. Raises Interrupted or StepTooLong if the step must not continue."""
+        try:
+            self.heartbeat.pulse()
+        except Interrupted as interrupted:
+            if interrupted.why != "time":
+                raise
+            raise StepTooLong(f"{settings.TASK_TIMEOUT_SECONDS * LIMIT_SHARE:.0f} s") from None
 
     def _end(self, state: str, stopped_by: str) -> str:
         now = self.clock.now()

@@ -73,7 +73,7 @@ def test_what_a_person_wants_is_heeded_within_a_step(monkeypatch: pytest.MonkeyP
 
     def ask(this: Run, pulse: jobs.Pulse) -> None:
         wish(this.pk, datetime.now(UTC))
-        pulse.__self__.beaten = NOW  # type: ignore[attr-defined]  # as if a second had passed since the last beat
+        pulse.__self__.heartbeat.last = NOW  # type: ignore[attr-defined]  # as if a second had passed since the last beat
         pulse()
 
     monkeypatch.setattr(Counting, "meanwhile", staticmethod(ask))

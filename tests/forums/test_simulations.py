@@ -161,7 +161,7 @@ def test_stop_takes_hold_within_a_step_and_what_was_found_stays(monkeypatch: pyt
         calls.append(1)
         if len(calls) == 50:
             runs.stop(run.pk, SYSTEM.now())
-            slice_.beaten -= timedelta(seconds=9)
+            slice_.heartbeat.last -= timedelta(seconds=9)
         true_pulse(slice_)
 
     monkeypatch.setattr(jobs._Slice, "_pulse", pulse)

@@ -1,0 +1,68 @@
+"""Lease renewal during a slice, and the requests to pause, stop or end that a slice must obey."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from crawlmgr.clock import Clock
+from crawlmgr.services import runs
+
+shutdown = threading.Event()
+"""Set when this process should end its slice soon."""
+BEAT_SECONDS, BEATS_PER_LEASE = 1.0, 5
+"""The lease is renewed at most once in this many seconds, and at least this many times during its length."""
+LIMIT_SHARE = 0.8
+"""Fraction of the worker task's time limit after which long computing is interrupted."""
+
+
+class Interrupted(Exception):
+    """The work must not continue. `why`: "pause" or "stop" (requested for the run), "shutdown" (the process ends), "time" (the
+    worker task is about to reach its time limit)."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Heartbeat:
+    """The lease of one slice. Renews it while the slice works and remembers what was requested for the run.
+
+    `seconds`: length of the slice; None for a command in the foreground, which has no time limit.
+    """
+
+    def __init__(self, lease: runs.Lease, clock: Clock, seconds: float | None, wanted: str) -> None:
+        self.lease, self.clock, self.wanted = lease, clock, wanted
+        self.last = now = clock.now()
+        """When the lease was last renewed."""
+        limit = timedelta(seconds=settings.TASK_TIMEOUT_SECONDS * LIMIT_SHARE)
+        self.limit = None if seconds is None else now + limit
+
+    @property
+    def asked(self) -> str:
+        """Why the slice should end: "pause", "stop", "shutdown", or "" if it may continue."""
+        return self.wanted or ("shutdown" if shutdown.is_set() else "")
+
+    def beat(self, now: datetime) -> None:
+        """Renews the lease if the last renewal is long enough ago. Raises LeaseLost if another worker has the run."""
+        if (now - self.last).total_seconds() >= min(BEAT_SECONDS, self.lease.seconds / BEATS_PER_LEASE):
+            self.renewed(runs.beat(self.lease, now), now)
+
+    def renewed(self, wanted: str, now: datetime) -> None:
+        """Records a renewal, also one made by the transaction that stored the slice's results (`runs.count`)."""
+        self.wanted, self.last = wanted, now
+
+    def check(self) -> None:
+        """Raises Interrupted if the slice should end."""
+        if asked := self.asked:
+            raise Interrupted(asked)
+
+    def pulse(self) -> None:
+        """Renews the lease during long computing; to be called at least every second. Raises Interrupted or LeaseLost."""
+        now = self.clock.now()
+        self.beat(now)
+        self.check()
+        if self.limit is not None and now >= self.limit:
+            raise Interrupted("time")
