@@ -44,11 +44,11 @@ class Covers:
     MOVING = ("as_of", "open", "apart")
 
     def of(self, rows: slice) -> slice:
-        """The pairs of these rows."""
+        """The slice of pairs that belong to these rows."""
         return slice(int(self.bounds[rows.start]), int(self.bounds[rows.stop]))
 
     def counted(self) -> Bools:
-        """Pairs whose board is counted in the row's figures, (pairs,)."""
+        """A mask of the pairs (row, board) whose row counts the board's posts in its figures, (pairs,)."""
         return self.apart < APART_AT
 
     def total(self, rows: slice, values: Floats) -> Floats:

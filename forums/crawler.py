@@ -30,7 +30,7 @@ from forums.services import layouts, logins, overviews, structures, visits
 
 THREADS_CHECKED = 3  # number of threads per slice, and of pages of a kind at once, that are compared with the model
 AFTER_ALL = 1e6  # subtracted from a request's priority to place it after the requests of all boards
-API_REST = timedelta(days=1)  # time for which a JSON interface without result is not requested
+API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again
 PUT_BACK = 3  # number of times that a page may wait for the site to be learned again
 
 
@@ -69,7 +69,7 @@ class ForumCrawler:
     def __init__(self) -> None:
         self._site: Site | None = None
         self._model: SiteModel | None = None
-        self._gone: set[int] = set()  # visits whose board's address gave "not found"
+        self._gone: set[int] = set()  # visits whose board was not found at its address
         self._rules: SiteRules | None = None
         self._look: Explorer | None = None
         self._samples: list[FetchedPage] = []

@@ -15,7 +15,7 @@ from forums.law import total_delay
 from forums.schedule import Demand, era
 
 WEEK_DAYS, DAY_HOURS = 7, 24
-EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
+EPOCH_WEEKDAY = 3  # weekday (0 is Monday) of the day 0: 1970-01-01 was a Thursday
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ class LocalClock:
         hours = int(np.ceil(stop / HOUR_SECONDS) - self._first) + 1
         self._offsets = np.array([_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(0, hours, 24)])
         self._step = 24
-        if len(set(self._offsets)) > 1:  # daylight saving changes within the hours: use a finer grid
+        if len(set(self._offsets)) > 1:  # daylight saving changes within these hours, so a finer grid is needed
             self._offsets = np.array([_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(hours)])
             self._step = 1
 

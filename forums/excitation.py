@@ -53,7 +53,7 @@ class Modes:
         matrix = np.sqrt(np.outer(gains / taus, gains / taus)) - np.diag(1.0 / taus)
         values, vectors = np.linalg.eigh(matrix)
         scale = np.sqrt(gains * taus)
-        share = (gains / scale) @ vectors  # a in the modes' coordinates
+        share = (gains / scale) @ vectors  # the weights a in the coordinates of the modes
         return cls(-values, share[:, None] * vectors.T * scale[None, :])
 
 

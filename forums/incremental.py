@@ -80,7 +80,7 @@ class VisitState:
     reach: str = ""
 
     def doubt(self, code: str) -> None:
-        """Counts one doubtful reading."""
+        """Counts one doubtful reading under its code."""
         self.doubts[code] = self.doubts.get(code, 0) + 1
 
     def to_json(self) -> dict[str, Any]:

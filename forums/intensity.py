@@ -66,7 +66,7 @@ class Intensity:
         return mass
 
     def moment(self, board: Ints, times: Floats) -> Floats:
-        """S_i(t), weighted event-hours."""
+        """S_i(t) = integral of u f_i(u) from 0 to t, weighted event-hours."""
         days, slot, hours = self._split(times)
         total, first = self._mass[board, -1], self._moment[board, -1]
         start = slot * self.width

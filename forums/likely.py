@@ -10,8 +10,8 @@ from forums.law import HOUR_SECONDS
 from forums.loop_values import Outlook
 from forums.overview_values import FLAG_WEIGHT
 
-LIKELY = (1 / 6, 5 / 6)  # quantiles of the time of a visit: a likely span covers two thirds
-PATHS, POSTS = 32, 10  # simulated futures per board, and posts in each
+LIKELY = (1 / 6, 5 / 6)  # quantiles of the time of a visit between which its likely span lies, so that it covers two thirds
+PATHS, POSTS = 32, 10  # number of simulated futures per board, and of posts in each
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
 # quantile factors of the time until a board's second and later visits, if only visits provide information (from replayed logs)
 LATER = (0.95, 1.1)

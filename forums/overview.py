@@ -13,10 +13,10 @@ from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, LEAST_DOUBT, M
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
-DOUBTED_AT = 2  # contradictions (halved by each agreement) from which a board's figures on a source are ignored
-SOURCE_DOUBTED_AT = 3  # contradictions in a row, over all its boards, from which a whole source is ignored
+DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
+SOURCE_DOUBTED_AT = 3  # number of consecutive contradictions, over all boards of a source, from which on the source is ignored
 MOST_WRONG = 8
-LONGEST_LAG_HOURS = 1.0  # an overview page with a longer lag is not used
+LONGEST_LAG_HOURS = 1.0  # an overview page whose figures lag by more hours than this is not used
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
 
@@ -138,7 +138,7 @@ class Overview:
     # --- looks --------------------------------------------------------------------------------------------------------
 
     def rows(self, source: int) -> slice:
-        """The rows of a source."""
+        """The rows of a source, as a slice of the arrays by row."""
         return slice(int(self.bounds[source]), int(self.bounds[source + 1]))
 
     def calibrate(self, source: int, sight: Sight, now: float) -> None:

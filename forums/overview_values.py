@@ -9,7 +9,8 @@ import numpy as np
 
 from forums.events import Floats, Ints
 
-FIRST_DOUBT, LEAST_DOUBT = 0.3, 0.02  # share of its own forecast that counts in a board's index: initial and least value
+# initial and least share of a board's own forecast that counts in its index although a source covers it
+FIRST_DOUBT, LEAST_DOUBT = 0.3, 0.02
 FLAG_WEIGHT = 0.65  # mean weight of an event where a page only shows that there is something new
 FINENESS_SECONDS = 60.0  # precision of the times that pages show
 MOST_TOLD = 500  # most events of one board into which the posts reported by one look are divided

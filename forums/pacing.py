@@ -38,7 +38,7 @@ class Budget:
 
     @classmethod
     def unpacked(cls, values: Floats) -> Budget:
-        """Restores a budget from `packed`."""
+        """Restores a budget from the numbers that `packed` gave."""
         visits, price, used, from_used, from_plan, tick, day = (float(value) for value in values)
         return cls(int(visits), price, int(used), int(from_used), from_plan, None if math.isnan(tick) else tick, day)
 
@@ -113,7 +113,7 @@ class Pace:
         paused = budget.last_tick is not None and now - budget.last_tick > PAUSE_TICKS * self.tick_seconds
         if day != budget.day:
             budget.day, budget.used, budget.from_used, budget.from_plan = day, 0, 0, 0.0
-            if budget.last_tick is None or paused:  # count the day from now, as if the plan had been kept so far
+            if budget.last_tick is None or paused:  # count the day from now, as if the plan had been followed so far
                 budget.from_plan = self._done(now)
                 budget.used = budget.from_used = int(budget.visits_per_day * budget.from_plan)
         elif paused:  # spread the day's remaining visits over the rest of the day
@@ -164,7 +164,7 @@ class Pace:
             roots = self._roots[self._sites.site == number].sum(axis=0)
             hours = clock.local_hours(moments) % DAY_HOURS
             density += self._within(number, moments, roots[np.minimum((hours * bins / DAY_HOURS).astype(np.int64), bins - 1)])
-        if not density.sum():  # closed all day: nothing is visited whatever the plan says
+        if not density.sum():  # the sites are closed all day, so nothing is visited whatever the plan says
             density += 1.0
         shares: Floats = np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
         return shares

@@ -16,7 +16,8 @@ from forums.schedule_optimal import OptimalPlanner, expected_cost
 from forums.timetable import Timetable, keep_gap
 
 PAPER_RULES: dict[str, Callable[[Demand, int], Timetable]] = {"era": era, "wra": wra, "lra": lra, "bra": bra}
-EXACT_BOARDS = 150  # up to this number the 15-minute programme (some 30 ms per board); beyond it the polished closed form
+# up to this number of boards the exact 15-minute programme is used (some 30 ms per board); beyond it the polished closed form
+EXACT_BOARDS = 150
 BUSY_SHARE = 0.7
 BUSY_HOURS = 6.0
 LONGEST_HOURS = 72.0

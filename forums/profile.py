@@ -15,7 +15,7 @@ WEEK_DAYS = 7
 LARGEST_KAPPA = 1e5
 PRIOR_PEAK_HOUR = 17.0  # hour of the day with most posts, assumed if there is no data: afternoons are busier than nights
 PRIOR_SWING = 0.6
-EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
+EPOCH_WEEKDAY = 3  # weekday (0 is Monday) of the day 0: 1970-01-01 was a Thursday
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from forums.intensity import DAY_HOURS, Intensity, quantiles
 from forums.schedule import Demand, grid, timetable
 from forums.timetable import Timetable
 
-GRID = 96  # grid of 15 minutes
+GRID = 96  # steps of a day: 15 minutes each
 MOST_BY_PROGRAMME = 24
 PHASES = 4
 TRIAL_SWEEPS = 3

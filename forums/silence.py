@@ -10,11 +10,11 @@ from forums.events import Ints
 
 LEAST_HOURS = 72
 LEAST_ITEMS = 30
-LEAST_EXPECTED = 5.0  # a Poisson process with this mean is 0 once in 150 times
+LEAST_EXPECTED = 5.0  # a Poisson-distributed number with this mean is 0 once in 150 times
 BEYOND_LONGEST = 2.0
 
 DROP = 0.3
-DROP_DAYS = 2  # length of the compared span
+DROP_DAYS = 2  # number of days whose items are compared
 DROP_WEEKS = 4  # weeks before: compared with their same days, and with all such spans in between
 DROP_RECORD_HOURS = 24 * (7 * DROP_WEEKS + 2 * DROP_DAYS)
 DROP_LEAST_EXPECTED = 10.0
@@ -49,7 +49,7 @@ def find_silence(counts: Ints, hours: Ints) -> Silence | None:
     seen = np.bincount(hours[: last + 1], minlength=24)
     brought = np.bincount(hours[: last + 1], weights=counts[: last + 1], minlength=24)
     usual = np.divide(brought, seen, out=np.zeros(24), where=seen > 0)
-    until = np.concatenate([[0.0], np.cumsum(usual[hours])])  # until[i]: items expected before hour i
+    until = np.concatenate([[0.0], np.cumsum(usual[hours])])  # until[i] is the number of items expected before hour i
     longest = float((until[some[1:]] - until[some[:-1] + 1]).max(initial=0.0))
     expected = float(until[-1] - until[last + 1])
     if expected < max(LEAST_EXPECTED, BEYOND_LONGEST * longest):
@@ -82,7 +82,7 @@ def find_drop(counts: Ints) -> Drop | None:
     if len(counts) < DROP_RECORD_HOURS:
         return None
     until = np.concatenate([[0], np.cumsum(counts)])
-    spans = until[span:] - until[:-span]  # spans[-1]: the last two days
+    spans = until[span:] - until[:-span]  # spans[-1] is the sum of the last two days
     weeks = spans[[-1 - 168 * week for week in range(1, DROP_WEEKS + 1)]]
     before = spans[-1 - span - 24 * np.arange(7 * DROP_WEEKS)]
     items, usual = int(spans[-1]), float(weeks.mean())

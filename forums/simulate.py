@@ -30,7 +30,7 @@ LOOPS = ("adaptive", "glances", "newest")
 READINGS = ("cyclic", "midnight")
 KNOWN_DAYS = 160
 LONGEST_WAIT_DAYS = 5
-NEWEST_ROWS = 40  # threads that a newest list shows
+NEWEST_ROWS = 40  # number of threads that a newest list shows
 
 Shows = Callable[[BoardLog, Ints, float], Sight]
 
@@ -270,7 +270,8 @@ class Simulation:
                 return np.unique(self.events.board[rows[first]])
 
     def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
-        """One ranking; after reading a source, a second one with its figures."""
+        """Makes one ranking of a simulated loop, with the visits that it names; if a source was read, a second ranking with
+        its figures."""
         readable = np.ones(1, dtype=bool) if loop.overview is not None else None
         due, source = loop.choose(now, None, readable)
         if len(due):
@@ -330,13 +331,13 @@ class _Trace:
         self.spent: list[tuple[int, float]] = []
 
     def fetched(self, boards: Ints, now: float, cost: int) -> None:
-        """Records that these boards' posts were fetched now, at this cost."""
+        """Records that these boards were fetched now; `cost` (in visits) is charged once for all of them."""
         self.boards.append(boards)
         self.moments.append(np.full(len(boards), now))
         self.spent.append((cost, now))
 
     def followed(self) -> Followed:
-        """The complete record."""
+        """The record of the whole run."""
         spent = np.array([cost for cost, _at in self.spent], dtype=np.int64)
         return Followed(np.concatenate(self.boards), np.concatenate(self.moments), spent, np.array([at for _c, at in self.spent]))
 

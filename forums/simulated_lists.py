@@ -62,7 +62,8 @@ class SimulatedForum:
         self._pins = [self._most_replied(threads) for threads in self._threads]
 
     def _most_replied(self, threads: Ints) -> list[int]:
-        """The permanently pinned threads of a board: its largest at the start."""
+        """The threads that are always pinned in a board: those with most replies at the start. None if the board has too few
+        threads."""
         wanted = self.style.pinned + self.style.unmarked_pins
         alive = [thread for thread in threads.tolist() if self._posts[thread]]
         return sorted(alive, key=lambda thread: (-len(self._posts[thread]), thread))[:wanted] if len(alive) > 3 * wanted else []

@@ -136,8 +136,8 @@ def keep_gap(table: Timetable, site: Ints, gap_hours: Floats) -> Timetable:
 
 
 def _pushed(clock: Floats, gap: float, cycle: float) -> Floats:
-    """The times moved so that each is at least `gap` after the one before, cyclically; possible because all gaps together fit
-    into the cycle."""
+    """Times, moved so that each is at least `gap` after the one before, also from the last to the first of the next cycle.
+    This is possible because all gaps together fit into the cycle."""
     steps = gap * np.arange(len(clock))
     moved = steps + np.maximum.accumulate(clock - steps)
     first = moved[-1] + gap - cycle  # the last visit of the cycle pushes the first of the next

@@ -49,7 +49,7 @@ EVIDENCE = {
 
 
 class AddressForm(forms.Form):
-    """First form: the forum's address."""
+    """First form of adding a forum: the forum's address."""
 
     address = forms.CharField(label=gettext_lazy("Address"), max_length=2000, strip=True)
     delay_seconds = forms.FloatField(label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600, initial=1.0)
@@ -57,7 +57,7 @@ class AddressForm(forms.Form):
 
 
 class SaveForm(forms.Form):
-    """Last form: name, time zone and interval."""
+    """Last form of adding a forum: name, time zone and interval of visits."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
     timezone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)

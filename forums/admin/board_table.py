@@ -122,7 +122,8 @@ NEEDED = {one.do: one.permission for one in TABLE.actions}
 
 @act("forums/boards/do/", "boards-do", "crawlmgr.add_run")
 def do(request: HttpRequest) -> HttpResponse:
-    """Actions on the selected boards: visit now, set the interval, include in or exclude from scheduled visits."""
+    """Carries out the selected action on the selected boards: visit now, set the interval, include in or exclude from
+    scheduled visits."""
     wish, usual = request.POST.get("do", ""), reverse("admin:boards")
     ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
     of_site: dict[int, list[int]] = {}

@@ -26,7 +26,7 @@ from forums.reads.structures import sample_pages
 from forums.services import structures
 
 KINDS = (PageKind.threadlist, PageKind.thread, PageKind.index)
-_SAME = {  # field colours, the same for fields with the same meaning in lists and threads
+_SAME = {  # colours by field, the same for fields that mean the same in lists and in threads
     "a": ("title", "name"),
     "b": ("author",),
     "c": ("last_author", "board_name"),

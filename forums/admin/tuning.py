@@ -41,7 +41,7 @@ from forums.timetable import Timetable
 STAGES = ("quick", "exact", "replay")
 REPLAYED = ("era", "bra", "optimal", "adaptive")
 BY_SOURCE = {False: "glances", True: "newest"}  # name of the adaptive policy by whether its overview source names changed threads
-REPLAY_SECONDS = 900  # seconds for which a replay is cached
+REPLAY_SECONDS = 900  # seconds for which a replay's results are cached
 MOST_REPLAYED_BOARDS = 200
 BOARDS_SHOWN = 200
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")

@@ -21,7 +21,7 @@ from forums.models import (
     Visit,
 )
 
-BOARDS = 20  # boards per forum
+BOARDS = 20  # number of boards per forum
 POSTS = 2  # posts per thread: a million threads for two million posts
 DEEP = 0.1  # share of all threads in the first board; its first thread has the same share of a hundred posts
 HOURS = 60  # number of recent hours in which each board has posts

@@ -23,7 +23,7 @@ from forums.models import Board, Post, Site, Thread
 
 HELP = "memory and CPU of an export of two million posts in each format, beside its own idle (SQLite)"
 POSTS = 2_000_000
-THREAD = 10  # posts per thread
+THREAD = 10  # number of posts per thread
 NOTHING = ("--since", "2999-01-01")
 _FILL = "from forums.benches import exports; import os; exports.fill(int(os.environ['BENCH_POSTS']))"
 

@@ -25,7 +25,7 @@ from forums.services import dispatch, loops, plans, sites
 from forums.simulate import LOOPS, OBSERVES, Setup, Simulation
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "respect_robots": False}
-AFTER_DAYS = 3  # further days of the replay, in which posts of the last days are still fetched
+AFTER_DAYS = 3  # days replayed after the measured ones, so that posts of the last measured days are still fetched
 
 
 @dataclass(frozen=True, slots=True)

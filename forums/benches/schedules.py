@@ -28,7 +28,7 @@ WINDOWS = {  # first days of the histories for which figures of an independent p
     "gbadev_phpbb": ("2006-02-06", "2006-05-15", "2006-08-21"),
     "opendcl_smf": ("2009-05-04", "2009-08-03", "2009-10-05"),
 }
-SPREAD = (0.45, 0.65, 0.85)  # for other logs: relative positions of the windows
+SPREAD = (0.45, 0.65, 0.85)  # for logs without known figures: positions of the windows, relative to the log's length
 HISTORY_DAYS, TEST_DAYS = 20, 10
 BUSY_EVENTS = 30.0
 LEAST_BUSY = 3

@@ -25,7 +25,7 @@ HISTORY_DAYS = 20
 # interval of each board; the plan's visits per day follow from it: one visit every twenty minutes over all boards together
 INTERVAL_SECONDS = 7200
 DAY = timedelta(days=1)
-STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # time between two rankings in the accelerated day
+STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # time between two rankings in the simulated day
 
 
 class ForumDemo:

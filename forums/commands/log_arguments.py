@@ -28,7 +28,7 @@ def names_of(known: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def day_of(text: str) -> date:
-    """A day as YYYY-MM-DD."""
+    """Parses a day written as YYYY-MM-DD. Raises ArgumentTypeError for anything else."""
     try:
         return date.fromisoformat(text)
     except ValueError as error:

@@ -191,7 +191,8 @@ class Candidates:
         if page.kind is PageKind.index:
             return "group"
         if self._empty(candidate) or (shape(candidate.url) in shapes and candidate.counted and len(page.reading.records) <= 1):
-            return "board"  # a list with a single thread is easily mistaken for that thread, but its row and address identify it
+            # although a list with a single thread is easily taken for that thread, the row and the address identify the board
+            return "board"
         if page.kind is PageKind.thread or shape(candidate.url) not in shapes:
             return "no"
         return "board" if self._like_a_board(page) or (candidate.sure and page.says_empty) else "no"

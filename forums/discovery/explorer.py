@@ -28,7 +28,7 @@ _FORUM_LINK = re.compile(
     re.I,
 )
 
-SHORT = 8  # replies of a thread that surely fits on one page
+SHORT = 8  # number of replies up to which a thread surely fits on one page
 _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 
 
@@ -128,7 +128,7 @@ class Explorer:
             return
         ways_up = list(self._ways_up(start))
         if ways_up:
-            yield ways_up[0]  # one at a time: the next may be the index
+            yield ways_up[0]  # one address at a time, because the next may be the index
             return
         candidates = self._candidates()
         room = self.settings.most_pages - self.settings.reserve - self.asked
@@ -137,7 +137,7 @@ class Explorer:
         further = [wanted for wanted in self._further_mixed() if self._is_new(wanted)]
         yield from unsettled
         behind = [] if unsettled else [wanted for wanted in self._behind(candidates) if self._is_new(wanted)]
-        yield from behind[:1]  # one at a time: if it leads to a list, the others have the same form
+        yield from behind[:1]  # one address at a time: if it leads to a list, the other boards' addresses have the same form
         yield from rivals
         if not rivals:
             yield from further
@@ -330,7 +330,8 @@ def _ancestors(url: str) -> Iterator[str]:
     path = parts.path
     while path not in ("", "/"):
         path = path.rstrip("/").rpartition("/")[0] + "/"
-        if not path.rstrip("/").rpartition("/")[2].isdigit():  # /topic/12/ is the thread itself
+        # a last segment without letters, as in /topic/12/, is the thread's own, no folder
+        if not path.rstrip("/").rpartition("/")[2].isdigit():
             yield urljoin(url, path)
     if not parts.path.strip("/") and parts.query:
         yield urljoin(url, "/")

@@ -110,7 +110,8 @@ def _compare(layout: Layout, pages: list[PageFacts], model: SiteModel) -> Layout
     if len(readable) * 2 < len(pages):
         reasons.append("kind")
     elif len(readable) > 1:
-        full = [page for page in readable if page.reading.next]  # short threads and small boards have few rows anyway
+        # leaves out last pages, because short threads and small boards have few rows anyway
+        full = [page for page in readable if page.reading.next]
         if len(full) > 1 and median(len(page.reading.records) for page in full) * 4 < layout.rows:
             reasons.append("rows")
         lost = frozenset(layout.roles) - frozenset().union(*(roles(page.reading) for page in readable))

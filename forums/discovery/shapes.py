@@ -85,7 +85,8 @@ def shape(url: str) -> str:
     for name, value in sorted(parse_qsl(parts.query.replace(";", "&"), keep_blank_values=True)):
         if _COUNTERS.fullmatch(name) or (name in ("s", "sid") and len(value) > 16):
             continue
-        if not value and re.search(r"[/\d]", name):  # index.php?forums/name.3/, forumdisplay.php?3-name
+        # boards and threads named in the query, as index.php?forums/name.3/ and forumdisplay.php?3-name
+        if not value and re.search(r"[/\d]", name):
             path += [_segment(segment) for segment in name.split("/") if segment]
             continue
         query.append(f"{name}={_value(name, value)}")

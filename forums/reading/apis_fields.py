@@ -15,8 +15,9 @@ from crawlmgr.text.dates import Moment
 from forums.reading.posts_texts import text_of
 
 _LONGEST_POST_CHARS = 1_000_000
-_LARGEST = 2**31 - 1  # largest number that the tables can store
-_YEARS = range(1970, 9000)  # some software writes "never" as the first or last second it can represent
+_LARGEST = 2**31 - 1  # largest number that the database columns can store
+# outside these years a time means nothing: some software writes "never" as the first or last second it can represent
+_YEARS = range(1970, 9000)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # valid in JSON, but no database can store them as text
 _QUOTES = "descendant::blockquote | descendant::aside[contains(@class, 'quote')]"
 

@@ -33,7 +33,7 @@ _SIDE = re.compile(
     r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
     re.I,
 )
-_AUTHORITY = re.compile(r"https?://[^/?#\s]*(?=[/?#]|$)")  # what comes before the path of an address
+_AUTHORITY = re.compile(r"https?://[^/?#\s]*(?=[/?#]|$)")  # scheme and host of an address: what comes before its path
 _NO_PAGE = re.compile(r"(?:javascript|mailto|tel|data|about):", re.I)
 # Addresses that joining leaves as they are, and those that only need scheme and host before them.
 _WHOLE = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?/[^\s?#;\\]*(?:\?[^\s#]+)?(?:#\S+)?")
@@ -82,8 +82,8 @@ class Page(TimedPage):
         asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"
         self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self._asides: dict[int, bool] = {}
-        self.row_cells: dict[int, list[int]] = {}  # cache of `Heads.cells` by row
-        self.text_places: dict[int, int] = {}  # cache of `bodies_of` by element
+        self.row_cells: dict[int, list[int]] = {}  # cache of `Heads.cells`, by the row's node
+        self.text_places: dict[int, int] = {}  # cache of `bodies_of`, by element
 
     def _base(self) -> str:
         element = self.root.find(".//base[@href]")
@@ -96,7 +96,7 @@ class Page(TimedPage):
 
     @cached_property
     def title(self) -> str:
-        """The text of `<title>`."""
+        """The text of the page's `<title>` element."""
         element = self.root.find(".//title")
         return " ".join((element.text or "").split()) if element is not None else ""
 
@@ -168,7 +168,7 @@ class Page(TimedPage):
 
     @cached_property
     def link_at(self) -> dict[int, Link]:
-        """The links by node number."""
+        """The links of the page by the number of their node."""
         return {link.node: link for link in self.links}
 
     @cached_property
@@ -176,7 +176,7 @@ class Page(TimedPage):
         return [link.node for link in self.links]
 
     def links_in(self, start: int, end: int) -> list[Link]:
-        """The links between two nodes."""
+        """The links of the page between two node numbers (from the first to before the second)."""
         return self.links[bisect_left(self._link_nodes, start) : bisect_left(self._link_nodes, end)]
 
     @cached_property

@@ -20,7 +20,8 @@ class Heads:
         self.roles: dict[int, frozenset[str]] = {}
         self.texts: dict[int, str] = {}
         self._in_table = self._leads_away = False
-        first = next((row for row in rows if row.counts or row.times), rows[0])  # not the heading of a category
+        # the first row with counts or times, since a row without may be the heading of a category
+        first = next((row for row in rows if row.counts or row.times), rows[0])
         width = Counter(self._width(row) for row in rows).most_common(1)[0][0]
         if width >= 2:
             self._find(first, width)

@@ -39,7 +39,7 @@ def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Ma
     for node, url, _ in links:
         pattern, first = _VARIED.sub("*", found[url]), page.piece_from[node]
         if first == page.piece_to[node]:
-            continue  # a link on an image
+            continue  # the link is on an image and has no text
         named[pattern].append(node)
         if first and page.pieces[first - 1].line == page.pieces[first].line and ends_by(page.pieces[first - 1].text):
             said[pattern].add(url)

@@ -30,7 +30,7 @@ class RowSet:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows, in order."""
+        """The rows of this list, in page order."""
         return self.group.rows
 
     @cached_property

@@ -74,7 +74,7 @@ class TimedPage:
         return days_of(self.outline, self.dates)
 
     def times_in(self, start: int, end: int) -> list[Time]:
-        """The times between two nodes."""
+        """The times of the page between two node numbers (from the first to before the second)."""
         return self.times[bisect_left(self._time_nodes, start) : bisect_left(self._time_nodes, end)]
 
     @cached_property

@@ -200,7 +200,7 @@ def _query_leads_to(path: str, query: str) -> str:
         return "board"  # the address says "thread", the page is a list of threads
     numbers, modes = (set(re.findall(form, query)) for form in (r"(?:^|&)([a-z_]+)=#", r"=([a-z]+)"))
     if numbers and numbers <= _BOARD_NUMBERS and modes & _TELLING and not set(re.findall(r"(?:^|&)([a-z]+)=[#*]", query)) & _TELLING:
-        return "board"  # ?t=thread&frm_id=3: the threads of board 3
+        return "board"  # in ?t=thread&frm_id=3 the number is that of the board whose threads are listed
     return "thread" if any(word in _TELLING for word in re.findall(r"[a-z]+", query)) else ""
 
 

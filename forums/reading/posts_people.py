@@ -63,7 +63,7 @@ _LOOKS = frozenset("a b strong i em u font span big small".split())
 
 
 def _without_looks(column: str) -> str:
-    """A column without sibling indices and formatting elements: members' names are linked, guests' are not."""
+    """A column's key without sibling indices and formatting elements, because members' names are linked and guests' are not."""
     return "/".join(part for part in ORDINAL.sub("", column).split("/") if part not in _LOOKS)
 
 
@@ -155,7 +155,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
 _FIELDS = frozenset({"created", "last", "edit", "joined", "replies", "posts", "topics", "views"})
 _TITLES = frozenset(
     {"admin", "administrator", "moderator", "guest", "author", "user", "member"}
-)  # also used as names by users
+)  # also used by users as names
 
 
 def _follows_by(page: Page, at: int) -> bool:

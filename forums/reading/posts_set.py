@@ -38,7 +38,7 @@ class PostSet(PostSpans):
 
     @cached_property
     def body_lengths(self) -> list[int]:
-        """Characters of each post's text."""
+        """The number of characters of each post's text."""
         return [self.page.outline.text_length(body) if body is not None else 0 for body in self.bodies]
 
     @cached_property
@@ -126,7 +126,8 @@ class PostSet(PostSpans):
                 continue
             for at in range(outline.piece_from[body], outline.piece_to[body]):
                 text = outline.pieces[at].text
-                length = len(text) if len(text) > 3 or any(map(str.isalnum, text)) else 0  # "(" is not a word
+                # a single sign such as "(" counts as no word
+                length = len(text) if len(text) > 3 or any(map(str.isalnum, text)) else 0
                 total += length
                 plain += 0 if at in self.page.piece_link or outline.tags[outline.pieces[at].node] in ("a", "button") else length
         return plain / total if total else 0.0
@@ -155,7 +156,8 @@ _HAS_VALUE = re.compile(r"\d|[:：]\s*\w")
 def tells_joining(page: Page, time: Time) -> bool:
     own = page.outline.pieces[time.piece].text if time.piece < len(page.outline.pieces) else ""
     before = page.outline.pieces[time.piece - 1].text if not time.label and time.piece else ""
-    named = len(before) <= 24 and JOINED.match(before) and not _HAS_VALUE.search(before)  # "Location: Ulm" is complete in itself
+    # lines such as "Location: Ulm" already have their value
+    named = len(before) <= 24 and JOINED.match(before) and not _HAS_VALUE.search(before)
     ends = not time.label and any(
         found.end() == len(before.rstrip(" :：")) for found in JOINED.finditer(before[-40:].rstrip(" :："))
     )

@@ -128,7 +128,7 @@ def groups(page: Page) -> list[Group]:
     for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
-            places[bare].extend(places.pop(key))  # /thread/7 and, with replies, /thread/9?lastmod=1234
+            places[bare].extend(places.pop(key))  # one list: /thread/7 and, for threads with replies, /thread/9?lastmod=1234
     places = {place: kept for place, links in places.items() if (kept := _without_times(links, timed))}
     ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
     made = []
@@ -187,7 +187,7 @@ def _varied(links: list[Link]) -> bool:
     texts = {link.text for link in links}
     keys = {link.key for link in links}
     if len(keys) > 1 and all(text.lower() in NOT_NAMES for text in texts):
-        return False  # buttons
+        return False  # the same few texts again and again are buttons
     return len(texts) >= 0.5 * len(keys) or (len(texts) >= 4 and all(" t:" in link.key for link in links[:5]))
 
 

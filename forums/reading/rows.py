@@ -101,7 +101,7 @@ class Row:
 
     @cached_property
     def text(self) -> str:
-        """All text of the row."""
+        """All text of the row, as one string."""
         return " ".join(self.page.outline.pieces[at].text for at in self.pieces)
 
     @cached_property
@@ -143,7 +143,8 @@ class Row:
             return self._told_inside(at)
         column, top = self.column(node), self._top(node)
         if page.tags[node][:1] == "h" or page.tags[page.parents[node]] in ("h1", "h2", "h3", "h4"):
-            return [found for found in self._labelled(text, node, column) if found.roles]  # otherwise a badge beside a name
+            # counts with a named role only: other numbers in the text are badges beside a name
+            return [found for found in self._labelled(text, node, column) if found.roles]
         value = count(text)
         if value is not None:
             if self._is_pager(at):
@@ -156,7 +157,7 @@ class Row:
                 exact, title_roles = None, frozenset()
             if exact is not None and (exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()):
                 value = exact
-            hints = self._roles(node, top) if not title_roles else title_roles | {"label"}  # words count more than class names
+            hints = self._roles(node, top) if not title_roles else title_roles | {"label"}  # words count more than class names do
             told = self._beside(at)
             if told & COUNTED:
                 hints -= COUNTED  # an adjacent word counts more than class names, which may apply to all counts

@@ -15,7 +15,7 @@ from forums.reading.patterns import patterns
 
 FEWEST = 2  # fewest records in a block, and fewest breaks
 LONGEST = 400  # mean characters of a record beside its link
-MOST_LINES = 5  # most lines of a record
+MOST_LINES = 5  # most lines of one record
 
 Part: TypeAlias = str | HtmlElement
 Line: TypeAlias = list[Part]

@@ -308,5 +308,5 @@ class ThreadPeople(ThreadFields):
 
 
 def _bare(column: str) -> str:
-    """A column without sibling indices."""
+    """A column's key without sibling indices, so that the same position in rows of different length has the same key."""
     return re.sub(r"#\d+", "", column)

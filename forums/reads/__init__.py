@@ -225,12 +225,12 @@ def recent_threads(site: Site, limit: int = 12) -> list[Thread]:
 
 
 def posts(thread: Thread, query: Mapping[str, str], size: int = 40) -> Slice:
-    """A thread's posts, in order."""
+    """The posts of a thread, in order."""
     return cut(Post.objects.filter(thread=thread), IN_THREAD, size=size, query=query)
 
 
 def visits(board: Board, query: Mapping[str, str], size: int = 15) -> Slice:
-    """A board's visits, newest first."""
+    """The visits of a board, newest first."""
     return cut(
         Visit.objects.filter(board=board).select_related("run").defer("state", "run__parameters", "run__result"),
         size=size,

@@ -126,12 +126,12 @@ def made(plan: Plan, limit: int = 30) -> list[PlannedVisit]:
 
 
 def days(plan: Plan, limit: int = MOST_DAYS) -> list[PlanDay]:
-    """The planned days, newest first."""
+    """The planned days of a plan, newest first."""
     return list(PlanDay.objects.filter(plan=plan).order_by("-day")[:limit])
 
 
 def boards(plan: Plan, limit: int = 2000) -> list[Board]:
-    """The boards of a plan, for a menu."""
+    """The boards that a plan visits, for a menu."""
     rows = Board.objects.filter(enabled=True)
     rows = rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
     return list(rows.only("id", "name", "site_id").order_by("site_id", "position", "id")[:limit])

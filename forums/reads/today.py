@@ -61,7 +61,7 @@ def late(now: datetime) -> int:
 
 
 def late_boards(rows: QuerySet[Board], now: datetime) -> QuerySet[Board]:
-    """The boards counted by `late`."""
+    """Of these boards, those that `late` counts: overdue by more than LATE."""
     return rows.none() if all_paused() else rows.filter(reads.overdue(now - LATE), site__paused=False)
 
 

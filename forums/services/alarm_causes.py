@@ -16,14 +16,14 @@ from forums.reads import delays
 from forums.services import plans
 
 LATE = timedelta(hours=1)
-MOST = 100  # most causes of each kind
-DAYS = 2  # delays of today and yesterday, in the forum's zone
-FEWEST = 5  # posts of a board needed to judge its delay
+MOST = 100  # most causes of each kind that are reported
+DAYS = 2  # days over which delays are averaged: today and yesterday in the forum's zone
+FEWEST = 5  # fewest posts of a board for judging its delay
 WORKED_OUT_SECONDS = 300  # cache time of a forum's delays, which are computed from every visit of two days
 
 
 def causes(now: datetime) -> list[Cause]:
-    """The current problems of forums."""
+    """The present problems of all forums for which an alarm can be raised."""
     return [*_silent(), *_dropped(), *_over(now), *_late(now), *_layouts(), *_doubts()]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def packed(arrays: Mapping[str, Any]) -> bytes:
-    """Named arrays as bytes."""
+    """Named numpy arrays as bytes, for a binary field."""
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     return stream.getvalue()

@@ -14,8 +14,8 @@ from crawlmgr.services import events, runs
 from forums.models import Basis, Board, Look, OverviewSource, Plan, PlanDay, PlannedVisit, Policy, Site, Visit
 from forums.services import hours, loops, outlooks, overviews, plan_days, plans, sites
 
-GATHER_SECONDS = 30  # boards due within this time are visited in the same run
-FOLLOW_SECONDS = 10.0  # least time between two checks of a plan
+GATHER_SECONDS = 30  # boards due within this time after one that is due are visited in the same run
+FOLLOW_SECONDS = 10.0  # least time between two checks of one plan
 # the dispatcher's own reasons for planning again; if one is set, a planning is in progress, or was killed
 OWN_REASONS = ("", "day", "history")
 
@@ -49,7 +49,7 @@ def _by_interval(now: datetime, limit: int) -> int:
             started += 1
         elif site_id in loops.working([site_id]):
             continue
-        for board in boards:  # not due again before this visit ends, and only once however many were missed
+        for board in boards:  # the board is not due again before this visit ends; visits missed meanwhile are made only once
             Board.objects.filter(pk=board.pk, next_visit=board.next_visit).update(
                 next_visit=plans.by_interval(board, now, now)
             )
@@ -101,7 +101,7 @@ def follow(plan: Plan, now: datetime) -> int:
 
 
 def _same_day(plan: Plan, last: datetime | None, now: datetime) -> bool:
-    """Tells whether the previous check was on the plan's current day, and so ensured its planning."""
+    """Tells whether the plan's previous check was on its current day; that check has then ensured that the day is planned."""
     zone = plans.zone_of(plan)
     return last is not None and last <= now and last.astimezone(zone).date() == now.astimezone(zone).date()
 
@@ -172,7 +172,8 @@ def _by_timetable(plan: Plan, now: datetime) -> int:
 
 
 def _tell(plan: Plan, now: datetime) -> None:
-    """Reports what ended since the last ranking to the loop before it is built again and its budget is taken over."""
+    """Before the loop is built again: reports to it the visits that ended since its last ranking, so that its budget is up to
+    date."""
     live = loops.load(plan, now)
     if live is not None:
         loops.tell(live, now)

@@ -1,4 +1,4 @@
-"""Exports of the forum crawler."""
+"""Exports of the forum crawler: boards, threads, posts and visits, with their columns."""
 
 from __future__ import annotations
 

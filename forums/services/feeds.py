@@ -15,7 +15,7 @@ from forums.reading import PageReading, ThreadRecord, board_key
 from forums.services import threads
 
 KINDS = frozenset((SourceKind.FEED, SourceKind.SITEMAP))
-MOST_ROWS = 500  # newest entries of one feed
+MOST_ROWS = 500  # most entries of one feed that are used, newest first
 SLACK = timedelta(seconds=60)  # tolerated difference of a post's times between a feed and a page
 SKEW = timedelta(hours=1)  # amount by which a site's clock may be behind ours
 

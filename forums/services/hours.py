@@ -1,5 +1,5 @@
-"""Working hours of forums: the windows and open intervals of each site, which sites are closed now, and moving visits into
-changed hours."""
+"""Working hours of forums: windows and open intervals of each site, the sites that are closed now, and moving planned visits
+into changed hours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from forums.models import Board, Plan, PlannedVisit
 from forums.openings import Openings
 
 KIND = "forum"
-# how far ahead open intervals are computed: at least one of a weekly window
+# time ahead for which open intervals are computed: a weekly window opens at least once in it
 BEFORE, AFTER = timedelta(days=2), timedelta(days=11)
 
 

@@ -19,8 +19,10 @@ from forums.services import doubts, moves, structures, threads
 
 SAMPLE_PAGES = 20
 SAMPLE_RESERVE = 6
-SAMPLE_PRIORITY = 1e6  # before all other addresses of the run, which wait meanwhile
-AGAIN_AFTER = timedelta(days=1)  # a model that disagreed is not learned again at every visit
+# priority of a sample's pages: before all other addresses of the run, which wait until the site has been learned
+SAMPLE_PRIORITY = 1e6
+# time after which a model that disagreed is learned again, since it would disagree at every visit
+AGAIN_AFTER = timedelta(days=1)
 _SAMPLE = ExplorerSettings(most_pages=SAMPLE_PAGES, reserve=SAMPLE_RESERVE)
 
 
@@ -64,7 +66,7 @@ def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
 
 
 def forget(run: Run) -> None:
-    """Handles the end of a run before the site was learned again: the next visit will detect the change anew."""
+    """Resets a layout change if the run ended before the site was learned again: the next visit detects the change anew."""
     site = Site.objects.filter(pk=run.target).first()
     if site is not None and site.layout.get("run") == run.pk and site.layout.get("state") == "learning":
         Site.objects.filter(pk=site.pk).update(layout=structures.untold(site))
@@ -88,7 +90,7 @@ def explorer(run: Run, site: Site) -> tuple[Explorer, list[FetchedPage]]:
 
 
 def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
-    """The most informative next page as an address of the run; empty if the sample is complete."""
+    """The most informative next page of the sample, as an address of the run; empty if the sample is complete."""
     for wanted in look.wanted():
         key = f"sample {wanted.url}"
         if not leaves(wanted.url) and not Url.objects.filter(run=run, key_hash=url_hash(key)).exists():

@@ -16,7 +16,7 @@ from forums import login
 from forums.models import LoginMethod, LoginState, Site, SiteLogin
 from forums.services import structures
 
-PRIORITY = 2e6  # before all other addresses of a run
+PRIORITY = 2e6  # priority of the login's requests: before all other addresses of a run
 FORM, SEND, CHECK = "login", "login-send", "login-check"
 KINDS = frozenset((FORM, SEND, CHECK))
 
@@ -123,7 +123,7 @@ class Membership:
 
     @property
     def wanted(self) -> bool:
-        """Tells whether the site has a login."""
+        """Tells whether the site has a login that the run should use."""
         return self.row is not None
 
     def own(self, url: str) -> dict[str, str]:

@@ -62,13 +62,13 @@ def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
 
 
 def parents(found: Sequence[Board]) -> Ints:
-    """The index of each board's parent among these boards, -1 for none."""
+    """The index of each board's parent among the boards `found`; -1 if the parent is not among them."""
     place = {board.pk: index for index, board in enumerate(found)}
     return np.array([place.get(board.parent_id or 0, -1) for board in found], dtype=np.int64)
 
 
 def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Sight:
-    """The figures of a page for these boards (ids), in their order."""
+    """The figures that a source showed of these boards (ids), as the loop takes them, in the order of `members`."""
     rows = [shown.get(str(pk)) or (None, None, None) for pk in members]
     values = np.array([[NEVER if one is None else float(one) for one in row] for row in rows], dtype=float).reshape(-1, 3)
     return Sight(values[:, 0], values[:, 1], values[:, 2])
@@ -80,7 +80,7 @@ def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
 
 
 def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> dict[str, Ints]:
-    """The ids of sources and boards to which the loop's figures belong."""
+    """The ids of the sources, and the board and row of each pair, to which the loop's figures belong, as arrays."""
     if loop.overview is None:
         return {}
     covers = loop.overview.covers
@@ -92,7 +92,7 @@ def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -
 
 
 def same(stored: Mapping[str, Any], loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> bool:
-    """Tells whether stored figures belong to the same sources and boards."""
+    """Tells whether stored figures belong to the loop's present sources and boards."""
     now = pairs(loop, sources, boards)
     return all(np.array_equal(stored.get(name, np.zeros(0)), value) for name, value in now.items())
 
@@ -139,7 +139,8 @@ def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: 
 
 
 def ended(sources: Sequence[OverviewSource], since: datetime, now: datetime) -> list[Look]:
-    """Readings done in this time; for newest lists those whose threads have all been processed."""
+    """Readings of these sources that were done in this time. A reading of a newest list is included once all its threads have
+    been processed."""
     if not sources:
         return []
     rows = Look.objects.filter(state=Look.State.DONE, read_at__gte=since, read_at__lte=now, source__in=list(sources))

@@ -22,7 +22,8 @@ from forums.services import arrays, hours, loop_sources, rests
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
-OPTIONS = LoopOptions(tick_seconds=90.0)  # the last ranking of a day is within its last 90 seconds
+# with 90 seconds between rankings, the last ranking of a day is at most 90 seconds before its end
+OPTIONS = LoopOptions(tick_seconds=90.0)
 READ_SLACK = timedelta(minutes=5)
 
 _fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # per process and plan: the arrays that are constant during a day
@@ -44,7 +45,7 @@ class Live:
     open_sites: set[int] = field(default_factory=set)
 
     def number(self) -> dict[int, int]:
-        """Each board's number in the loop."""
+        """The number of each board in the loop, by id."""
         return {int(pk): index for index, pk in enumerate(self.boards.tolist())}
 
 
@@ -115,7 +116,7 @@ def _deadlines(found: Rhythm) -> Floats:
 
 
 def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], boards: Ints) -> None:
-    """Restores what sources had shown to the previous loop, if it had the same sources and boards."""
+    """Restores what sources had shown to the loop as last stored, if that loop had the same sources and boards."""
     state = LoopState.objects.filter(plan=plan).first()
     stored = arrays.unpacked(bytes(state.data)) if state is not None else {}
     if stored and loop_sources.same(stored, loop, sources, boards):
@@ -142,7 +143,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
         kept = (stamp, arrays.unpacked(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))))
         _fixed[plan.pk] = kept
     fixed, moving = kept[1], arrays.unpacked(bytes(state.data))
-    if len(fixed["rates"]) != len(moving["last_visit"]):  # another process has just built it again
+    if len(fixed["rates"]) != len(moving["last_visit"]):  # another process has built the loop again meanwhile
         fixed = arrays.unpacked(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan)))
     ids = fixed["sites"].tolist()
     sites = Sites(fixed["site"], _clocks(ids, now, 3.0), hours.openings(ids, now))
@@ -167,7 +168,8 @@ def put_away(live: Live, now: datetime) -> None:
 
 def tell(live: Live, now: datetime) -> int:
     """Reports visits that ended since the last call to the loop, whoever requested them; returns their number."""
-    since = live.told_until - READ_SLACK  # a visit that ended before the last call may have been committed after it
+    # goes back some time, because a visit that ended before the last call may have been committed after it
+    since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
     visits = list(rows.only("board_id", "started", "finished", "complete", "list_pages", "arrivals").order_by("finished"))
     looks = loop_sources.ended(live.sources, since, now)
@@ -289,5 +291,5 @@ def _first_site() -> list[int]:
 
 
 def share(plan: Plan) -> Floats:
-    """Posts per weighted event of each board of a plan's loop, as last built or loaded by this process."""
+    """Posts per weighted event of each board, in the loop's order, as this process last built or loaded the plan's loop."""
     return np.asarray(_fixed[plan.pk][1]["raw"], dtype=float)

@@ -17,8 +17,9 @@ from forums.events import HOUR_SECONDS, Floats, Ints
 from forums.models import Board, LoopState, Plan, PlannedVisit
 from forums.services import arrays
 
-SOON_HOURS = 6.0  # how far ahead a ranking computes; later visits are kept as of the day's planning
-MOST_NOTED = 500  # maximum number of boards that get a time in lists although no visit is expected
+# how far ahead of a ranking the expected visits are computed; those after that stay as computed when the day was planned
+SOON_HOURS = 6.0
+MOST_NOTED = 500  # most boards without an expected visit that still get a time in lists
 FINEST_SECONDS = 60.0
 
 
@@ -43,15 +44,15 @@ class Expected:
 
 
 def step_seconds(loop: AdaptiveLoop) -> float:
-    """The time step of an outlook: the loop's own interval for few boards, longer for many, but short enough for the day's
-    visits."""
+    """The time step at which expected visits are computed: longer for more boards, but short enough for the number of visits
+    per day."""
     grain = 120.0 if loop.count <= 300 else 300.0 if loop.count <= 2000 else 900.0
     return max(FINEST_SECONDS, min(grain, 43200.0 * loop.count / loop.budget.visits_per_day))
 
 
 def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: datetime, until: datetime) -> Outlook:
-    """Stores what the loop expects from now until `until` and returns it; later expectations are kept. `boards` are ids, `share`
-    the posts per weighted event of each."""
+    """Computes what the loop expects from now until `until`, stores it and returns it; expectations for later times are kept.
+    `boards` are ids, `share` the posts per weighted event of each."""
     step = step_seconds(loop)
     outlook, looks = loop.ahead(now.timestamp(), until.timestamp() - 1.0, step)
     first, last = _within(loop, outlook, *likely.spans(loop, outlook, looks, now.timestamp(), step))
@@ -59,7 +60,7 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
         "board": boards[outlook.board],
         "at": outlook.moments,
         "posts": outlook.events * share[outlook.board],
-        # the expected time stands as the ranking gave it, so that a day's visits stay on their day
+        # the time stays as the ranking gave it, so that a visit expected on a day is listed on that day
         "first": np.minimum(first, outlook.moments),
         "last": np.maximum(last, outlook.moments),
         "looks": looks,
@@ -91,7 +92,7 @@ def note(plan: Plan, boards: Sequence[int], now: datetime) -> None:
 
 
 def _followed(soon: dict[str, Any], before: Mapping[str, Any], until: float) -> dict[str, Any]:
-    """Joins the new expectations with those stored before for later times."""
+    """The new expectations (`soon`), followed by those in `before` for times from `until` on."""
     if not before:
         return soon
     later = before["at"] >= until

@@ -1,5 +1,5 @@
-"""Readings (looks) of overview sources: sources are stored and read, their figures stored, and threads named by newest lists
-fetched."""
+"""Overview sources and their readings (looks): both are stored here, the figures read are stored, and threads named by newest
+lists are fetched."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from forums.services import feeds, rests, threads, visits
 
 FIRST = 1e5  # readings of sources come before all boards of their run
 MOST_COST = 20
-TRIES = 3  # failed tries with an address that may be a source
-MOST_PAGES = 3  # pages of a newest list read at once
+TRIES = 3  # failed tries after which an address that may be a source is given up
+MOST_PAGES = 3  # most pages of a newest list that are read at once
 MOST_SITEMAPS = 2
 DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose answers are not HTML pages
 
@@ -158,7 +158,7 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
 
 
 def _joined(before: dict[str, list[float | None]], shown: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
-    """The figures of several pages of a newest list; a board's last post is on the first page that names it."""
+    """The figures of several pages of a newest list together: those of a board are taken from the first page that names it."""
     return {**shown, **before}
 
 
@@ -185,8 +185,11 @@ def cut_short(run: Run, now: datetime) -> None:
 
 
 def _cost(source: OverviewSource, size: int, pages: int) -> int:
-    """The cost of a reading in visits of the same site: by requests or bytes, whichever is more; at least one. Only visits of
-    boards' lists are charged to the budget, so targeted ones, which are smaller, do not count as usual."""
+    """The cost of a reading in visits: its requests or its bytes, whichever is more, divided by the mean of recent visits of
+    the site; at least 1.
+
+    Only visits of boards' lists are charged to the budget, so targeted visits, which are smaller, are not in that mean.
+    """
     recent = Visit.objects.filter(board__site_id=source.site_id, kind=Visit.Kind.LIST, requests__gt=0).order_by("-id")[:100]
     usual = Visit.objects.filter(pk__in=recent.values("pk")).aggregate(asked=Avg("requests"), size=Avg("bytes"))
     if not usual["asked"] or not usual["size"]:

@@ -20,7 +20,7 @@ from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
 from forums.services import hours, loops, outlooks, plans
 from forums.services.rhythms import Rhythm, posts_per_weight, rhythm
 
-TWO_DAYS_UP_TO = 20_000  # visits per day; with more, only the current day is stored
+TWO_DAYS_UP_TO = 20_000  # up to this number of visits per day two days are stored; with more, only the current day
 EPOCH = date(1970, 1, 1)
 VISITS_KEPT_DAYS, DAYS_KEPT_DAYS = 90, 400
 BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
@@ -67,8 +67,8 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
 
 
 def _claim(plan: Plan) -> None:
-    """Locks the plan in the transaction that writes its visits, and clears `stale` unless the plan was changed since it was read.
-    A process killed before the end leaves the plan stale."""
+    """Locks the plan in the transaction that writes its visits. Clears `stale`, unless the plan was changed since it was
+    read; so a plan whose planning was killed stays stale."""
     list(Plan.objects.select_for_update().filter(pk=plan.pk).values_list("pk"))
     Plan.objects.filter(pk=plan.pk, stale=plan.stale, changed_at=plan.changed_at).update(stale="")
     plan.stale = ""
@@ -128,7 +128,7 @@ def _open(found: Rhythm, windows: Mapping[int, Window], day: date) -> tuple[open
 
 
 def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
-    """The position of a day in a cycle of several days, counted over the days with the same open hours."""
+    """The position of a day in a timetable's cycle of several days: days are counted among those with the same open hours."""
     if not windows:
         return (day - EPOCH).days
     near = [day + timedelta(days=step) for step in range(7)]
@@ -145,7 +145,8 @@ def _of_day(
     last: dict[int, datetime | None],
     windows: Mapping[int, Window],
 ) -> _Visits:
-    """The remaining visits of a timetable on a day, with expected results; `last` is updated with them."""
+    """The visits of a timetable on a day that are not over yet, with their expected results; `last` (the last visit of each
+    board) is updated with them."""
     zone = plans.zone_of(plan)
     midnight = datetime.combine(day, time(), zone)
     board, hour = table.on(_turn(found, windows, day))
@@ -184,8 +185,8 @@ def _of_day(
 
 
 def _inside(found: Rhythm, windows: Mapping[int, Window], board: Ints, moments: Floats) -> Floats:
-    """Moves times that a clock change or the plan's different time zone has put outside the working hours to the beginning of
-    the next ones."""
+    """Times of visits moved into the working hours of their site: those that are outside, because of a clock change or
+    because the plan has another time zone, to the beginning of the next hours."""
     site, inside = found.site[board], moments.copy()
     for number, pk in enumerate(found.sites):
         for row in np.flatnonzero(site == number).tolist() if pk in windows else ():
@@ -199,7 +200,7 @@ def _offset_hours(zone: Any, moment: datetime) -> float:
 
 
 def _local(found: Rhythm, clocks: list[LocalClock], board: Ints, moments: Floats) -> Floats:
-    """Hours in the local time of each board's site."""
+    """Epoch seconds as hours on the local clock of each board's site."""
     result = np.empty(len(board))
     for number, clock in enumerate(clocks):
         rows = found.site[board] == number
@@ -265,7 +266,8 @@ def _adaptive_days(
     outlook = outlooks.write(plan, loop, ids, share, now, datetime.fromtimestamp(ends[-1], UTC))
     made: PlanDay | None = None
     basis = tuning.Basis(found.profiles.rates, found.plain.rates, np.ones(len(found.boards)))
-    delay = tuning.expected(tuning.day(plan.policy, basis, plan.visits_per_day), basis)  # computed as on the tuning page
+    # the same computation as on the tuning page
+    delay = tuning.expected(tuning.day(plan.policy, basis, plan.visits_per_day), basis)
     start = 0.0
     for day, end in zip(days, ends, strict=True):
         board = outlook.board[(outlook.moments >= start) & (outlook.moments < end)]

@@ -20,12 +20,12 @@ from forums.services import outlooks
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 USUAL_VISITS_PER_BOARD = 4
-MOST_A_BOARD = 24 * 60  # visits per day
+MOST_A_BOARD = 24 * 60  # most visits per day of one board: one a minute
 FARTHEST_DAYS = 14  # how far ahead a user may schedule a visit
 
 
 def scope(site_id: int | None) -> str:
-    """The name of a plan's scope: one site, or all sites without a plan of their own."""
+    """The stored name of a plan's scope: one site, or (None) all sites without a plan of their own."""
     return ALL_SITES if site_id is None else f"site {site_id}"
 
 
@@ -96,8 +96,8 @@ def begin(site_id: int, *, now: datetime, user: Any = None) -> Plan | None:
 
 @contextmanager
 def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
-    """Context manager for changing a site's intervals or boards: a budget equal to `of_intervals` before is set to it again
-    afterwards."""
+    """Context manager for changes of a site's intervals or boards: if the plan's budget equalled `of_intervals` before the
+    change, it is set to the new value afterwards."""
     before = of_intervals(site_id)
     yield
     plan, after = current(site_id), of_intervals(site_id)
@@ -122,12 +122,13 @@ def boards_under(plan: Plan) -> Any:
 
 
 def most_visits(plan: Plan) -> int:
-    """The most visits per day of its boards, one per minute each, as with an interval; one board's for none."""
+    """The most visits per day that a plan may have: one a minute for each of its boards (for one board if it has none), as
+    with the shortest interval."""
     return MOST_A_BOARD * max(1, boards_under(plan).count())
 
 
 def planned_sites() -> Q:
-    """Condition for boards whose visits are planned; all others follow their interval."""
+    """Condition for boards whose visits a plan determines; all other boards follow their interval."""
     own = Q(site__plan__active=True) & ~Q(site__plan__policy=Policy.INTERVAL)
     rest = Plan.objects.filter(scope=ALL_SITES, active=True).exclude(policy=Policy.INTERVAL).exists()
     return own | ~Q(site__plan__active=True) if rest else own
@@ -180,7 +181,7 @@ def set_deadline(board_ids: Sequence[int], hours: float | None, now: datetime) -
 
 
 def zone_of(plan: Plan) -> ZoneInfo:
-    """The zone of a plan's days: its site's, or that of the first site."""
+    """The time zone of a plan's days: its site's; for the plan of all sites, that of the first site."""
     site = plan.site if plan.site is not None else Site.objects.order_by("pk").first()
     return reads.zone(site) if site is not None else ZoneInfo("UTC")
 
@@ -239,7 +240,8 @@ def _to_come(planned_id: int) -> PlannedVisit:
 
 
 def _end_series(visit: PlannedVisit) -> None:
-    """Ends a daily series: visits planned for the same local time are deleted, past ones lose their mark."""
+    """Ends a series of daily pinned visits: visits planned at the same local time on other days are deleted, and past ones
+    are no longer marked as daily."""
     zone = zone_of(visit.plan)
     clock = visit.at.astimezone(zone).time()
     others = PlannedVisit.objects.filter(plan_id=visit.plan_id, board_id=visit.board_id, daily=True).exclude(pk=visit.pk)
@@ -267,8 +269,8 @@ def _note(visit: PlannedVisit, now: datetime) -> None:
 
 
 def by_interval(board: Board, last: datetime, now: datetime) -> datetime:
-    """Returns when a board is next due: one interval after a visit, shifted at random and moved into its forum's working
-    hours."""
+    """The time at which a board is due after a visit: one interval later, shifted at random, and moved into its forum's
+    working hours."""
     return timings.when(timings.of("forum", board.site_id), last + timedelta(seconds=board.interval_seconds), now)
 
 
@@ -286,7 +288,7 @@ def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime |
 
 
 def note_next(board_ids: list[int], now: datetime) -> None:
-    """Stores the first planned visit of these boards for lists."""
+    """Stores the first planned visit of each of these boards as its next visit, which lists show."""
     planned = PlannedVisit.objects.filter(board_id__in=board_ids, state=PlannedVisit.State.PLANNED, at__gte=now)
     first: dict[int, datetime] = {}
     for board_id, at in planned.order_by("-at").values_list("board_id", "at"):

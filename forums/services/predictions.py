@@ -15,7 +15,7 @@ from forums.services.rhythms import stored_events
 HISTORY_DAYS = 90.0
 RETRAIN = timedelta(days=1)
 FETCHES_A_VISIT = 12
-LEAST_EXPECTED = 0.02  # minimum number of expected replies for which a thread is fetched
+LEAST_EXPECTED = 0.02  # fewest expected replies for which a thread is fetched
 SEED = 1
 
 

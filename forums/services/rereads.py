@@ -21,12 +21,12 @@ from forums.reading.model import Shapes
 from forums.services import mending, removals, structures, threads
 
 KIND = "forum-reread"
-AT_A_TIME = 20  # pages per step
+AT_A_TIME = 20  # stored pages that are read again in one step
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The result of reading stored pages again: pages read, posts and threads changed, posts added."""
+    """The result of reading stored pages again: number of pages read, of posts and threads changed, and of posts added."""
 
     pages: int = 0
     posts: int = 0
@@ -58,7 +58,8 @@ def pages_of(site: Site) -> QuerySet[Page]:
 
 
 class RereadJob:
-    """The job of such a run (see crawlmgr.jobs.Job): some pages per step; after a kill it continues after the last step."""
+    """The job that reads a site's stored pages again (see crawlmgr.jobs.Job): some pages per step; after a kill it continues
+    after the last completed step."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -122,7 +123,7 @@ def read_again(site: Site, page: Page) -> PageReading | None:
 
 
 def mended(site: Site, page: Page, reading: PageReading | None) -> Told:
-    """Updates what is stored of a page by its new reading."""
+    """Updates the stored threads and posts of a page by its new reading."""
     if reading is None or not reading.records:
         return Told(pages=1)
     url = page.final_url or page.url
@@ -140,7 +141,8 @@ def mended(site: Site, page: Page, reading: PageReading | None) -> Told:
 
 
 def _number(thread: Thread, url: str, reading: PageReading, records: list[PostRecord]) -> int:
-    """The page number of a stored page in its thread: as shown, otherwise from its stored posts, otherwise 1."""
+    """The number of a stored page in its thread: as the page shows it; otherwise that of the page on which its posts are
+    stored; otherwise 1."""
     if reading.current:
         return reading.current
     stored = thread.all_posts.filter(key__in=threads.post_keys(records))

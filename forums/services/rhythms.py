@@ -18,7 +18,7 @@ from forums.models import Basis, Board, BoardHour, Plan, Post, Visit
 from forums.profile import BoardEvents, BoardProfiles, ProfileOptions, estimate, pooled_prior
 from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE
 
-FINEST_SECONDS = 3600  # posts with less precise times are not used for hourly rates
+FINEST_SECONDS = 3600  # posts whose times are less precise than this are not used for hourly rates
 USUAL_REQUESTS = 2.0  # requests of a visit before any was made: a list page and a thread
 LEAST_KNOWN_DAYS = 0.25
 
@@ -45,7 +45,7 @@ class Rhythm:
 
     @property
     def basis(self) -> str:
-        """How far the plan is based on the boards' own history."""
+        """How much of the plan's rates comes from the boards' own history: from all boards, some or none."""
         if self.prior.all():
             return str(Basis.PRIOR)
         return str(Basis.MIXED if self.prior.any() else Basis.HISTORY)
@@ -102,7 +102,8 @@ def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> 
 
 
 def known_days(board: Board, now: datetime, most: float) -> float:
-    """Days of stored history of a board: from what its first complete visit read back to, until its last one."""
+    """Days of history that are stored of a board, up to `most`: from the oldest posts that its first complete visit could
+    read until its last visit."""
     since, last = board.watched_since or board.complete_at, board.last_visit
     if since is None or last is None:
         return 0.0

@@ -117,7 +117,8 @@ class SimulationJob:
         """Does nothing: every step was stored when it was finished."""
 
     def _read_in(self, pulse: Pulse) -> Store:
-        """Reads the log for the first time; without a chosen first day the experiment ends with the log."""
+        """Reads the log for the first time and, if no first day was chosen, chooses it so that the experiment ends with the
+        log."""
         simulation = self.simulation
         try:
             event_logs.read_in(simulation.log)
@@ -187,7 +188,8 @@ def _outcome(outcome: simulate.Outcome) -> dict[str, Any]:
 
 
 def _window(experiment: simulate.Simulation) -> dict[str, Any]:
-    """Facts of the log's window: boards, events, the daily rhythm of the busiest boards, how estimates settle."""
+    """Facts of the log's window for the charts: boards, events, daily rhythm of the busiest boards, and how estimates settle
+    as the history grows."""
     rates = experiment.demand(experiment.profile(simulate.PAPER_PROFILE)).rates
     busiest = np.argsort(-rates.sum(axis=1), kind="stable")[:PROFILES_SHOWN]
     names = experiment.events.boards

@@ -25,7 +25,7 @@ from forums.services import doubts, overviews, plans, removals, structures
 RESERVED_HEADERS = frozenset(  # set by the fetcher, by the contact rule (user-agent), or by a login
     ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
 )
-SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400  # limits of the interval between visits of a board
+SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400  # limits in seconds of the interval between visits of a board
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
@@ -236,8 +236,11 @@ def update(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any 
 
 
 def _settings(before: Mapping[str, Any], wishes: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    """A site's settings with the submitted values, encrypted, and the differences; values of headers may be secret and are not
-    recorded. Dots stand for stored values."""
+    """The settings of a site after a change, encrypted, and the list of differences (name, before, after).
+
+    `wishes` are the submitted values; one that consists of dots stands for the stored secret. Values of request headers
+    may be secret, so they are not in the differences.
+    """
     wishes = sealed_settings.filled(wishes, before)
     replaced = {key for key, value in wishes.items() if key in ("proxy", "headers", "cookies")}
     try:
@@ -312,7 +315,7 @@ def crawl_now(
 
 
 def _taught(settings: dict[str, Any]) -> dict[str, Any]:
-    """Crawl settings with the teacher off if the environment says so, for measuring its benefit."""
+    """The crawl settings, with the teacher switched off if the environment says so; used for measuring its benefit."""
     return settings if conf.FORUM_TEACHER else {**settings, "use_teacher": False}
 
 

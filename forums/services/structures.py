@@ -16,7 +16,7 @@ from forums.discovery import SiteModel
 from forums.models import Origin, Site, StructureVersion
 from forums.reading.rules import KindRules, SiteRules
 
-Change = Sequence[str]  # (what, before, after)
+Change = Sequence[str]  # a change in a version: what changed, its value before, its value after
 _NOTED = ("engine", "timezone", "day_first", "posts_per_page", "counts_posts")
 
 
@@ -196,7 +196,7 @@ def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> Str
 
 
 def untold(site: Site) -> dict[str, Any]:
-    """Returns the part of a layout change that is kept after it was dismissed: whether the site has moved to other addresses."""
+    """What is kept of a layout change after it was dismissed: whether the site has moved to other addresses."""
     return {"moved": True} if site.layout.get("moved") else {}
 
 
@@ -222,7 +222,7 @@ def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> St
 
 
 def tell(site: Site, code: str, text: str, *, now: datetime, user: Any = None, run_id: int | None = None) -> None:
-    """Records who changed what of a site."""
+    """Records an event about a site: what was changed, and by whom."""
     who = f" ({user.get_username()})" if user is not None else ""
     level = Event.Level.NOTE
     events.record(level, code, f"{site.name}: {text}{who}", now=now, host_id=site.host_id, run_id=run_id)

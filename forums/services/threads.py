@@ -80,8 +80,8 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
 
 
 def _tells_no_more(moment: Moment, known: datetime) -> bool:
-    """Tells whether a time in a list is only a rounded form of the known time: relative, or the day or minute that contains
-    it."""
+    """Tells whether a time shown in a list adds nothing to the known time: it is relative, or is the day or minute that
+    contains the known time."""
     return moment.relative or moment.value <= known < moment.value + timedelta(seconds=moment.precision_seconds)
 
 
@@ -229,7 +229,7 @@ def _same_time(post: Post, record: PostRecord) -> bool:
 
 
 def new_post(thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime) -> Post:
-    """An unsaved post from a page of its thread."""
+    """A post (not saved yet) from a record on a page of its thread."""
     return Post(
         thread=thread,
         key=key,
@@ -264,7 +264,8 @@ def count_new(thread: Thread, page: int, new: Sequence[Post]) -> None:
 
 
 def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> None:
-    """Adds posts to the hours of a board: (time, first post or not, 1 to add or -1 to subtract)."""
+    """Adds posts to the counts of a board's hours, each given as (time, whether it is a first post, 1 to add or -1 to
+    subtract)."""
     hours: dict[datetime, list[int]] = {}
     for time, opening, delta in posts:
         hour = time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)

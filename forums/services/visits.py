@@ -24,11 +24,12 @@ from forums.services import delays, doubts, moves, plans, predictions, reach, re
 NO_FAULT = frozenset(  # the thread is deleted, not accessible, or asks not to be indexed
     {"http_401", "http_403", "http_404", "http_410", "http_451", "robots", "robots_meta"}
 )
-STEP = 10.0  # difference of priorities between two boards, so that boards are visited one after another
+STEP = 10.0  # distance between the priorities of two boards' requests, so that the boards are visited one after another
 
 
 def predicted(boards: Sequence[Board], now: datetime) -> dict[int, list[Thread]]:
-    """By board: threads expected to have new replies, on boards whose lists do not show it. Takes seconds in large forums."""
+    """For each board whose lists do not show changes: the threads expected to have new replies. Takes seconds in large
+    forums."""
     return {board.pk: predictions.choose(board, now) for board in boards if predictions.needed(board)}
 
 
@@ -97,7 +98,8 @@ def store_list(
     stored_rows = Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows])
     if limits.since is not None:
         walk.state.reach = limits.since.isoformat()
-        if visit.board.watermark is not None:  # threads that an earlier visit, which read less far back, skipped as too old
+        # threads older than the reach of an earlier visit, which it skipped, must be fetched now
+        if visit.board.watermark is not None:
             stored_rows = stored_rows.exclude(fetched_at__isnull=True, pending=False)
     known = dict(stored_rows.values_list("key", "signature"))
     since = _fetched_since(visit, list(known))

@@ -13,7 +13,7 @@ from forums.reading import PostRecord
 
 CLAIMS = ("replies", "author", "last_author", "last_reply", "created", "title", "order")
 MINUTE_SECONDS = 60
-IN_ORDER = 0.9  # share of the steps between consecutive posts of a thread that go in the same direction of time
+IN_ORDER = 0.9  # share of the steps between consecutive posts that must go in the same direction of time
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def newest(posts: Sequence[PostRecord]) -> Moment | None:
 
 
 def pages_of(seen: Iterable[Seen]) -> list[PageFacts]:
-    """The distinct pages of threads."""
+    """The distinct thread pages that the sample contains of these threads."""
     return list({page.key: page for thread in seen for page in thread.pages}.values())
 
 

@@ -18,7 +18,7 @@ from forums.reading.addresses import names_user
 from forums.reading.document import Page
 from forums.reading.rules import select, value_of
 
-MOST_FROM = 3  # rows or posts from which selectors are derived
+MOST_FROM = 3  # number of rows or posts from which selectors are derived
 LONGEST_NAME = 60
 # forms found in places where profile links are
 _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)

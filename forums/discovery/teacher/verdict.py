@@ -16,10 +16,10 @@ from forums.discovery.teacher.pairs import Seen, threads_seen
 from forums.reading import PageKind, thread_key
 from forums.reading.rules import NOTHING, KindRules, SiteRules
 
-FEWEST = 3  # fewest threads with evidence for replacing a reading
-HOLDS = 0.8  # share of the cases from which a claim counts as holding
-GAIN = 0.2  # by how much a rival must be better than the default reading
-LITTLE_GAIN = 0.02  # as GAIN, for a rival that no record contradicts
+FEWEST = 3  # fewest threads with evidence that are needed to replace a reading
+HOLDS = 0.8  # share of the cases from which on a claim counts as holding
+GAIN = 0.2  # by how much a rival's share must exceed that of the default reading
+LITTLE_GAIN = 0.02  # the same for a rival that no record contradicts
 # a field that no rival corrects and that is right in less than this share of the cases is taken to be something else, and left
 # empty
 WRONG = 1 / 3
@@ -72,13 +72,13 @@ class _Table:
         return self._read[page.asked_key]
 
     def rows(self) -> list[Region | None]:
-        """The row of each thread."""
+        """For each thread of the sample, the region of its row in a list; None if its row was not read."""
         lists = {thread.page.asked_key: thread.page for thread in self.seen}
         by_key = {thread_key(one.record.url): one for page in lists.values() for one in self._regions(page)}
         return [by_key.get(thread.key) for thread in self.seen]
 
     def posts(self) -> list[list[Region]]:
-        """The posts of each thread."""
+        """For each thread of the sample, the regions of its posts."""
         return [[one for page in thread.pages for one in self._regions(page)] for thread in self.seen]
 
 

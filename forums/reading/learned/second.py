@@ -159,7 +159,7 @@ class Second:
 
     @cached_property
     def boards(self) -> RowSet | None:
-        """The index of boards."""
+        """The index of boards found on the page; None if there is none."""
         return self._better(1)
 
     def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:

@@ -38,7 +38,8 @@ def link_labels(links: Sequence[Link], truth: Truth) -> np.ndarray:
         by_name[name_key(link.text)].append(at)
     for key, found in places.items():
         alike = by_name[wanted[key]]
-        named = [at for at in found if at in alike] or [at for at in alike if not links[at].is_local]  # titles lead off the site
+        # if titles lead off the site, the local links of the same thread are used
+        named = [at for at in found if at in alike] or [at for at in alike if not links[at].is_local]
         labels[found] = -1
         labels[named[0] if named else max(found, key=lambda at: len(links[at].text))] = 1 if truth["kind"] == "threadlist" else 2
     return labels

@@ -76,7 +76,7 @@ class Job(NamedTuple):
 
 
 def trained(job: Job) -> Model:
-    """The model of a job."""
+    """Trains the model that a job describes."""
     made = [averaged(job.examples, job.classes, job.shape)]
     made += [boosted(job.examples, job.rounds, seed) for seed in range(job.seeds)]
     return Model(tuple(made))
