@@ -1,7 +1,7 @@
 """The migrated database of the tests, made once for all worker processes; on SQLite kept for the next run.
 
-Migrating takes some eight seconds of computing. On SQLite the first process that needs a database makes it and keeps a copy; the
-others, and later runs of the same code, copy that. On PostgreSQL it makes a template.
+Migrating takes some six seconds of computing, most of it for tables of libraries. On SQLite the first process that needs a database
+makes it and keeps a copy; the others, and later runs of the same code, copy that. On PostgreSQL it makes a template.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.services import query_statistics
@@ -64,8 +65,8 @@ def ready_for_nodes() -> None:
 
 def _refuse_if_others_need_it_as_it_is() -> None:
     executor = MigrationExecutor(connection)
-    applied, known = executor.loader.applied_migrations, executor.loader.graph.nodes
-    unknown = sorted(key for key in applied if key[0] in OURS and key not in known)
+    applied = executor.loader.applied_migrations
+    unknown = sorted(key for key in applied if key[0] in OURS and key not in _known(executor.loader))
     if unknown:
         word = ".".join(unknown[-1])
         raise CommandError(f"The database is newer than this program, which knows no {word}: update this machine.")
@@ -75,6 +76,11 @@ def _refuse_if_others_need_it_as_it_is() -> None:
             "The database is older than this program and nodes work on it: let them drain (`node drain NAME`), then run"
             " `migrate` and start the new nodes."
         )
+
+
+def _known(loader: MigrationLoader) -> set[tuple[str, str]]:
+    """The migrations that the program has, and those that its squashed ones stand for: databases keep the names of both."""
+    return {*loader.disk_migrations, *(old for one in loader.disk_migrations.values() for old in one.replaces)}
 
 
 def _others_live() -> bool:

@@ -137,8 +137,11 @@ def _without_user(address: str) -> str:
 
 
 def mend(apps: Any = installed) -> None:
-    """Encrypts secrets that older versions stored in plain form; runs after a migration or a restore."""
+    """Encrypts secrets that older versions stored in plain form; runs in a migration or after a restore. `apps` holds the models
+    of that moment; tables that a migration has yet to make are left out."""
     for label, field, inside in django_settings.CRAWL_SETTINGS:
+        if apps is not installed and label.lower() not in {model._meta.label_lower for model in apps.get_models()}:
+            continue
         for row in in_parts(apps.get_model(label).objects.only(field), "pk", 500):
             stored = getattr(row, field)
             table = stored.get(inside, {}) if inside else stored

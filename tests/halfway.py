@@ -1,0 +1,180 @@
+"""A database as release 0.1.0 left it goes over to today's tables. Run by `manage.py shell` on an installation of its own, because it
+takes the tables away first; what it finds is printed as JSON (`tests/crawlmgr/management/test_migrations.py`)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+
+from crawlmgr.management import database
+from crawlmgr.management.database import OURS
+
+RELEASED = [  # the newest migrations of 0.1.0
+    ("crawlmgr", "0001_initial"), ("forums", "0007_silence"), ("focused", "0004_ontology"), ("deepweb", "0002_without_html"),
+]
+PROXY = "http://user:word@10.0.0.1:3128"
+SETTINGS = {"allow_private": "*", "proxy": PROXY}
+WORDS = "rusty pump"
+
+
+def tell() -> None:
+    """Prints tables and rows: those of an empty database of today, those of 0.1.0 after `migrate`, and those after another one on
+    which nothing says that the squashed migrations ran."""
+    told: dict[str, Any] = {"fresh": tables()}
+    take_away()
+    fill(old_chain(RELEASED))
+    call_command("migrate", verbosity=0)
+    told |= {"migrated": tables(), "rows": mended(), "recorded": recorded()}
+    before = content()
+    MigrationRecorder(connection).migration_qs.filter(app__in=OURS, name__contains="squashed").delete()
+    database.ready_for_nodes()
+    told["old names"] = recorded()
+    call_command("migrate", verbosity=0)
+    told |= {"again": tables(), "recorded again": recorded(), "untouched": content() == before}
+    json.dump(told, sys.stdout)
+
+
+def recorded() -> list[str]:
+    """The names of our migrations that the database has."""
+    rows = MigrationRecorder(connection).migration_qs.filter(app__in=OURS)
+    return sorted(f"{row.app}.{row.name}" for row in rows)
+
+
+def take_away() -> None:
+    """Drops our tables, and forgets that there were any."""
+    with connection.constraint_checks_disabled(), connection.cursor() as cursor:
+        for table in sorted(connection.introspection.table_names(cursor), key=lambda name: not name.endswith("text")):
+            if table.startswith(tuple(f"{app}_" for app in OURS)):
+                cursor.execute(f'DROP TABLE IF EXISTS "{table}"' + ("" if connection.vendor == "sqlite" else " CASCADE"))
+    MigrationRecorder(connection).migration_qs.filter(app__in=OURS).delete()
+
+
+def old_chain(targets: list[tuple[str, str]]) -> Any:
+    """Migrates one by one, as before there were squashed migrations; returns the models of that moment."""
+    executor = MigrationExecutor(connection)
+    executor.loader = MigrationLoader(connection, replace_migrations=False)
+    return executor.migrate(targets).apps
+
+
+def fill(apps: Any) -> None:
+    """A row of each kind that a later migration changes."""
+
+    def add(label: str, /, **values: Any) -> Any:
+        return apps.get_model(label).objects.create(**values)
+
+    now = timezone.now()
+    host = add("crawlmgr.Host", key="http://10.0.0.9:80")
+    site = add("forums.Site", name="f", url="http://10.0.0.9/", url_hash=1, settings=SETTINGS, added=now, host=host)
+    add("crawlmgr.Run", kind="forum", label="f", target=site.pk, parameters={"settings": SETTINGS}, created=now)
+    topic = add("focused.Topic", name="t", settings=SETTINGS, added=now)
+    add("focused.Seed", topic=topic, url="http://10.0.0.8/", url_hash=5)
+    add("focused.SampleDocument", topic=topic, name="s", text="twelve chars", added=now)
+    add("focused.Comparison", topic=topic, trails={"best_first": [1, 2]}, created=now)
+    run = add("crawlmgr.Run", kind="topic", label="t", target=topic.pk, created=now)
+    add("focused.TopicRun", run=run, topic=topic)
+    page = add("focused.TopicPage", run=run, step=1, mark=1, url="http://a.example/", url_hash=2, at=now, words=WORDS.encode())
+    with connection.cursor() as cursor:
+        words = "%s::tsvector" if connection.vendor == "postgresql" else "%s"
+        cursor.execute(f"INSERT INTO focused_pagetext (rowid, words) VALUES (%s, {words})", [page.pk, WORDS])  # noqa: S608 - fixed
+    source = add("deepweb.Source", url="http://10.0.0.7/", key_hash=3, name="s", parameters=SETTINGS, created=now)
+    form = add("deepweb.Form", source=source, signature="x", page_url="http://10.0.0.7/", action="/", method="get", type="search", found=now)
+    add("deepweb.Record", form=form, source=source, key_hash=4, text="an old pump", first_seen=now)
+
+
+def mended() -> dict[str, Any]:
+    """What became of the rows."""
+    from crawlmgr.models import Run
+    from crawlmgr.services.sealed_settings import opened
+    from deepweb.models import Source
+    from focused.models import ComparisonPart, SampleDocument, Topic
+    from forums.models import Site
+
+    stored = {
+        "site": Site.objects.get().settings, "run": Run.objects.get(kind="forum").parameters["settings"],
+        "topic": Topic.objects.get().settings, "source": Source.objects.get().parameters,
+    }
+    part, one = ComparisonPart.objects.get(), "SELECT COUNT(*) FROM "
+    searches = {
+        "sqlite": ["focused_pagetext WHERE focused_pagetext MATCH 'words : pump AND place : \"topic#1\"'",
+                   "deepweb_recordtext WHERE deepweb_recordtext MATCH 'pump'"],
+        "postgresql": ["focused_pagetext WHERE words @@ '''topic#1'' & pump'::tsquery", "deepweb_record WHERE upper(text) LIKE '%PUMP%'"],
+    }[connection.vendor]
+    found = []
+    with connection.cursor() as cursor:
+        for search in searches:
+            cursor.execute(one + search)
+            found += cursor.fetchone()
+    return {
+        "allowed": {name: table["allow_private"] for name, table in stored.items()},
+        "plain": [name for name, table in stored.items() if "word" in table["proxy"]],
+        "proxies": [opened(table)["proxy"] for table in stored.values()],
+        "private proxies": {name: table.get("proxy_private") for name, table in stored.items()},
+        "part": [part.key, part.trail], "characters": SampleDocument.objects.get().characters, "found": found,
+    }
+
+
+def content() -> dict[str, list[str]]:
+    """All rows of our tables."""
+    with connection.cursor() as cursor:
+        found = {}
+        for table in connection.introspection.table_names(cursor):
+            if table.startswith(tuple(f"{app}_" for app in OURS)):
+                cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - our own tables
+                found[table] = sorted(map(repr, cursor.fetchall()))
+        return found
+
+
+def tables() -> list[str]:
+    """Our tables, columns, constraints, indexes, triggers and sequences, whatever order columns have: a table of SQLite that a
+    migration made anew has them in another."""
+    asked = {"sqlite": _of_sqlite, "postgresql": _of_postgresql}[connection.vendor]
+    return sorted(line for line in asked() if any(f"{app}_" in line for app in OURS))
+
+
+def _of_sqlite() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT type, name, COALESCE(sql, '') FROM sqlite_master")
+        return [
+            f"{kind} {name}: {' | '.join(sorted(_parts(sql))) if sql.startswith('CREATE TABLE') else sql}"
+            for kind, name, sql in cursor.fetchall()
+        ]
+
+
+def _parts(sql: str) -> list[str]:
+    """Columns and constraints of a CREATE TABLE."""
+    parts, depth = [""], 0
+    for sign in sql[sql.index("(") + 1 : sql.rindex(")")]:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts]
+
+
+def _of_postgresql() -> list[str]:
+    asked = (
+        "SELECT 'column', c.relname || '.' || a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull::text, a.attidentity::text,"
+        " COALESCE(pg_get_expr(d.adbin, d.adrelid), '') FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relkind = 'r'"
+        " LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum"
+        " WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relnamespace = 'public'::regnamespace",
+        "SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
+        " WHERE connamespace = 'public'::regnamespace",
+        "SELECT 'index', indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+        "SELECT 'sequence', sequencename, data_type::text, start_value::text, increment_by::text, max_value::text FROM pg_sequences",
+        "SELECT 'trigger', tgrelid::regclass::text, tgname FROM pg_trigger WHERE NOT tgisinternal",
+    )
+    with connection.cursor() as cursor:
+        lines = []
+        for query in asked:
+            cursor.execute(query)
+            lines += [" ".join(row) for row in cursor.fetchall()]
+        return lines
