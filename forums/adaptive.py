@@ -202,8 +202,8 @@ class AdaptiveLoop:
         self.visiting[boards] = False
 
     def expected_events(self, now: float, boards: Ints | None = None) -> Floats:
-        """N_i: weighted events waiting on each board now, forecast since its last visit or sighting, plus those known from
-        sources."""
+        """N_i: the expected weighted events waiting on each board now: those forecast since its last visit, or since a source
+        last showed it, plus those that sources have shown."""
         rows = self._all if boards is None else boards
         waiting = np.maximum(self.forecast.expected(now, rows) - self._taken[rows], 0.0)
         return waiting if self.overview is None else waiting + self.overview.known[rows]

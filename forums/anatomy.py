@@ -76,7 +76,7 @@ def dissect(
     expect: PageKind | None = None,
     rules: SiteRules | None = None,
 ) -> PageAnatomy:
-    """The anatomy of a page, read as by `read_page` with the same arguments."""
+    """Reads a page as `read_page` does with the same arguments, and returns the reading prepared for display."""
     reading, elements = read_regions(html, url, fetched_at, timezone=timezone, day_first=day_first, expect=expect, rules=rules)
     context = DateContext(fetched_at, timezone, day_first)
     records: tuple[Record, ...] = reading.records
@@ -108,7 +108,7 @@ def value_text(value: object) -> str:
 
 
 def _raw(row: HtmlElement) -> Iterator[_Raw]:
-    """All texts of a row in reading order, and informative attributes."""
+    """All texts of a row in reading order, including those of informative attributes."""
     stack: list[tuple[HtmlElement, bool]] = [(row, False)]
     counts: dict[HtmlElement, int] = {}
     while stack:
@@ -168,7 +168,8 @@ def _pieces(row: HtmlElement, record: Record, rows: Sequence[HtmlElement], url: 
 
 
 def _roles(found: Sequence[_Raw], record: Record, url: str, context: DateContext) -> dict[int, str]:
-    """Which text became which field: the first with the field's value; for a post's body all its texts."""
+    """For each text of a row, the field it was read as: the first field with the same value; for the body of a post, all its
+    texts."""
     roles: dict[int, str] = {}
     wanted = {field.name: getattr(record, field.name) for field in fields(record)}
     for role, value in sorted(wanted.items(), key=lambda pair: _ORDER.get(pair[0], 99)):
@@ -224,10 +225,11 @@ def _link(element: HtmlElement, url: str) -> str:
 
 
 def selector(row: HtmlElement, element: HtmlElement, rows: Sequence[HtmlElement], source: str = "text", nth: int = 1) -> str:
-    """A selector, relative to a row, that finds `element` first in its own row and something in as many of `rows` as can be.
+    """A selector, relative to a row, that finds `element` as the first match in its own row, and something in as many of the
+    other `rows` as possible.
 
-    Class names are tried first, then an ancestor's class, then the path from the row. A text after a child element has no element
-    of its own and is selected by XPath; an attribute other than a time's by `::attr`.
+    Class names are tried first, then an ancestor's class, then the path from the row. A text after a child element has no
+    element of its own and is selected by XPath; attributes other than those of times are selected by `::attr`.
     """
     if source == "text" and nth > 1:
         return f"{_path(row, element)}/text()[{nth}]"

@@ -15,10 +15,11 @@ BISECTIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A lower bound of the total delay of any policy with `budget` visits, and the visits of the solution at its price.
+    """A lower bound of the total delay of any policy with `budget` visits, and the solution of visits at the price where it
+    was found.
 
-    bound: weighted event-hours over the whole time. delay and visits: of the solution at the price; if visits equals the budget,
-    delay equals the bound.
+    bound: weighted event-hours over the whole time. delay, visits: of that solution; if visits equals the budget, delay
+    equals the bound.
     """
 
     bound: float

@@ -39,9 +39,10 @@ class SamplePage:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of a rule on one page: kind, records and filled fields before and after, and examples of changed values.
+    """The effect of a rule on one page: kind, number of records and of filled fields before and after, and examples of
+    changed values.
 
-    `filled_*` count the records that have the field; `examples` are (before, after), "" for no value.
+    `filled_*` count the records that have the field; `examples` are pairs (value before, value after), "" for no value.
     """
 
     page: SamplePage
@@ -56,7 +57,7 @@ class Effect:
 
     @property
     def changes(self) -> bool:
-        """Tells whether anything differs."""
+        """Tells whether the rule changes anything on the page."""
         return bool(self.differing) or (self.kind_before, self.records_before) != (self.kind_after, self.records_after)
 
 
@@ -72,7 +73,7 @@ def checked(kind: PageKind, role: str, selector: str) -> str:
 
 
 def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: str) -> SiteRules:
-    """The rules with a field's selector set (role "": the rows' selector); other rules of the kind stay."""
+    """The rules with a new selector for one field of a kind of page (role "": for the rows); the kind's other rules stay."""
     rules = rules or SiteRules()
     own = rules.for_kind(kind) or KindRules()
     if role:
@@ -136,7 +137,8 @@ def _effect(page: SamplePage, before: PageReading, after: PageReading, kind: Pag
 
 
 def _column(reading: PageReading, kind: PageKind, role: str) -> list[str]:
-    """One field of all records as texts; without a role the field that identifies a record."""
+    """The values of one field in all records, as texts. Without a role: the field that identifies a record (a thread's or
+    board's address, a post's author)."""
     if reading.kind is not kind:
         return []
     names = {field.name for field in fields(RECORDS[kind])}

@@ -96,7 +96,7 @@ class ForumCrawler:
         return [*self._membership(run).begin(run), *_staying([*looks, *visits.begin(run, _boards(run), self._predicted)])]
 
     def _remember_api(self, run: Run, now: datetime) -> None:
-        """If the JSON interface returned nothing in the visit before, requests it again only after a day."""
+        """If the JSON interface returned nothing in the last visit, keeps it switched off in this run until a day has passed."""
         earlier = Run.objects.filter(kind=self.kind, target=run.target, pk__lt=run.pk).order_by("-pk")
         since = (earlier.values_list("result", flat=True).first() or {}).get("api_off")
         if since and now - datetime.fromisoformat(since) < API_REST:
@@ -134,8 +134,9 @@ class ForumCrawler:
         return replace(plain, etag=page.etag or None, last_modified=page.last_modified or None) if page is not None else plain
 
     def _api(self, run: Run, item: Url) -> str | None:
-        """The address of the forum's JSON interface for a page; None if it has none, an operator's rule applies to such pages,
-        robots.txt disallows it, or it returned nothing earlier in this run."""
+        """The address of the forum's JSON interface to request instead of a page. None if there is none, if it is switched
+        off or returned nothing earlier in this run, if the operator has corrected such pages, or if robots.txt disallows
+        it."""
         site, settings = self._load(run), CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         kind = PageKind.threadlist if item.kind == "list" else PageKind.thread
         if item.kind in ("sample", "overview") or not settings.use_apis or run.result.get("api") == "off":
@@ -190,7 +191,8 @@ class ForumCrawler:
         return Read(reading, change)
 
     def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
-        """How the pages of a kind seen in this slice differ from the model; only informative pages are checked."""
+        """How the pages of a kind seen in this slice differ from the model; None if they fit. Pages that show too little to
+        judge by are not compared."""
         odd = reading.kind is not expect or not reading.records
         seen = sum(kind == str(expect) for kind, _facts in self._seen)
         first = item.group not in self._groups if item.kind == "list" else seen < THREADS_CHECKED
@@ -208,7 +210,8 @@ class ForumCrawler:
 
     @staticmethod
     def _never_had_any(item: Url) -> bool:
-        """Tells whether a list belongs to a board without threads, so that a page without rows is nothing new."""
+        """Tells whether an address is the list of a board that has never had a thread, so that a page without rows is no sign
+        of a changed layout."""
         return item.kind == "list" and not Thread.objects.filter(board__visits=item.group).exists()
 
     def store(self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime) -> Stored:
@@ -249,14 +252,15 @@ class ForumCrawler:
             return visits.store_list(run, item, response, read.reading, settings, now)
         stored = visits.store_thread(run, item, response, read.reading, settings, now)
         ended = stored.counts.get("new", 0) + stored.counts.get("updated", 0)
-        # the model's rule relating reply counts to post counts no longer holds
+        # the rule by which the model relates reply counts to post counts no longer holds
         if settings.use_teacher and ended and visits.contradicted(item.group):
             again = self._learn_again(run, item, LayoutChange("thread", ("contradiction",)), now)
             stored.links = [*stored.links, *(again.links if again is not None else ())]
         return stored
 
     def _learn_again(self, run: Run, item: Url, change: LayoutChange, now: datetime) -> Stored | None:
-        """Puts a page back until the site has been learned again; None if it is to be stored as read."""
+        """Puts a page back into the frontier until the site has been learned again; None if the page is to be stored as it
+        was read."""
         site = self._load(run)
         started = layouts.noticed(run, site, change, now)
         if not (started or layouts.state_of(run) == "learning"):
@@ -266,8 +270,9 @@ class ForumCrawler:
         return self._put_back(item, layouts.sample_links(run, self._look) if self._look else [], "layout_changed")
 
     def _board_gone(self, run: Run, item: Url, now: datetime) -> Stored | None:
-        """Handles a board that is not found at its address: a single one may have been deleted, and is requested once more after
-        the others; two show that the site has changed its addresses. None if the board counts as failed."""
+        """Handles a board that is not found at its address. A single one may have been deleted: it is requested once more,
+        after all others. A second one in the same run shows that the site has changed its addresses. None if the board
+        counts as failed."""
         url = Board.objects.filter(visits=item.group).values_list("url", flat=True).first()
         if "conditional" not in item.payload or url is None:
             return None  # the request was for a further page of a list, which says nothing about the board's address
@@ -283,7 +288,8 @@ class ForumCrawler:
 
     @staticmethod
     def _put_back(item: Url, first: Sequence[NewUrl], reason: str, later: float = 0.0) -> Stored | None:
-        """Puts the page back until after the requests in `first`; None if it has waited too often."""
+        """Puts the page back into the frontier, to be requested after the addresses in `first` (with `later` subtracted from
+        its priority). None if it was put back `PUT_BACK` times already."""
         times = int(item.payload.get("again", 0))
         if times >= PUT_BACK:
             return None
@@ -293,7 +299,7 @@ class ForumCrawler:
         return Stored(links=[*first, again], reason=reason)
 
     def _read_sample(self, run: Run, item: Url, response: FetchResponse) -> Read:
-        """Adds a page of the sample; after the last one, compares the new model with what is stored."""
+        """Takes a page of the sample; after the last page, compares the newly learned model with what is stored."""
         site = self._load(run)
         if self._look is None:
             self._look, self._samples = layouts.explorer(run, site)
@@ -351,7 +357,8 @@ class ForumCrawler:
 
 
 def _expected(item: Url) -> PageKind | None:
-    """The kind of page that is expected at an address; None for a source that may be a list or an index."""
+    """The kind of page that the model lets expect at an address; None for an overview source, which may be a list or an
+    index."""
     if item.kind == "overview":
         return PageKind.index if item.payload.get("index") else None
     return PageKind.threadlist if item.kind == "list" else PageKind.thread

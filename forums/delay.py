@@ -1,4 +1,4 @@
-"""Delays (1) to (4) of the forum paper: how long each new thread and reply waits for the visit that finds it."""
+"""Delays by eq. (1) to (4) of the forum paper: how long each new thread and reply waits for the visit that finds it."""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ def day_hours(items: Items) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class BoardDelay:
-    """One board's items: their number and waiting times; `era_hours` is the mean under equal visits."""
+    """The items found on one board: how many, and how long they waited; `era_hours` is the mean wait that they would have had
+    under equal visits."""
 
     board: int
     delay: DelaySummary

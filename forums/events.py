@@ -112,7 +112,7 @@ def from_rows(rows: Iterable[tuple[str, str, bool, float]]) -> Events:
 
 @dataclass(slots=True)
 class _Reading:
-    """The valid rows of a file, and a record of the invalid ones."""
+    """Collects the valid rows of an event log, and records the invalid ones."""
 
     bad: int = 0
     first: list[BadRow] = field(default_factory=list)
@@ -142,7 +142,7 @@ class _Reading:
 
 
 def _fault(row: list[str]) -> tuple[str, float]:
-    """Why a row is invalid ('' if it is valid), and its time."""
+    """Why a row of an event log is invalid ("" if it is valid), and its time as epoch seconds."""
     if len(row) != len(HEADER):
         return f"{len(row)} columns instead of {len(HEADER)}", 0.0
     if not row[0]:
@@ -215,10 +215,11 @@ class LocalClock:
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """Which site each board belongs to, (n,), and each site's local clock; the budget's day is that of `clocks[0]`.
+    """The sites of n boards: `site` is each board's site number, (n,), `clocks` are the sites' local clocks. The budget's day
+    is that of `clocks[0]`.
 
-    Sites of one zone should share one clock object: times are then turned into local hours together. `openings` are the
-    working hours of each site (None: always open); () where no site has any.
+    Sites of one zone should share one clock object, because their times are then converted together. `openings` are the
+    working hours of each site (None: always open); () if no site has any.
     """
 
     site: Ints
@@ -226,7 +227,7 @@ class Sites:
     openings: Sequence[Openings | None] = ()
 
     def open_boards(self, now: float) -> Bools | None:
-        """Boards whose site is open at this moment, (n,); None where no site has working hours."""
+        """A mask of the boards whose site is open at this moment, (n,); None if no site has working hours."""
         return mask(self.openings, self.site, now)
 
     def local_hours(self, times: Floats, board: Ints) -> Floats:

@@ -27,7 +27,7 @@ class Kernel:
     gains: tuple[float, ...] = (0.3510, 0.0555, 0.1503, 0.1615, 0.2163)
 
     def mixed(self, other: Kernel, share: float) -> Kernel:
-        """(1 - share) of this kernel and `share` of another with the same memories."""
+        """The weighted mean of two kernels with the same memories: (1 - share) of this one, `share` of the other."""
         gains = tuple((1.0 - share) * a + share * b for a, b in zip(self.gains, other.gains, strict=True))
         return Kernel(self.taus_hours, (1.0 - share) * self.base + share * other.base, gains)
 
@@ -108,9 +108,11 @@ def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floa
 
 
 def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats) -> Floats:
-    """X just before the five-minute bin of each event, (events, K); events sorted by board and time.
+    """X of each event's board just before the five-minute bin of the event, (events, K). Events must be sorted by board and
+    time.
 
-    Boards are processed in parallel: the number of steps is the largest number of distinct bins of a board.
+    All boards are advanced together, event by event: the number of steps is the largest number of distinct bins of a
+    board.
     """
     taus = np.array(kernel.taus_hours)
     slot = np.floor(clock / FIT_BIN_HOURS).astype(np.int64)

@@ -35,11 +35,12 @@ REDELIVERY_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class FetchSetup:
-    """One experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`.
+    """The settings of one experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`.
 
-    fetches: threads fetched a cycle by the predicting policies; with None eic fetches everything due, and rate, hazard and oracle
-    fetch as many threads as changed in a mean cycle of the history. interrupted_share: share of bic's visits that are interrupted
-    and continued ten minutes later. history_days: the days that predictions are fitted on.
+    fetches: number of threads that the predicting policies fetch per cycle; if None, eic fetches everything that is due,
+    and rate, hazard and oracle fetch as many threads as changed in a mean cycle of the history. interrupted_share: share
+    of bic's visits that are interrupted and continued ten minutes later. history_days: length of the history that
+    predictions are fitted on.
     """
 
     start: float
@@ -109,7 +110,7 @@ class _Store:
         self._changed: set[int] = set()
 
     def begin(self, moment: float) -> None:
-        """Starts a cycle: records what has changed by now, which it should find."""
+        """Starts a cycle: records which threads have changed by now, because the cycle should find these."""
         self.forum.advance(moment)
         alive = self.forum.exists()
         self._changed = set(alive[self.forum.last[alive] > self.fetched_at[alive]].tolist())
@@ -169,7 +170,7 @@ class ListVisits:
             broken = [board for board in broken if not self._visit(board)]
 
     def _visit(self, board: int) -> bool:
-        """Makes one visit; False if it was interrupted."""
+        """Makes one visit of a board; returns False if it was interrupted."""
         forum = self.store.forum
         started = datetime.fromtimestamp(forum.now, UTC)
         url, page = self._unfinished.get(board, ("", 0))
@@ -303,7 +304,8 @@ def _predictions(store: _Store, setup: FetchSetup, policy: str, model: HazardMod
 
 
 def thread_history(events: Events, setup: FetchSetup) -> ThreadHistory:
-    """The log in the form for predictors, with the site's activity from the experiment's history."""
+    """The experiment's log in the form that the predictions take, with the site's activity measured on the history before the
+    start."""
     since = setup.start - setup.history_days * DAY_SECONDS
     clock = LocalClock(setup.zone, float(events.times[0]), float(events.times[-1]))
     return ThreadHistory(events, clock, site_activity(events, clock, since, setup.start))

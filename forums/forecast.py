@@ -97,8 +97,8 @@ class Forecast:
         sites: Sites,
         options: ForecastOptions | None = None,
     ) -> Forecast:
-        """Restores a forecast from `packed`, over the same boards and sites; a state stored without source information counts as
-        settled."""
+        """Restores a forecast over the same boards and sites from the arrays of `packed`. If they lack the state of the last
+        visits (from before overview sources), the present state is taken as that."""
         made = cls.__new__(cls)
         made.options, made.sites = options or ForecastOptions(), sites
         made._set_rates(np.asarray(fixed["rates"], dtype=float))

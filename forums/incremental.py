@@ -80,7 +80,7 @@ class VisitState:
     reach: str = ""
 
     def doubt(self, code: str) -> None:
-        """Counts one doubtful reading under its code."""
+        """Counts a doubtful reading of the kind `code`."""
         self.doubts[code] = self.doubts.get(code, 0) + 1
 
     def to_json(self) -> dict[str, Any]:
@@ -235,8 +235,8 @@ class Visit:
         return Decision(tuple(changed), tuple(unchanged), tuple(old), follow)
 
     def _rival(self, any_rows: bool, tally: _Tally) -> str:
-        """Another next address to try if one led to known rows only, or to none; "" if the page had new rows, or none is left to
-        try."""
+        """After a next page that brought no new rows: another address to try as the next page. "" if the page had new rows,
+        or if no address is left."""
         state = self.state
         if state.phase != "fresh" or state.page < 2:
             return ""

@@ -49,7 +49,7 @@ class Intensity:
         return self._mass[:, -1]
 
     def _split(self, times: Floats) -> tuple[Floats, Ints, Floats]:
-        """Number of whole days, bin of the day, and hours since the start of that day."""
+        """For times in hours: the number of whole days, the number of the bin in the day, and the hours since that day began."""
         days = np.floor(np.asarray(times, dtype=float) / DAY_HOURS)
         hours = times - days * DAY_HOURS
         return days, np.minimum((hours / self.width).astype(np.int64), self.bins - 1), hours
@@ -59,7 +59,7 @@ class Intensity:
         return self.rates[board, self._split(times)[1]]
 
     def mass(self, board: Ints, times: Floats) -> Floats:
-        """F_i(t), weighted events since hour 0 (negative before it)."""
+        """F_i(t): weighted events between hour 0 and t; negative for t before 0."""
         days, slot, hours = self._split(times)
         inside = self._mass[board, slot] + self.rates[board, slot] * (hours - slot * self.width)
         mass: Floats = days * self._mass[board, -1] + inside

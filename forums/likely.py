@@ -48,7 +48,7 @@ def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_
 
 
 def _earlier_of_board(board: Ints) -> Ints:
-    """The number of earlier visits to the same board, (visits,)."""
+    """For each expected visit, the number of earlier visits to the same board in the list, (visits,)."""
     order = np.argsort(board, kind="stable")
     starts = np.flatnonzero(np.concatenate([[True], np.diff(board[order]) != 0])) if len(board) else np.zeros(0, dtype=np.int64)
     sizes = np.diff(np.concatenate([starts, [len(board)]]))
@@ -58,7 +58,8 @@ def _earlier_of_board(board: Ints) -> Ints:
 
 
 def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, now: float) -> tuple[Floats, Floats]:
-    """Quantiles of the time at which these boards' index reaches the price, epoch seconds, (boards,) each."""
+    """Quantiles of the time at which the index of each of these boards will reach the price, from simulated futures: epoch
+    seconds, (boards,) for each end of the likely span."""
     overview = loop.overview
     assert overview is not None  # noqa: S101 - only called for loops with sources
     hours = np.concatenate(
@@ -90,7 +91,8 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
 
 
 def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats, Floats]:
-    """The weighted events expected of these boards from now on, and their index from visits alone, (boards, moments) each."""
+    """For each board and moment, (boards, moments) each: the weighted events expected from now until then, and the board's
+    index if only visits gave information."""
     so_far = loop.forecast.expected(float(moments[0]), board)
     mass = loop.forecast.expected_at(moments, board).T - so_far[:, None]
     by_visits = loop.forecast.expected_by_visits_at(moments, board).T
@@ -99,8 +101,8 @@ def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats
 
 
 def _seen_until(looks: Floats, now: float, hours: Floats, late: float) -> Floats:
-    """The last reading of a source at or before each of these hours, in hours from now; 0 before the first. Beyond the expected
-    readings they continue at their mean interval."""
+    """For each of these hours, the time of the last reading of a source at or before it, as hours from now; 0 before the
+    first reading. `late` scales the times; after the expected readings, further ones follow at their mean interval."""
     if not len(looks):
         return np.zeros(len(hours))
     at = late * (looks - now) / HOUR_SECONDS

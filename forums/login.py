@@ -34,7 +34,7 @@ MOST_CHARACTERS = 3_000_000
 
 @dataclass(frozen=True, slots=True)
 class LoginForm:
-    """A login form: its target address, the names of its two fields, and all other values it submits."""
+    """A login form: the address that it sends to, the names of its two fields, and the other values that it submits."""
 
     action: str
     user_field: str

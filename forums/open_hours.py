@@ -27,10 +27,9 @@ MINUTES = 1440
 
 
 def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
-    """Returns the open hours of a day on the clock of `zone`, as (begin, end) in hours; () if it is closed all day.
+    """The open hours of a day on the clock of `zone`, as (begin, end) in hours; () if it is closed all day.
 
-    >>> spans(windows.parse("22:00-06:00", ZoneInfo("UTC")), date(2026, 5, 1), ZoneInfo("UTC"))
-    ((0.0, 6.0), (22.0, 24.0))
+    >>> spans(windows.parse("22:00-06:00", ZoneInfo("UTC")), date(2026, 5, 1), ZoneInfo("UTC")) ((0.0, 6.0), (22.0, 24.0))
     """
     if window is None:
         return WHOLE_DAY
@@ -41,7 +40,8 @@ def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
 
 
 def squeezed(rates: Floats, open_: Spans) -> Floats:
-    """Converts rates (n, bins) per hour of a day to rates per hour of the planning clock; the sum over the day is unchanged."""
+    """Rates (n, bins) per hour of a real day, converted to rates per hour of the planning clock; their sum over the day is
+    unchanged."""
     bins = rates.shape[1]
     starts, ends, before = _bounds(open_)
     minute = (np.arange(MINUTES) + 0.5) * DAY_HOURS / MINUTES
@@ -58,7 +58,7 @@ def squeezed(rates: Floats, open_: Spans) -> Floats:
 
 
 def placed(hours: Floats, open_: Spans) -> Floats:
-    """Converts hours of the planning clock to hours of the day, which lie inside the open hours."""
+    """Hours of the planning clock converted to hours of the day, which lie inside the open hours."""
     starts, ends, before = _bounds(open_)
     along = np.asarray(hours, dtype=float) / DAY_HOURS * float((ends - starts).sum())
     place = np.searchsorted(before, along, side="right") - 1
@@ -99,7 +99,7 @@ def _mapped(table: Timetable, site: Ints, open_: Sequence[Spans]) -> Timetable:
 
 
 def turn(day: date, alike: Sequence[bool]) -> int:
-    """The position of a day among all days whose weekdays have the same open hours (`alike`, by weekday). A visiting cycle of
-    several days continues over these, so that every board is visited even if some days are closed."""
+    """The number of days before `day` whose weekday has the same open hours (`alike`, by weekday). A visiting cycle of
+    several days counts only these, so that every board is visited even if some days are closed."""
     weeks, weekday = divmod(day.toordinal() - 1, 7)
     return weeks * sum(alike) + sum(alike[:weekday])

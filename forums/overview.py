@@ -35,7 +35,7 @@ class Overview:
     """
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
-        """last_visit: (n,) epoch seconds; new_weight, reply_weight: (n,), what a new thread and a reply weigh on each board."""
+        """last_visit: (n,), epoch seconds; new_weight, reply_weight: (n,), weight of a new thread and of a reply on a board."""
         count = len(last_visit)
         self.new_weight, self.reply_weight = new_weight, reply_weight
         self.cost = np.array([source.cost for source in sources], dtype=np.int64)
@@ -68,7 +68,7 @@ class Overview:
         return {key: getattr(owner, name) for key, (owner, name) in self._places().items()}
 
     def restore(self, arrays: Mapping[str, Floats | Bools | Ints]) -> None:
-        """Loads arrays from `packed` for the same boards and sources; does nothing if their lengths differ."""
+        """Loads the arrays of `packed` for the same boards and sources; does nothing if their lengths differ."""
         if all(key in arrays and len(arrays[key]) == len(mine) for key, mine in self.packed().items()):
             for key, (owner, name) in self._places().items():
                 setattr(owner, name, np.array(arrays[key]))
@@ -88,7 +88,7 @@ class Overview:
         return self.believed()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
-        """Share of a board's forecast from visits alone that counts in its index whatever looks report, (n,)."""
+        """Least share of a board's index from visits alone that its index keeps, (n,): least `doubt` of its trusted sources."""
         found = np.ones(len(self.known))
         pairs = self._telling()
         np.minimum.at(found, self.covers.board[pairs], self.doubt[self._source[self.covers.row[pairs]]])
@@ -116,11 +116,11 @@ class Overview:
         return held, self._moment[held] / self.known[held] * HOUR_SECONDS, self.known[held]
 
     def gains(self, forecast: Floats, index: Floats, now: float, open_now: Bools, eta: float) -> tuple[Floats, Floats]:
-        """What reading each source is worth, (S,), and the part of each pair of row and board in it: weighted event-hours.
+        """The value of reading each source now, (S,), and the part of each pair of row and board in it: weighted event-hours.
 
-        forecast: (n,) F_i(y) y / 2; index: (n,) of visits. An index page is worth eta times the forecasts of its boards, less
-        what its lag leaves out; a newest list is worth the visits that it replaces; both times 1 - `doubt` of the source. Boards
-        that are being visited do not count.
+        forecast: (n,), F_i(y) y / 2; index: (n,), of visits. An index page is worth eta times the forecasts of its boards,
+        less what its lag leaves out; a newest list the index of the visits that it replaces; both times 1 - `doubt` of the
+        source. Boards that may not be visited now do not count.
         """
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
@@ -131,7 +131,7 @@ class Overview:
         return np.asarray(np.bincount(source, part, len(self)), dtype=np.float64), part
 
     def to_probe(self, now: float) -> Ints:
-        """Sources without any trusted row that are due to be read as a test of whether they agree with visits again."""
+        """Sources without a trusted row for which a test reading is due, to see whether they agree with visits again."""
         believed = np.bincount(self._source, self.believed(), len(self)) > 0
         return np.flatnonzero(~believed & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
 
@@ -153,8 +153,8 @@ class Overview:
     def read(self, source: int, sight: Sight, now: float, waiting: Floats) -> Told:
         """Processes a source's figures; returns the new posts of boards with trusted rows, for the forecast.
 
-        waiting: (n,) forecast F_i(y), from which the weight is estimated if a page only shows that something is new, and by which
-        a row's posts are divided among its boards. The posts are spaced evenly between the previous look and the last post.
+        waiting: (n,), forecast F_i(y): gives the weight if a page only shows that something is new, and divides a row's
+        posts among its boards. The posts are spaced evenly between the previous look and the last post.
         """
         rows, covers = self.rows(source), self.covers
         pairs = covers.of(rows)
@@ -213,8 +213,8 @@ class Overview:
         return np.where(flag, 0.0, new), posts, weight
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
-        """Adds new threads and posts of a board that one source has reported to the stored figures of other sources, so that they
-        are not counted twice. Rows that count several boards are skipped, because the posts' board is unknown there."""
+        """Adds new threads and posts that a source reported of a board to other sources' stored figures of it, so that they
+        are not taken for new again; not to rows of several boards, since the posts' board is unknown there."""
         if len(self) < 2 or not len(taken):
             return
         covers, count = self.covers, len(self.known)
@@ -234,8 +234,8 @@ class Overview:
     # --- visits -------------------------------------------------------------------------------------------------------
 
     def visited(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> Ints:
-        """Records that `boards` were visited with these events (board, epoch seconds, weight). Returns other boards whose looks
-        must be forgotten, because a row that reported on them is no longer trusted."""
+        """Records a visit of `boards` with these events (board, epoch seconds, weight). Returns other boards whose looks must
+        be forgotten, because a row that reported on them is no longer trusted."""
         telling = self._telling()
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
@@ -304,7 +304,7 @@ class Overview:
         self._after_probe(source, now)
 
     def clear(self, boards: Ints, until: float | Floats) -> None:
-        """Records that these boards have no reported posts left to fetch, and are known up to `until`."""
+        """Records that these boards have no reported posts left to fetch, and that their counts are known up to `until`."""
         self.known[boards] = self._moment[boards] = 0.0
         self.look[boards] = until
 
@@ -343,8 +343,8 @@ class Overview:
         self._even(row)
 
     def _go_on(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
-        """Updates a row's stored figures with the posts that a board got since it was last known. Returns how many of these posts
-        the row should have reported before."""
+        """Adds a board's posts since it was last known to its row's stored figures. Returns how many of the found posts were
+        made before, so that the row should have reported them."""
         row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
         if self.covers.counted()[pair]:
             opener = weights >= self.new_weight[self.covers.board[pair]] * (1.0 - 1e-9)
@@ -359,8 +359,8 @@ class Overview:
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _pass_on(self, board: int, others: Ints, more: float) -> None:
-        """Assigns posts reported for several boards together, and not found on `board`, to the other boards. `more`: weight to
-        add to them; negative if more than the board's share was found."""
+        """Assigns posts that a row reported for several boards and that a visit of `board` did not find to the `others`: adds
+        `more` to their waiting weight; it is negative if the visit found more than the board's share."""
         held = float(self.known[others].sum())
         if held > 0:
             factor = max(0.0, 1.0 + more / held)

@@ -1,4 +1,5 @@
-"""Values used by looks (readings of overview sources): sources, the figures they showed, the events derived from them."""
+"""Values used by looks (readings of overview sources): the sources, the figures that they showed, and the events derived from
+these."""
 
 from __future__ import annotations
 

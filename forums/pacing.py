@@ -45,9 +45,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The spending of one ranking: at least `least` visits must be used by now, at most `most`; in between, visits worth more
-    than the price, which rises with use beyond `target`. step: share by which the price moves towards the value of each
-    visit made."""
+    """The visits that one ranking may spend: at least `least` of the day's visits must be used by now, at most `most` may be.
+    In between a visit is made if it is worth more than the price, which rises with use beyond `target`. step: share by
+    which the price moves towards the value of each visit made."""
 
     budget: Budget
     least: float
@@ -61,8 +61,8 @@ class Spending:
         return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
 
     def takes(self, value: float, cost: int, *, forced: bool) -> bool:
-        """Decides whether something of this value (weighted event-hours per visit) is done; if so, counts it and adjusts the
-        price."""
+        """Decides whether something of this value (weighted event-hours per visit) is done. If so, charges its cost and
+        adjusts the price. With `forced` it is done whatever its value."""
         budget = self.budget
         if cost > self.room():
             return False
@@ -104,7 +104,7 @@ class Pace:
         return float((roots / self.budget.visits_per_day) ** 2 / 2.0)
 
     def turn(self, now: float) -> None:
-        """Begins a new budget day at local midnight; plans the day, or the rest of it after a pause or a late start."""
+        """Begins a new budget day at local midnight: plans the day. After a pause or a late start, plans the rest of the day."""
         budget = self.budget
         local = self._local(now)
         day = np.floor(local / DAY_HOURS)
@@ -156,7 +156,8 @@ class Pace:
         return float(np.searchsorted(self.plan, self.plan[-1] - 1e-9)) * DAY_HOURS / PLAN_STEPS
 
     def _planned(self, start: float) -> Floats:
-        """Cumulated share of the day's visits by quarter-hour: from sum_i sqrt(f_i) at each site's local time."""
+        """The cumulated share of the day's visits at the end of each quarter-hour from `start` on, from the sum of sqrt(f_i)
+        over the boards at their sites' local times."""
         moments: Floats = start + np.arange(PLAN_STEPS, dtype=float) * (DAY_SECONDS / PLAN_STEPS)
         density = np.zeros(PLAN_STEPS)
         bins = self._roots.shape[1]

@@ -1,5 +1,5 @@
-"""One day of a timetable for boards of several sites: within a budget of visits and a limit of requests per site, with
-reasons."""
+"""Plans one day's timetable for boards of several sites, within a budget of visits and each site's limit of requests; and
+gives the reasons for visits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Part:
     table: Timetable
 
     def on(self, day: int) -> tuple[Ints, Floats]:
-        """Board numbers and hours of the visits of a day (counted from any fixed day)."""
+        """Board numbers and hours of the visits on a day; days are numbered from any fixed day."""
         rows = self.table.day == day % self.table.days
         return self.boards[self.table.board[rows]], self.table.hour[rows]
 
@@ -72,7 +72,7 @@ class Schedule:
     limited: tuple[int, ...]
 
     def on(self, day: int) -> tuple[Ints, Floats]:
-        """Board and hour of every visit of a day, by hour."""
+        """Board numbers and hours of all visits on a day, in the order of hours."""
         found = [part.on(day) for part in self.parts] or [(np.zeros(0, dtype=np.int64), np.zeros(0))]
         board = np.concatenate([one[0] for one in found])
         hour = np.concatenate([one[1] for one in found])

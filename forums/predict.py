@@ -219,8 +219,8 @@ def site_activity(events: Events, clock: LocalClock, start: float, stop: float) 
 
 
 def board_gaps(events: Events, start: float, stop: float) -> tuple[Floats, Floats]:
-    """Mean hours between posts, and between new threads, of each board within [start, stop); the whole interval for boards
-    without any."""
+    """Mean hours between posts, and between new threads, of each board within [start, stop). For a board with at most one it
+    is the length of the interval."""
     part = events.between(start, stop)
     span = (stop - start) / HOUR_SECONDS
     posts = np.bincount(part.board, minlength=len(events.boards))

@@ -141,7 +141,7 @@ def do(request: HttpRequest) -> HttpResponse:
 
 
 def _seconds(request: HttpRequest) -> int | None:
-    """The submitted interval in seconds; None if it is invalid."""
+    """The submitted interval in seconds; None if it is not one of the offered ones."""
     found = numbers([request.POST.get("interval", "")])
     return found[0] if found and sites.SHORTEST_SECONDS <= found[0] <= sites.LONGEST_SECONDS else None
 

@@ -41,8 +41,8 @@ HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The correction requested in the query string: a field ("" for the rows) and a selector; `chosen` is true once both are
-    given."""
+    """The correction that the query string asks for: a field ("" means the rows themselves) and a selector. `chosen` tells
+    whether both are given."""
 
     role: str = ""
     selector: str = ""
@@ -147,7 +147,7 @@ def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[
 
 
 def _role_choices(kind: PageKind, wish: Wish, shown: SamplePage | None) -> list[tuple[str, str, str]]:
-    """The roles to choose from: value, name and the address that shows the effect."""
+    """The roles that a clicked text can be given: value, name, and the address that shows the effect of the choice."""
     base = {"kind": str(kind), "page": shown.number if shown else ""}
     choices = [(role, words.role(role)) for role in ROLES[kind]]
     return [

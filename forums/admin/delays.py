@@ -1,4 +1,5 @@
-"""The delay report: how long posts waited to be found, compared with the expectation and with equal visits."""
+"""The delay report: how long posts waited until visits found them, compared with the plan's expectation and with equal
+visits."""
 
 from __future__ import annotations
 

@@ -113,15 +113,18 @@ def _initial(site: Site) -> dict[str, Any]:
 
 
 def _open(site: Site) -> set[str]:
-    """The private addresses that the forum's crawls may reach already."""
+    """The private addresses that the forum's crawls may reach at present, as names of `PRIVATE`."""
     crawl = CrawlSettings.from_mapping(site.settings)
     states = {"private": crawl.allow_private, "proxy_private": crawl.proxy_private, "proxy_resolves": crawl.proxy_resolves}
     return {name for name, state in states.items() if state}
 
 
 def _wanted(request: HttpRequest, site: Site, form: EditForm) -> set[str]:
-    """The private addresses that crawls may reach from now on. Users without the permission neither allow nor forbid any, except
-    that a changed proxy loses what an administrator had allowed for the old one."""
+    """The private addresses that the forum's crawls may reach after the form is saved, as names of `PRIVATE`.
+
+    A user without the permission cannot change them. If such a user enters another proxy, what an administrator had
+    allowed for the old proxy no longer applies.
+    """
     if request.user.has_perm(OPEN_PRIVATE):
         return {name for name in PRIVATE if form.cleaned_data[name]}
     same = form.cleaned_data["proxy"] == _initial(site)["proxy"]

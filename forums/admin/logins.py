@@ -26,7 +26,7 @@ REASONS = {
 
 
 def login_words(site: Site) -> dict[str, Any] | None:
-    """Context of the banner for a login that has failed; None if there is no login or it works."""
+    """Data for the banner about a failed login; None if the site has no login or it works."""
     row = SiteLogin.objects.filter(site=site, state__in=["expired", "failed"]).first()
     return {"row": row, "reason": _(REASONS.get(row.reason, row.reason))} if row is not None else None
 

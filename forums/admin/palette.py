@@ -23,7 +23,8 @@ def _paused(paused: bool) -> Find:
 
 
 def _boards(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Finds boards by words of their own name and their forum's; words of the forum's name alone find the forum instead."""
+    """Finds boards by words from their own and their forum's names. Words that are all in the forum's name find the forum,
+    not its boards."""
     own, rows = Q(), Board.objects.order_by("name", "pk")
     for word in words:
         own |= Q(name__icontains=word)

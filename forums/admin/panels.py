@@ -46,7 +46,8 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def _coming(now: datetime, most: int) -> list[Board]:
-    """At most `most` boards that are visited next, each with `due`; without those held back by a pause of all crawling."""
+    """At most `most` boards with the earliest next visits, each with `due` (see `reads.upcoming`); boards held back by a
+    pause of all crawling are left out."""
     boards = reads.due_next()[:most]
     stopped = upcoming.with_paused_visits({board.site_id for board in boards})
     for board in boards:

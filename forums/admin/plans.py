@@ -74,7 +74,8 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
 
 
 def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str) -> dict[str, Any]:
-    """Time in the plan's zone, and reason, of a visit; `local` is in the format of a form's time field."""
+    """Data of a table row for a visit: its time in the plan's zone and its reason. `local` is the time in the format of a
+    form's time field."""
     local = at.astimezone(zone)
     return {
         "why": plan_words.why(code, figures, zone, at, person),
@@ -191,8 +192,8 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _of_a_new_plan(request: HttpRequest, plan: Plan | None, board: int | None) -> HttpResponse:
-    """Handles a form for a visit that no longer exists because the plan was recomputed meanwhile: if the user wanted to fix its
-    time, a visit is added at that time."""
+    """Handles a form for a visit that no longer exists, because the plan was recomputed meanwhile. If the user wanted to fix
+    the visit's time, a visit of the board is added at that time; otherwise a message asks to choose again."""
     if plan is None:
         raise Http404(_("There is no such visit."))
     wish, at = request.POST.get("do", ""), _time(request, plan)

@@ -1,4 +1,4 @@
-"""Forum visits on the page of schedules."""
+"""Adds the visits of forums to the desk's page of schedules."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def profiles(window: dict[str, Any], zone: str) -> Chart:
 
 
 def settling(window: dict[str, Any]) -> Chart:
-    """Chart of the error of estimates from fewer days, relative to those from the whole history."""
+    """Chart of how far estimates from fewer days of history deviate from those of the whole history."""
     rows = window.get("settling", [])
     days = [row["days"] for row in rows]
     series = [

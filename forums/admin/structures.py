@@ -172,7 +172,7 @@ def _version(version: Any) -> dict[str, Any]:
 
 
 def _save(request: HttpRequest, site: Site) -> bool:
-    """Saves the model as edited by hand."""
+    """Saves the model that the operator edited by hand."""
     wishes: dict[str, Any] = {"patterns": dict(site.structure.get("patterns") or {})}
     for kind in KINDS:
         shapes = [line.strip() for line in request.POST.get(f"pattern_{kind}", "").splitlines() if line.strip()]

@@ -62,7 +62,8 @@ class TuningForm(forms.Form):
     )
 
     def importance(self) -> tuple[float | None, dict[int, float]]:
-        """The submitted importances of the site and of boards by key. Raises ValueError with a one-line message."""
+        """The importances in the form: that of the site (None if absent), and those of boards by key. Raises ValueError with
+        a one-line message if one is out of range."""
         found: dict[int, float] = {}
         site: float | None = None
         for name, text in self.data.items():
@@ -94,7 +95,7 @@ def trail(site: Site | None) -> Trail:
 
 @room("forums/site/<int:pk>/tuning/", "forum-tuning", "forums.view_plan", post="forums.change_plan")
 def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the settings of a plan with their preview."""
+    """Shows the settings of a plan with a preview of their effect; saves them if they were submitted."""
     site, now = find_scope(pk), datetime.now(UTC)
     plan = plans.draft(site.pk if site else None, now)
     form = TuningForm(request.POST if request.method == "POST" else {name: getattr(plan, name) for name in FIELDS})
@@ -196,7 +197,7 @@ def _limit(requests: int | None) -> dict[str, Any]:
 
 
 def _board_rows(known: reads.Known) -> list[dict[str, Any]]:
-    """The busiest boards with their expected events and importance."""
+    """Table rows of the busiest boards, with their expected events per day."""
     per_day = known.rhythm.profiles.weights
     order = sorted(range(len(known.boards)), key=lambda row: -per_day[row])[:BOARDS_SHOWN]
     new, replies, prior = known.rhythm.profiles.new_per_day, known.rhythm.profiles.replies_per_day, known.rhythm.prior
@@ -207,8 +208,8 @@ def _board_rows(known: reads.Known) -> list[dict[str, Any]]:
 
 
 def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> dict[str, Any]:
-    """The charts and facts for the submitted settings: curves by the closed form, and with `exact` the exact day of the chosen
-    policy."""
+    """The charts and facts for settings that need not be saved. Curves use the closed form; with `exact` the day of the
+    chosen policy is planned exactly."""
     basis, visits, weight = known.basis, plan.visits_per_day, float(known.basis.rates.mean(axis=1).sum() * 24)
     numbers = tuning.numbers_around(visits)
     curves = {policy: tuning.curve(policy, basis, numbers) for policy in tuning.CURVES}
@@ -299,8 +300,8 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
 
 
 def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
-    """The results that era, bra, optimal and adaptive would have had over the last stored days, or why they cannot be
-    computed."""
+    """The results that era, bra, optimal and adaptive would have had over the last days of stored posts; or the reason why
+    they cannot be computed."""
     if len(known.boards) > MOST_REPLAYED_BOARDS or plan.visits_per_day > reads.MOST_REPLAYED_VISITS:
         return {"problem": "too_large"}
     try:

@@ -65,7 +65,7 @@ def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Names short enough for an axis, made distinct."""
+    """Names shortened to the length that fits an axis; equal ones get a number."""
     seen: dict[str, int] = {}
     found = []
     for name in names:

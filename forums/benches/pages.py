@@ -18,7 +18,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures two installations in separate folders; each page is opened on both in turn, and medians are compared."""
+    """Measures two installations in separate folders. Each page is opened alternately on both, and the medians of their times
+    are compared."""
     sides = {}
     for name in ("few", "many"):
         say(f"{options[name]} posts")

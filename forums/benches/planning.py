@@ -75,7 +75,7 @@ def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
 
 
 def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
-    """Poisson-distributed posts of `days` days up to the end of the simulated day."""
+    """An event log of Poisson-distributed posts with these rates: `days` days, up to the end of the simulated day."""
     counts = rng.poisson(np.tile(rates, days))
     board, slot = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
     times = START + (slot - (days - 1) * 24 + rng.random(len(slot))) * HOUR_SECONDS

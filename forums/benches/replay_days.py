@@ -135,10 +135,11 @@ def _work(run: Run, clock: ManualClock) -> None:
 
 
 def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
-    """The next time at which the dispatcher has anything to do; never past the end of a day.
+    """The next time at which the dispatcher has something to do; never later than the end of the day.
 
-    For a timetable that is its next visit; for the loop the first step at which it would name a board, within the gap that it
-    does not take for a pause. Calls in between would change nothing and cost time.
+    For a timetable that is the next planned visit. For a closed loop it is the first step at which the loop would name a
+    board, but not so late that the loop would take the gap for a pause. Calls of the dispatcher in between would change
+    nothing and cost time.
     """
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     before = midnight - timedelta(seconds=60)

@@ -1,4 +1,4 @@
-"""A forum on loopback that replays an event log: at any time of a clock it shows the posts made until then."""
+"""A forum served on loopback that replays an event log: at any time it shows the posts that the log contains up to that time."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class ReplayForum:
         self.requests = 0
 
     def _posts(self, thread: int, now: float) -> int:
-        """The number of a thread's posts until `now`."""
+        """The number of posts that a thread has at the time `now`."""
         first, stop = self.first[thread], self.stop[thread]
         return int(np.searchsorted(self.times[first:stop], now, side="right"))
 
     def page(self, path: str) -> str | None:
-        """The page at a path; None if there is none yet."""
+        """The HTML of the page at a path; None if no such page exists yet."""
         self.requests += 1
         parts = urlsplit(path)
         number = int(parse_qs(parts.query).get("page", ["1"])[0])

@@ -44,8 +44,8 @@ def _side(file: Path, teacher: str) -> dict[str, dict[str, Any]]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A text table with two rows per site (teacher off, on): found/true counts, other finds, requests, and addresses left
-    pending."""
+    """A text table with two rows per site (teacher off, on): found/true counts, wrongly found items, requests, and addresses
+    left pending."""
     rows = []
     for row in result["sites"]:
         shares = [f"{row[name]}/{row[f'{name}_true']}" for name in _SHARES]

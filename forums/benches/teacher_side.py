@@ -32,7 +32,8 @@ Truth = Mapping[str, Any]
 
 
 def place(url: str) -> str:
-    """The path of an address; with the query if a script or the site's root answers, where the query identifies the page."""
+    """The path of an address, for comparing sites; with the query if it identifies the page, as for a script or the site's
+    root."""
     parts = urlsplit(url)
     here = unquote(parts.path).rstrip("/")
     asked = "&".join(sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True)))
@@ -48,7 +49,7 @@ def minute(moment: datetime | str | None) -> str:
 
 
 def worked(run: Run) -> Run:
-    """Runs a run to its end and returns it."""
+    """Works on a run until it ends, and returns it."""
     return foreground.work(run, run.label)
 
 

@@ -88,8 +88,8 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _tell_of_unread(visits: Sequence[Visit], name: str) -> None:
-    """Prints how many boards could not be read to their end, and why. Raises CommandError if of no board a list could be read:
-    then nothing was visited."""
+    """Prints for how many boards the list could not be read to its end, and why. Raises CommandError if no list could be read
+    at all, because then nothing was visited."""
     left = [visit for visit in visits if not visit.complete and visit.stopped_by not in BOUNDS]
     if not left:
         return

@@ -142,7 +142,8 @@ def _visit(site: Site) -> None:
 
 
 def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVisit] = ()) -> None:
-    """Visits these boards, or all, and records the visit for the planned ones; an interrupted visit is continued instead."""
+    """Visits these boards, or all, and marks the planned visits as made. If a visit was interrupted before, it is continued
+    instead."""
 
     def begin() -> Run:
         with transaction.atomic():
@@ -171,7 +172,8 @@ def _planned(site: Site) -> Plan:
 
 
 def _live(site: Site, plan: Plan) -> None:
-    """Simulates the time up to the present: at each step the closed loop gets what was found and names boards to visit."""
+    """Simulates the day up to the present on the fast clock: at each step the closed loop is told what visits found, and
+    names boards to visit."""
     say("Forum: a day on a fast clock, visited as the closed loop asks …")
     while CLOCK.behind:
         now = CLOCK.now()

@@ -1,4 +1,4 @@
-"""`forum plan`: computes and stores the next day's visits of a site, or of all sites."""
+"""A coming visit in the day's document: board, time, number of posts expected to wait by then, reason."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def _source(one: SourceStanding) -> dict[str, Any]:
 
 
 def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> dict[str, Any]:
-    """A board's part of the document. An adaptive plan has no fixed times: its visits are expected, and the next one is within a
-    span."""
+    """A board's part of the document with its coming visits. An adaptive plan has no fixed times: the visits are expected
+    ones, and the next has a likely span."""
     board = row.board
     return {
         "board": row.board_id,
@@ -133,6 +133,6 @@ def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> d
 
 
 def _visits(plan: Plan, start: datetime, end: datetime, now: datetime) -> list[_Visit]:
-    """The day's visits: those planned, and for the closed loop those that it expects."""
+    """The coming visits of the day: the planned ones, and for the closed loop those that it expects."""
     rows, _more = reads.coming(plan, now, MOST_VISITS)
     return [_Visit(one.board.pk, one.expected_at, one.posts, one.reason) for one in rows if start <= one.expected_at < end]

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_weights(path: Path, boards: Sequence[str]) -> dict[str, float]:
-    """Importance by board; bad rows and unknown boards are reported and left out."""
+    """Reads the importance of boards from a file; bad rows and unknown boards are reported on standard error and left out."""
     weights: dict[str, float] = {}
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:

@@ -114,5 +114,5 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _columns(figures: DayFigures | FetchSummary) -> dict[str, Any]:
-    """The figures that a day and a whole run have in common."""
+    """The figures that rows for a day and rows for a whole run have in common."""
     return {name: getattr(figures, name) for name in COLUMNS}

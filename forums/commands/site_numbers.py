@@ -1,4 +1,4 @@
-"""Error message of commands for a site number that does not exist."""
+"""The error that commands report for a site number that does not exist."""
 
 from __future__ import annotations
 

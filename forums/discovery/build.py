@@ -67,8 +67,8 @@ def site_model(
 
 
 def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str]) -> bool:
-    """Tells whether a candidate is taken as a board: its page shows it, or it could not be fetched within the limits and its row
-    is unambiguous."""
+    """Tells whether a candidate is taken as a board: because of its page; or, if that could not be fetched within the limits,
+    because its row in an index is unambiguous."""
     verdict = candidates.verdict(candidate, shapes)
     if verdict == "unknown":
         own_host = any(host(candidate.url) == host(page.url) for page in candidates.pages)
@@ -115,7 +115,9 @@ def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
 
 
 def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
-    """The address of each sub-board's parent: from its row, the path above its page, or the only board page that links to it."""
+    """The address of each sub-board's parent, by the sub-board's key. It is known from a row, from the breadcrumb of its
+    page, or because the sub-board is linked from only one other board's page, or because its threads are also in that
+    board's list."""
     urls = {candidate.key: candidate.url for candidate in chosen}
     parents: dict[str, str] = {}
     for candidate in chosen:
@@ -133,8 +135,8 @@ def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
 
 
 def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict[str, str], urls: dict[str, str]) -> None:
-    """Adds parents of boards linked only from one other board's page (apart from rows and the path above), while others are
-    linked everywhere."""
+    """Adds parents of boards that only one other board's page links to (links in thread rows and breadcrumbs do not count),
+    if no front page links to them."""
     lists = {candidate.key: candidate.pages[0] for candidate in chosen if candidate.pages}
     if len(lists) < 4:
         return
@@ -153,8 +155,8 @@ def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict
 
 
 def _listed_above(chosen: list[Candidate], parents: dict[str, str], urls: dict[str, str]) -> None:
-    """Adds parents of boards most of whose threads are also in another board's longer list, which includes its sub-boards'
-    threads."""
+    """Adds the parents of boards most of whose threads also appear in a longer list of another board: that list includes the
+    threads of its sub-boards."""
     rows = {c.key: {thread_key(row.url) for row in thread_rows(c.pages[0]) if not row.pinned} for c in chosen if c.pages}
     for key, own in rows.items():
         shared = {other: len(own & theirs) for other, theirs in rows.items() if other != key}
@@ -202,7 +204,8 @@ def _board(candidate: Candidate, parent_url: str | None, read_again: Callable[[P
 
 
 def _name(candidate: Candidate, page: PageFacts | None) -> str:
-    """A board's name: its page's heading if that equals the link's text apart from punctuation, otherwise the link's text."""
+    """The name of a board: the heading of its page if that equals the link's text apart from punctuation, otherwise the
+    link's text."""
     heading = clean_name(page.titles[0]) if page is not None and page.titles else ""
     if candidate.name and not (heading and heading in candidate.name):
         return candidate.name
@@ -225,7 +228,7 @@ def _preview(row: ThreadRecord) -> dict[str, Any]:
 
 
 def _once(boards: list[BoardFound]) -> list[BoardFound]:
-    """The boards, with duplicates under another address removed by the site's own ids."""
+    """The boards without duplicates: of several addresses of one board, recognised by the site's own id, one is kept."""
     return list({board_key(board.url): board for board in reversed(boards)}.values())[::-1]
 
 

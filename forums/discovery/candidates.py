@@ -20,7 +20,8 @@ _ALIKE = 0.7
 
 @dataclass(slots=True)
 class Candidate:
-    """An address that may be a board's. `overview`: its own page if that shows no threads but may link to them."""
+    """An address that may be a board's, with what is known of it. `overview` is its own page if that shows no threads but may
+    link to their list."""
 
     key: str
     url: str
@@ -43,7 +44,8 @@ class Candidate:
 
     @property
     def counted(self) -> bool:
-        """Tells whether its row shows threads; otherwise it may be just a heading."""
+        """Tells whether the candidate's row in an index shows a number of threads or a last reply. Without, the row may be
+        just a heading."""
         return self.row is not None and (self.row.threads is not None or self.row.last_reply is not None)
 
 
@@ -58,13 +60,14 @@ def board_rows(page: PageFacts) -> list[BoardRecord]:
 
 
 def mixed(page: PageFacts) -> bool:
-    """Tells whether a list shows threads of several boards, each row naming its own."""
+    """Tells whether a list shows threads of several boards, with the board named in each row."""
     keys = {board_identity(row.board_url) for row in thread_rows(page) if row.board_url}
     return len(keys) >= 2
 
 
 def own_list(page: PageFacts) -> bool:
-    """Tells whether a page is a board's own list: without threads of other boards, or with its own among them."""
+    """Tells whether a page is the list of one board: it shows no threads of other boards, or threads of the page's own board
+    among others."""
     if page.kind is not PageKind.threadlist:
         return False
     keys = [board_identity(row.board_url) for row in thread_rows(page) if row.board_url]
@@ -110,7 +113,7 @@ class Candidates:
         self._attach_pages()
 
     def _above_threads(self) -> None:
-        """Adds the last page in each thread's breadcrumbs that is not the thread itself."""
+        """Adds boards from breadcrumbs of threads: the last page in them that is not the thread itself."""
         for page in self.pages:
             if page.kind is PageKind.thread and page.crumbs:
                 above = [crumb for crumb in page.crumbs if page_key(crumb.url) != page.key]
@@ -164,7 +167,7 @@ class Candidates:
         return frozenset(form for form in counts if form not in threads)
 
     def _links_alike(self) -> None:
-        """Adds links of the sample whose addresses have the shape of known boards."""
+        """Adds links of the sample whose addresses have the same shape as those of known boards."""
         shapes = self.board_shapes()
         if not shapes:
             return
@@ -178,7 +181,8 @@ class Candidates:
                     self._add(link.url, LINK, link.text, None)
 
     def verdict(self, candidate: Candidate, shapes: frozenset[str]) -> str:
-        """"board", "group", "no", or "unknown" as long as its page was not fetched."""
+        """The decision on a candidate: "board", "group" (it only contains boards) or "no"; "unknown" as long as its page has
+        not been fetched."""
         if candidate.failed:
             return "no"
         if not candidate.pages:
@@ -199,11 +203,11 @@ class Candidates:
 
     @staticmethod
     def _empty(candidate: Candidate) -> bool:
-        """Tells whether its row says "no threads": then it is a board whatever its page looks like."""
+        """Tells whether the candidate's row says that it has no threads; then it is a board, whatever its page looks like."""
         return candidate.row is not None and candidate.row.threads == 0
 
     def _like_a_board(self, page: PageFacts) -> bool:
-        """Tells whether a page without rows resembles the pages of boards, so that it is an empty board."""
+        """Tells whether a page without rows looks like the pages of boards, so that it is an empty board."""
         return any(
             own_list(other) and other.marks and len(page.marks & other.marks) >= _ALIKE * len(page.marks | other.marks)
             for other in self.pages

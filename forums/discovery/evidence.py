@@ -69,7 +69,8 @@ def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
 
 
 def pager_lessons(pages: Sequence[PageFacts]) -> list[Lesson]:
-    """How often the next page of a list, and that of a thread, had new rows; counted over the pagination links followed."""
+    """How often the next page of a list had new rows, and that of a thread new posts, as lessons; counted over the pagination
+    links in the sample whose target is in the sample too."""
     names = {PageKind.threadlist: "next_list", PageKind.thread: "next_thread"}
     best = pagers.chosen(pages)
     told: dict[PageKind, Pager] = {}

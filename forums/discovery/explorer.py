@@ -105,7 +105,7 @@ class Explorer:
         self._plan = None
 
     def failed(self, url: str, reason: str) -> None:
-        """Records that a page could not be fetched; it is not requested again."""
+        """Records that a page could not be fetched; it is not wanted again."""
         self._failed[page_key(url)] = reason
         self._plan = None
 
@@ -148,7 +148,7 @@ class Explorer:
         return page_key(wanted.url) not in self._pages and page_key(wanted.url) not in self._failed
 
     def _rivals(self) -> Iterator[Wanted]:
-        """The targets of rival pagination links, on pages that offer several."""
+        """The targets of rival pagination links, on pages that offer several links as the next page."""
         if self.settings.teacher:
             for url in pagers.untried(list(self._pages.values())):
                 yield Wanted(url, "list")
@@ -231,9 +231,12 @@ class Explorer:
 
     @staticmethod
     def _covers(index: PageFacts, start: PageFacts) -> bool:
-        """Tells whether an index page covers the start page. If that is the thread list of one board, the index must link to the
-        board or to one of its ancestors, unless the start page has no breadcrumbs; otherwise one board row is enough (two if the
-        start page is an index itself)."""
+        """Tells whether an index page covers the start page of the exploration.
+
+        If the start page is the list of one board, the index must link to that board or to one of its ancestors (if the
+        start page has no breadcrumbs, any row is enough). Otherwise one board row is enough, or two if the start page is
+        an index itself.
+        """
         rows = {board_identity(row.url) for row in board_rows(index)}
         if len(rows) < 2 and start.kind is PageKind.index:
             return False
@@ -258,7 +261,7 @@ class Explorer:
             yield Wanted(follow, "list")
 
     def _samples(self, candidates: Candidates) -> Iterator[Wanted]:
-        """Threads of different boards, longest first, and one further page of a list and of a thread."""
+        """Sample pages to fetch: threads of different boards, longest first, one further page of a list, and one of a thread."""
         shapes = candidates.board_shapes()
         lists = [c.pages[0] for c in candidates.found.values() if c.pages and candidates.verdict(c, shapes) == "board"]
         lists = [page for page in lists if thread_rows(page)]
@@ -294,7 +297,7 @@ class Explorer:
         return page.reading.next is not None and page_key(page.reading.next) == other.key
 
     def site(self) -> SiteModel:
-        """The model of what is known so far."""
+        """The model of the site, from what is known so far."""
         pages = self.pages
         guess = zone_guess(pages)
         if self._timezone:
@@ -325,7 +328,7 @@ def _forum_links(page: PageFacts) -> list[str]:
 
 
 def _ancestors(url: str) -> Iterator[str]:
-    """The folders above an address, nearest first."""
+    """The addresses of the folders above an address, nearest first."""
     parts = urlsplit(url)
     path = parts.path
     while path not in ("", "/"):

@@ -22,10 +22,13 @@ _VITAL = frozenset(("title", "name", "author", "posted", "text"))
 
 @dataclass(frozen=True, slots=True)
 class LayoutChange:
-    """What no longer fits the model. Reasons are codes: `marks` (other class names: a new theme), `kind` (lists or threads are no
-    longer recognised), `rows` (far fewer rows per page), `roles` (fields that were present are missing; `roles` names
-    them), `addresses` (threads or boards have other addresses). `broken` if readings are unreliable: nothing is found,
-    much is skipped, or identifying fields are missing; not if only the looks or another field have changed."""
+    """How the pages of one kind no longer fit the model. `reasons` are codes: `marks` (other class names, as of a new theme),
+    `kind` (lists or threads are no longer recognised), `rows` (far fewer rows per page), `roles` (fields that were present
+    are missing; `roles` names them), `addresses` (threads or boards have other addresses).
+
+    `broken`: readings are unreliable, because nothing is found, much is skipped, or identifying fields are missing; false
+    if only the looks or another field have changed.
+    """
 
     kind: str
     reasons: tuple[str, ...]
@@ -50,8 +53,8 @@ def roles(reading: PageReading) -> frozenset[str]:
 
 
 def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
-    """The layout of each kind of page in a sample: typical number of rows, fields on most pages, class names on all, shapes of
-    titles on any."""
+    """Learns the layout of each kind of page from a sample: the typical number of rows, fields present on most pages, class
+    names present on all, and shapes of titles on any."""
     by_kind: dict[PageKind, list[PageFacts]] = defaultdict(list)
     for page in pages:
         if page.reading.records:

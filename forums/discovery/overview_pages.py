@@ -20,7 +20,7 @@ _DIGITS = re.compile(r"\d")
 
 
 def is_overview(page: PageFacts) -> bool:
-    """Tells whether a board's page may be an overview: it was answered and shows neither threads nor boards."""
+    """Tells whether a board's page may be such an overview: it could be fetched, and was read as neither threads nor boards."""
     return page.status < 400 and page.kind is PageKind.other
 
 
@@ -33,7 +33,8 @@ def onward(page: PageFacts) -> list[str]:
 
 
 def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
-    """Returns the list of threads that an overview page links to, among the pages of the sample: the one with the most rows."""
+    """The list of threads that an overview page links to, of those in the sample: the one with the most rows. None if there
+    is none."""
     ends = set(onward(page))
     own = page.key + "/"
     lists = [

@@ -37,7 +37,7 @@ def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[Sour
 
 
 def _widest(found: list[SourceFound]) -> list[SourceFound]:
-    """The sources that show a board which no larger one shows, each address once."""
+    """The sources that show at least one board which no larger source shows; each address once."""
     kept: list[SourceFound] = []
     for one in sorted(found, key=lambda source: (-len(source.boards), len(source.url))):
         shown = {board for other in kept for board in other.boards}

@@ -29,7 +29,8 @@ class Pager:
 
 
 def row_keys(reading: PageReading) -> frozenset[str]:
-    """Keys that distinguish the rows of one page from those of another; without pinned rows, which are on many pages."""
+    """Keys by which the rows of one page can be compared with those of another. Pinned rows have none, because they are on
+    many pages."""
     keys = []
     for record in reading.records:
         if isinstance(record, ThreadRecord) and not record.pinned:
@@ -71,7 +72,7 @@ def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
 
 
 def sources(pages: Sequence[PageFacts]) -> dict[PageKind, str]:
-    """The result of `chosen` in the form that `followed` takes."""
+    """The position of the chosen next link for each kind of page, as `followed` takes it."""
     return {kind: pager.source for kind, pager in chosen(pages).items()}
 
 
@@ -81,7 +82,7 @@ def followed(reading: PageReading, source: str) -> PageReading:
 
 
 def settled(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list[PageFacts]:
-    """The pages, each with its next page from the chosen position."""
+    """The pages of the sample, with their next page taken from the chosen positions."""
     return [replace(page, reading=followed(page.reading, sources[page.kind])) if page.kind in sources else page for page in pages]
 
 

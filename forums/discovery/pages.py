@@ -97,7 +97,7 @@ def parse(html: str) -> HtmlElement | None:
 
 
 def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
-    """The facts of a page, besides its reading."""
+    """Collects the facts of a fetched page; `reading` is its reading."""
     key, asked = page_key(page.final_url), page_key(page.url)
     root = parse(page.html)
     if root is None or page.status >= 400:
@@ -302,7 +302,7 @@ def _pair(told: str, exact: Moment, shown: Moment | None) -> Pair | None:
 
 
 def _nearest_day(moment: Moment, fetched_at: datetime) -> datetime:
-    """A clock time without date, placed on the day that gives the smallest offset."""
+    """A clock time without date, placed on the day on which it differs least from the time of fetching."""
     difference = (moment.value - fetched_at).total_seconds()
     return moment.value - timedelta(days=round(difference / 86400)) if abs(difference) < 3 * 86400 else moment.value
 

@@ -99,8 +99,8 @@ class BoardRows:
 
     @cached_property
     def _names(self) -> list[str]:
-        """The names of the boards without counts and marks in separate elements inside the link, and without counts at the end of
-        the text if most names have one: "Boats (7)"."""
+        """The names of the boards. Counts and marks in elements of their own inside the link are left out, and counts at the
+        end of the text if most names have one: "Boats (7)"."""
         names = [self._name(row) for row in self.rows]
         ended = [_COUNTED_NAME.sub("", name) for name in names]
         return ended if sum(a != b for a, b in zip(names, ended, strict=True)) >= 0.6 * max(3, len(names)) else names

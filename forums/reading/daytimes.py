@@ -24,8 +24,8 @@ class Days(NamedTuple):
 
 
 def days_of(page: Outline, dates: DateContext) -> Days:
-    """The days of a page and the clock times below them. Empty with fewer than two clock times, or if one comes before the first
-    day, since the page is then not grouped by days."""
+    """The headings of days on a page, and the clock times below them. Empty if the page has fewer than two clock times, or if
+    one comes before the first heading, because then it is not grouped by days."""
     none = Days(frozenset(), {})
     if sum(1 for piece in page.pieces if _CLOCK.fullmatch(piece.text)) < 2:
         return none

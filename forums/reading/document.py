@@ -214,7 +214,8 @@ class Page(TimedPage):
         return page.tags[node] == "aside" or _names_side(f"{page.classes[node]} {page.elements[node].get('id') or ''}")
 
     def roles_above(self, node: int, top: int) -> str:
-        """The classes and data names from `node` up to `top`, nearest first, as one string for `class_roles`."""
+        """The class and data names of `node` and its ancestors up to `top`, nearest first, joined to one string for
+        `class_roles`."""
         page, found = self.outline, []
         while node >= top:
             if page.classes[node]:
@@ -235,7 +236,8 @@ class Page(TimedPage):
 
     @cached_property
     def is_dense(self) -> bool:
-        """Tells whether the page is in a script with few characters per text, such as Chinese, Japanese and Korean."""
+        """Tells whether much of the page's text is in a script that needs few characters, such as Chinese, Japanese or
+        Korean."""
         dense = sum(char >= "\u2e80" for piece in self.outline.pieces if not piece.text.isascii() for char in piece.text[:200])
         return dense > 0.25 * min(self.text_total, 200 * len(self.outline.pieces))
 

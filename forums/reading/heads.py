@@ -124,7 +124,8 @@ class Heads:
         return False
 
     def _is_denied(self, rows: list[Row]) -> bool:
-        """Tells whether words or icons in the rows name numbers as views while the header above names them otherwise."""
+        """Tells whether the rows contradict the header: their own words or icons name numbers as views where the header names
+        them otherwise."""
         found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]
         return sum(own == {"views"} and bool(head - own) and "views" not in head for own, head in found) * 4 > len(found)
 
@@ -134,8 +135,8 @@ class Heads:
         return any(link.url.partition("?")[0] != own for link in self.page.links_in(cell, self.page.outline.ends[cell]))
 
     def _align(self, rows: list[Row], width: int) -> None:
-        """Shifts header cells to the right if there are fewer of them than cells in a row, so that counts and times are below
-        matching words."""
+        """If a header has fewer cells than the rows, shifts its cells to the right, where more counts and times are then
+        below matching words."""
         missing = width - 1 - max(self.texts)
         if missing <= 0:
             return

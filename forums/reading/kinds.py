@@ -19,7 +19,7 @@ ENOUGH = 0.45  # quality below which rows or posts are rejected
 
 @dataclass
 class Choice:
-    """The possible readings of a page, with their qualities."""
+    """The best reading of a page as each kind; None where there is none. `others` are the sets of posts that were not chosen."""
 
     threads: RowSet | None = None
     boards: RowSet | None = None
@@ -141,8 +141,8 @@ def _is_quoted(page: Outline, node: int, body: int) -> bool:
 
 
 def _labels(boards: RowSet, threads: RowSet) -> bool:
-    """Tells whether supposed boards only label the rows of a list of threads: they come after its titles, with the same board in
-    several rows."""
+    """Tells whether supposed boards are only labels in the rows of a list of threads: they come after the titles, and several
+    rows name the same board."""
     if len(threads.rows) < 2 or threads.quality < ENOUGH or not inside(boards, threads):
         return False
     keys, after, named = set(), 0, 0
@@ -168,5 +168,6 @@ def has_people(posts: PostSet) -> bool:
 
 
 def describe_authors(posts: PostSet) -> bool:
-    """Tells whether most of the supposed posts describe the member who wrote them, as posts do and rows do not."""
+    """Tells whether most of the supposed posts contain lines that describe their author, as posts do and rows of lists do
+    not."""
     return sum(posts.describes_author(at) for at in range(len(posts.spans))) * 2 > len(posts.spans)

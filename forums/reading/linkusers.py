@@ -22,8 +22,8 @@ def leads_to_user(url: str, pattern: str) -> bool:
 
 
 def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozenset[str]:
-    """The addresses of the form `/space/7` that are headings of parts of a page: three or more, most of them in headings, each
-    only once. `links` are nodes, addresses and fragments."""
+    """The addresses of the form `/space/7` that are boards on this page: three or more of them are headings, each linked only
+    once, and most of these addresses are. `links` are (node, address, fragment)."""
     found = [(node, url) for node, url, _ in links if _SPACE.fullmatch(urlsplit(url).path)]
     times = Counter(url for _, url in found)
     heading = {url for node, url in found if times[url] == 1 and _in_heading(page, node)}

@@ -49,7 +49,7 @@ class RowSet:
 
     @property
     def _says_last(self) -> bool:
-        """Tells whether most rows label a time as that of the last reply."""
+        """Tells whether words label times in most rows as those of the last reply."""
         said = [f"{row.said_before(time.piece)} {time.said}"[-40:] for row in self.rows for time in row.times[:2]]
         return sum("last" in text_roles(text) for text in said if text) * 2 >= len(self.rows)
 
@@ -133,7 +133,8 @@ class RowSet:
         return 2 * sum(row.title.url.startswith(above) for row in self.rows) > len(self.rows)
 
     def _counts_topics(self) -> bool:
-        """Tells whether one column of counts is named topics and another replies or posts, and none views."""
+        """Tells whether one column of counts is named topics, another one replies or posts, and none views: then the rows are
+        boards."""
         votes: Counter[str] = Counter()
         for row in self.rows:
             told = [found.roles if "label" in found.roles else self.heads.of(row, found.node) for found in row.counts]
@@ -187,8 +188,8 @@ def _same_rows(a: Group, b: Group) -> bool:
 
 
 def _comes_first(group: Group, other: Group) -> bool:
-    """Tells whether a group's links come before another's in their common rows, and in at least as many rows: the first link of a
-    row names it, a board's last thread comes after."""
+    """Tells whether a group's links come before those of another group in their common rows, and the group has at least as
+    many rows. The first link of a row names it; a link to a board's last thread comes after."""
     if len(group.rows) < len(other.rows) or leads_to(group.pattern) not in ("board", "thread"):
         return False
     places = {row.start: row.title.node for row in other.rows}
@@ -197,8 +198,8 @@ def _comes_first(group: Group, other: Group) -> bool:
 
 
 def _is_headed_last(group: Group, other: Group) -> bool:
-    """Tells whether the header above a group's links says last, and the one above another group's in the same rows names
-    boards."""
+    """Tells whether in the same rows the header above one group's links says "last", and the one above the other group's
+    links names boards."""
     places = {row.start: row.title for row in other.rows}
     row = next((row for row in group.rows if row.start in places), None)
     if row is None or row.title.is_user or places[row.start].is_user:
@@ -209,7 +210,8 @@ def _is_headed_last(group: Group, other: Group) -> bool:
 
 
 def _name_score(group: Group) -> float:
-    """Score of a group's links as names of their rows: long and different texts, early in the row, marked as titles."""
+    """Score of a group's links as names of their rows. Long and different texts, early in the row and marked as titles, raise
+    it."""
     page, rows = group.page, group.rows
     n = len(rows)
     if rows[0].title.is_user:

@@ -72,7 +72,8 @@ Records = tuple[BoardRecord, ...] | tuple[ThreadRecord, ...] | tuple[PostRecord,
 
 
 class Shapes(NamedTuple):
-    """Shapes of links on a site's lists of threads: those of titles, and those of links beside the rows only."""
+    """Shapes of links that are known from a site's lists of threads: those of titles, and those that only links beside the
+    rows have."""
 
     titles: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()

@@ -150,8 +150,8 @@ def _by_shapes(second: Second) -> tuple[str, ...]:
 
 
 def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
-    """A test for addresses that can be further pages of the page at `url`: for a thread with an id of the site's own only those
-    with the same id, so that the pager of its board above is not taken for the thread's."""
+    """A test for addresses that can be further pages of the page at `url`. If that is a thread with an id of the site's own,
+    only addresses with the same id pass, so that the pager of the board above it is not taken for the thread's."""
     own = thread_key(url)
     if kind is not PageKind.thread or " t:" not in own:
         return lambda _other: True

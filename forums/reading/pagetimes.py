@@ -186,7 +186,8 @@ class TimedPage:
         return found
 
     def _time_at(self, at: int, end: int, covered: set[int]) -> tuple[Moment | None, int]:
-        """The time that begins in piece `at`, and the number of pieces it uses: "Yesterday" + "10:15" is one time."""
+        """The time that begins in piece `at` of the text, and the number of pieces that it extends over: "Yesterday" and
+        "10:15" in two pieces are one time."""
         pieces = self.outline.pieces
         text = pieces[at].text
         if not any(map(str.isdigit, text)) and (len(text) > 30 or not any(map(str.isalpha, text))):
@@ -213,8 +214,8 @@ class TimedPage:
         return moment, used
 
     def _with_clock_below(self, at: int, end: int) -> int:
-        """The end of a line, or of the next one if a line break inside one element, or a separate column of times of day,
-        separates a date from its time of day."""
+        """The end of the pieces in which a time may continue: normally the end of its line; the next line is included if it
+        is a time of day that a line break inside the element, or a separate column of times, separates from its date."""
         pieces = self.outline.pieces
         if not (end == at + 1 < len(pieces) and CLOCK.fullmatch(pieces[end].text)):
             return end
@@ -229,7 +230,7 @@ class TimedPage:
         return bool(seconds) and all(CLOCK.fullmatch(text) for text in seconds)
 
     def _is_date_beside(self, at: int, other: int) -> bool:
-        """Tells whether a text is a date without time of day, in the element right before that of another time."""
+        """Tells whether a text is a date without time of day, in the element directly before that of a time of day."""
         texts = [self.outline.pieces[one].text for one in (at, other)]
         if any(len(text) > 40 or not any(map(str.isdigit, text)) for text in texts):
             return False
@@ -240,7 +241,7 @@ class TimedPage:
         return day is not None and time is not None and day.precision_seconds >= 86_400 and not day.relative
 
     def _alone_in(self, at: int) -> int:
-        """The outermost element that contains one text and no other."""
+        """The outermost element that contains this text and no other."""
         page, node = self.outline, self.outline.pieces[at].node
         while page.parents[node] >= 0 and page.piece_to[page.parents[node]] - page.piece_from[page.parents[node]] == 1:
             node = page.parents[node]

@@ -161,7 +161,7 @@ def _query_values(query: list[tuple[str, str]]) -> str:
 
 
 def _crowded(company: dict[str, set[str]]) -> bool:
-    """Tells whether a position in the path takes so many different words that they are names, not parts of the pattern."""
+    """Tells whether a position in addresses takes so many different words that these are names, and not part of the pattern."""
     alone = sum(1 for mask, others in company.items() if len(others) == 1 and (mask.isalpha() or _WORD_ID.match(mask)))
     return alone >= 3 or any(mask.startswith("*") for mask in company)
 

@@ -28,7 +28,7 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """The share of cases in which it held; 1 without cases."""
+        """The share of the cases in which the claim held; 1 without cases."""
         return self.kept / self.of if self.of else 1.0
 
 
@@ -78,7 +78,7 @@ def agree(shown: Moment | None, true: Moment | None) -> bool | None:
 
 
 def newest(posts: Sequence[PostRecord]) -> Moment | None:
-    """The latest time of the posts."""
+    """The latest time that one of the posts has; None without times."""
     return max((post.posted for post in posts if post.posted is not None), key=lambda moment: moment.value, default=None)
 
 

@@ -26,14 +26,14 @@ _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The element of one record, with its page for parsing values, and the record as read."""
+    """The element of one record, with its page (needed to parse values), and the record as read by default."""
 
     page: Page
     element: HtmlElement
     record: Any
 
     def value(self, role: str, selector: str) -> Any:
-        """The value of a field by a selector; None for no value. "" means the default reading."""
+        """The value of a field as found by a selector; "" stands for the default reading. None if nothing is found."""
         if not selector:
             return getattr(self.record, role, None)
         try:
@@ -51,7 +51,7 @@ class Region:
 
 
 def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
-    """The records of a page with their elements, read as a given kind."""
+    """The records of a fetched page that is read as `kind`, each with its element."""
     reading, elements = read_regions(fetched.html, fetched.final_url, fetched.fetched_at, expect=kind)
     if reading.kind is not kind:
         return []

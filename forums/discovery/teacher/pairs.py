@@ -12,8 +12,8 @@ from forums.reading import PageKind, PostRecord, ThreadRecord, thread_key
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A thread contained twice in a sample: as row number `at` of a list page, and as its own pages from the first. `whole`: the
-    last of these pages is the thread's last one."""
+    """A thread that a sample contains twice: as row number `at` of a list page, and as its own `pages`, from the first.
+    `whole` tells whether the last of these is the thread's last page."""
 
     key: str
     row: ThreadRecord

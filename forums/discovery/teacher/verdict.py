@@ -19,26 +19,27 @@ from forums.reading.rules import NOTHING, KindRules, SiteRules
 FEWEST = 3  # fewest threads with evidence that are needed to replace a reading
 HOLDS = 0.8  # share of the cases from which on a claim counts as holding
 GAIN = 0.2  # by how much a rival's share must exceed that of the default reading
-LITTLE_GAIN = 0.02  # the same for a rival that no record contradicts
+LITTLE_GAIN = 0.02  # as GAIN, for a rival that no record contradicts
 # a field that no rival corrects and that is right in less than this share of the cases is taken to be something else, and left
 # empty
 WRONG = 1 / 3
 COVERS = 0.9
 OF_PEOPLE = 0.97  # if the names of less than this share of the posts belong to one profile address only, rivals are tried
 
-_Choice = tuple[PageKind, str, str]  # (kind of page, role, selector)
+_Choice = tuple[PageKind, str, str]  # a chosen selector: (kind of page, role, selector)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The claims with how often they hold, and selectors for those that did not hold with the default reading."""
+    """The claims with how often they hold, and the selectors to use instead of default readings that contradict a claim."""
 
     lessons: tuple[Lesson, ...] = ()
     rules: SiteRules | None = None
 
 
 def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Verdict:
-    """What the pages of a sample teach; `sources` are the pages as fetched, by the key of the requested address."""
+    """Learns from the related pages of a sample which claims hold and which selectors to use; `sources` are the fetched pages
+    by the key of the requested address."""
     seen = threads_seen(pages)
     told = {tally.claim: tally for tally in tallies(seen)}
     if not seen:
@@ -83,8 +84,8 @@ class _Table:
 
 
 def _people(table: _Table, told: dict[str, Tally]) -> list[_Choice]:
-    """Choices for authors: each name must have one profile address, and the name in a row must equal that of its thread's first
-    (last) post. Rivals for both are tried together if that does not hold."""
+    """The selectors to use for authors: each name must belong to one profile address, and the name in a row must equal that
+    of its thread's first (last) post. If that does not hold, rivals for rows and posts are tried together."""
     posts = table.posts()
     people = one_name_each((one.record.author, one.profile()) for thread in posts for one in thread)
     author = told.get("author", Tally("author", 0, 0))

@@ -21,13 +21,13 @@ _LONGEST = 700  # most characters of a row that has no siblings
 
 
 def _alone(page: Page, node: int) -> bool:
-    """Tells whether an element can be the only row of a list."""
+    """Tells whether an element can be the row of a list with only one row."""
     outline = page.outline
     return outline.tags[node] in ("tr", "li", "article", "dl") or bool(page.times_in(node, outline.ends[node]))
 
 
 def _held(page: Page, nodes: list[int], record: Record) -> int:
-    """The number of chosen links in a record."""
+    """The number of chosen links inside a record."""
     return bisect_left(nodes, page.outline.ends[record[-1]]) - bisect_left(nodes, record[0])
 
 
@@ -44,7 +44,8 @@ def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
 
 
 def _between(page: Page, node: int, before: int, after: int) -> Record:
-    """The outermost element around a link that contains no other chosen link and is not the whole page."""
+    """The record of one link: the largest element around it that contains no other chosen link, is not the whole page and
+    does not hold too much text."""
     outline, best, above = page.outline, node, page.outline.parents[node]
     for _ in range(_CLIMB):
         if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in _WHOLE:
@@ -59,7 +60,8 @@ _DIFFERENT = 4  # if the links with one key have at least this number of differe
 
 
 def identities(links: Sequence[Link]) -> list[str]:
-    """Identities of the links of a list: their keys, or their addresses if one key has many different targets."""
+    """Identities of the targets of a list's links: the key of each, or its address if one key stands for many different
+    targets."""
     said: dict[str, set[str]] = defaultdict(set)
     for link in links:
         if count(link.text) is None:
@@ -68,7 +70,8 @@ def identities(links: Sequence[Link]) -> list[str]:
 
 
 def rows_of(page: Page, links: list[Link]) -> list[Row]:
-    """The rows named by links, one per link, in order: at the tree level that most share, others at their own position."""
+    """The rows named by chosen links, one per link, in page order. Most rows are elements at the same level of the tree;
+    links that do not fit get the element around them as row."""
     links = sorted(links, key=lambda link: link.node)
     names: dict[Hashable, Link] = {}
     anchors = []

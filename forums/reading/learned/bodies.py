@@ -22,8 +22,8 @@ _FAR = 60.0  # distance, in texts, at which larger distances are cut off
 
 @dataclass
 class BodyTable:
-    """The candidate elements of a page and their features, a row per element. `clusters` numbers the cluster of each, at each
-    width."""
+    """The elements of a page that may be texts of posts (candidates), with a row of features for each. `clusters` gives the
+    number of each element's cluster of similar elements, a column per width."""
 
     nodes: np.ndarray
     features: np.ndarray
@@ -55,7 +55,7 @@ def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bo
 
 
 def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
-    """Features of each element and of its parent."""
+    """Features of each element: its own and those of its parent."""
     outline = page.outline
     first, last, end = signals.first[nodes], signals.last[nodes], signals.ends[nodes]
     parents = np.maximum(0, signals.parents[nodes])
@@ -110,7 +110,7 @@ def _below(signals: Signals) -> np.ndarray:
 
 
 def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray, groups: Groups) -> np.ndarray:
-    """Features of each cluster, repeated for its elements."""
+    """Features of each cluster of similar elements, one row for each of its elements."""
     chars = np.expm1(own[:, 0])
     one, other = nodes[groups.before], nodes[groups.after]
     ends = np.minimum(signals.ends[one], other)

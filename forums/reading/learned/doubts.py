@@ -10,8 +10,8 @@ from forums.reading.learned.choose import COMPLETED, best_of
 from forums.reading.learned.second import KINDS, Second
 from forums.reading.model import PageKind, PageReading, PostRecord
 
-_UNLIKELY = 0.6  # probability of the chosen kind below which the kind itself is in doubt
-_DIFFERENT = 0.5  # agreement of the rules' and the learned reading below which the disagreement is reported as a doubt
+_UNLIKELY = 0.6  # if the chosen kind has less than this probability, the kind itself is in doubt
+_DIFFERENT = 0.5  # if the rules' and the learned reading agree less than this, the disagreement is reported as a doubt
 
 
 class Doubt(NamedTuple):
@@ -24,7 +24,8 @@ class Doubt(NamedTuple):
 
 
 def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
-    """The doubt about a reading. `shares` are the kinds' probabilities; a kind stated by the operator is not in doubt."""
+    """The doubt about a reading. `shares` are the probabilities of the kinds; the kind is not in doubt if the operator has
+    stated it (`is_stated`)."""
     if is_stated:
         shares = np.asarray([float(kind is reading.kind) for kind in KINDS])
     records = reading.records
@@ -54,7 +55,8 @@ def _words(second: Second, shares: np.ndarray, reading: PageReading, features: n
 
 
 def _left_out(second: Second, reading: PageReading) -> int:
-    """The number of links in positions like those of the records, with good scores, that name no record."""
+    """The number of links that may be missing records: they are in positions like those of the records and have good scores,
+    but name no record."""
     scores = second.link_scores[:, 1 if reading.kind is PageKind.threadlist else 2] if len(second.link_scores) else np.zeros(0)
     urls = {getattr(record, "url", None) for record in reading.records}
     table = second.links

@@ -56,8 +56,8 @@ class Forest:
         return shares
 
     def _leaves(self, features: np.ndarray) -> np.ndarray:
-        """The leaf that each candidate reaches in each tree. In the first levels all move together, those at a leaf staying
-        there; then only the others."""
+        """The leaf that each candidate reaches in each tree. In the first `_TOGETHER` levels all candidates move together,
+        while those at a leaf stay there; after that only those not at a leaf yet."""
         width, trees = features.shape[1], len(self.roots)
         flat = np.ascontiguousarray(features, dtype=np.float32).ravel()
         asked, bounds, below, is_inner = self._walk

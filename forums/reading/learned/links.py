@@ -31,8 +31,8 @@ _ROW_TIMES = 12  # number of times of a row that are examined
 
 @dataclass
 class LinkTable:
-    """The candidate links of a page and their features, a row per link. `clusters` numbers the cluster of each link, at each
-    width."""
+    """The links of a page that may name records (candidates), with a row of features for each. `clusters` gives the number of
+    each link's cluster of similar links, a column per width."""
 
     links: list[Link]
     features: np.ndarray
@@ -68,7 +68,7 @@ def _wording(text: str) -> tuple[float, float, float, float, float, float]:
 
 
 def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.ndarray:
-    """Features of each link alone. `keys` groups the links with one key."""
+    """Features of each link by itself. `keys` groups links that have the same key."""
     own_path = page.url.partition("?")[0].rstrip("/") + "/"
     words = [
         [
@@ -96,8 +96,8 @@ def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.nd
 
 
 def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups) -> np.ndarray:
-    """The node range of each link's row among the links of its group: the highest element without another key, extended to the
-    next row if both are siblings."""
+    """The node range of each link's row, among the links of its group: the largest element around the link that contains no
+    link with another key, extended to the next row if both are siblings."""
     order, own = groups.order, keys[groups.order]
     size, new_group = len(signals.ends) - 1, np.zeros(len(order), dtype=bool)
     new_group[groups.starts] = True
@@ -154,7 +154,7 @@ class _Beside:
         self.own = np.searchsorted(self.nodes, np.asarray([link.node for link in links], dtype=np.int64))
 
     def features(self, rows: np.ndarray) -> np.ndarray:
-        """For each candidate, features of the other links in its row, the first 40 of them."""
+        """For each candidate link, features of the other links in its row; at most 40 of them are examined."""
         low, high = np.searchsorted(self.nodes, rows[:, 0]), np.searchsorted(self.nodes, rows[:, 1])
         high = np.minimum(high, low + _BESIDE)
         own, size = self.own, len(self.nodes)
@@ -203,7 +203,7 @@ def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside:
 
 
 def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Features of each cluster, repeated for its links."""
+    """Features of each cluster of links, one row for each of its links."""
     n, lengths, nodes = groups.sizes, seen.lengths, seen.nodes
     keys, texts = groups.distinct(seen.keys), groups.distinct(seen.texts)
     chars = np.expm1(inside[:, 0])
@@ -221,7 +221,8 @@ def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.nd
 
 
 def _falling(signals: Signals, rows: np.ndarray, groups: Groups) -> np.ndarray:
-    """Share of each cluster's neighbouring rows whose newest times do not increase; -1 if few rows have times."""
+    """For each cluster, the share of pairs of neighbouring rows in which the newest time does not increase; -1 if few rows
+    have times."""
     nodes, seconds = signals.time_order
     if not len(nodes):
         return np.full(len(groups.sizes), -1.0)

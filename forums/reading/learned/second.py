@@ -182,7 +182,7 @@ class Second:
         return len(added) > FEW * len(urls) or within < WITHIN * len(added) or _are_merged(rules, added)
 
     def offered(self, kind: int) -> list[RowSet]:
-        """The one or two lists of a kind to choose from; the rules' list first."""
+        """The lists of a kind to choose from, one or two: the rules' list first, then the learned one if it differs."""
         return [rows for rows in self.rivals(kind) if rows]
 
     def list_features(self, kind: int, lists: Sequence[RowSet]) -> np.ndarray:
@@ -289,7 +289,7 @@ class Second:
         return boards is None or not any(row.title.key == self.page.key for row in boards.rows)
 
     def doubt_features(self, shares: np.ndarray, kind: PageKind, records: int, named: float) -> np.ndarray:
-        """Features for the doubt about a reading with `records` records; `named` is the share of posts with an author."""
+        """Features for the doubt about a reading that has `records` records; `named` is the share of posts with an author."""
         place = KINDS.index(kind)
         rest: list[float] = []
         if kind in (PageKind.threadlist, PageKind.index) and records and len(self.link_scores):
@@ -310,7 +310,7 @@ class Second:
         return float(self.weights.doubt.predict(features)[0, 1]) if self.weights else 0.0
 
     def is_whole(self, features: np.ndarray) -> bool:
-        """Tells whether a reading may be called complete."""
+        """Tells from these features whether a reading may be called complete."""
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
 
 
@@ -324,8 +324,8 @@ def _are_headings(rows: RowSet, below: RowSet) -> bool:
 
 
 def _are_merged(rules: RowSet, nodes: list[int]) -> bool:
-    """Tells whether most of some links are in elements of the rules' rows like those of the titles: then several rows were merged
-    into one."""
+    """Tells whether the rules merged several rows into one: most of some learned links (`nodes`) are inside the rules' rows,
+    in positions where titles are in other elements of these rows."""
     if len(nodes) < MERGED * len(rules.rows):
         return False
     titles = {row.column(row.title.node).partition(":")[2] for row in rules.rows}

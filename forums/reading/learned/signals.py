@@ -164,7 +164,8 @@ class Signals:
         return own, table
 
     def roles(self, nodes: np.ndarray, levels: int) -> np.ndarray:
-        """The roles suggested by the classes of elements and of their ancestors: 1 for their own, less for each level above."""
+        """For each node and role: whether classes of the element or its ancestors suggest the role; 1 for its own classes, 1
+        / (1 + level) for those of an ancestor."""
         own, table = self._hints
         made = np.zeros((len(nodes), len(CLASS_NAMES)))
         for level in range(levels):

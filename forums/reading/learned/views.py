@@ -23,8 +23,8 @@ _WELL = 0.5  # share of the page's best score from which a link's score counts a
 
 
 def words_view(page: Page) -> list[float]:
-    """Share of the page's elements, links and short texts whose class, address or text has one of the `SUBJECT_WORDS`: three
-    shares for each of their kinds."""
+    """For elements, links and short texts of the page: the share whose class, address or text contains a word of each kind in
+    `SUBJECT_WORDS`."""
     outline = page.outline
     tables = (
         Counter(name for name in outline.classes if name), Counter(link.url for link in page.links),
@@ -37,8 +37,8 @@ def words_view(page: Page) -> list[float]:
 
 
 def _containing(table: Mapping[str, int]) -> list[int]:
-    """How often the strings of a table occur that contain a word of each kind of `SUBJECT_WORDS`. All are searched at once, as
-    lines of one text, which is faster than one by one."""
+    """For each kind of `SUBJECT_WORDS`, how often the strings of a table occur that contain one of its words. All strings are
+    searched at once, as lines of one text, which is faster than one by one."""
     lines = [text.lower() for text in table]
     starts, times = np.cumsum([0, *(len(line) + 1 for line in lines)]), np.asarray([*table.values(), 0])
     made = []
@@ -69,7 +69,8 @@ def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> 
 
 
 def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
-    """Features of the links' scores: how high, how many, how much of the page, for titles and for boards."""
+    """Features of the links' scores, for titles and for boards: how high they are, how many are high, and how much of the
+    page those links make up."""
     if not len(scores):
         return [0.0] * 20
     made: list[float] = []
@@ -87,7 +88,7 @@ def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
 
 
 def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequence[int]) -> list[float]:
-    """Features of the texts' scores: how high, how many, how much of the page."""
+    """Features of the texts' scores: how high they are, how many texts were chosen, and how much of the page these make up."""
     if not len(scores):
         return [0.0] * 8
     nodes = [int(table.nodes[at]) for at in chosen]
