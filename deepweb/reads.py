@@ -81,10 +81,14 @@ def forms_of(source: Source) -> list[Form]:
     return sorted(rows, key=lambda form: (form.kind != FormType.SEARCH, form.kind))
 
 
-def harvests(form: Form | None = None, size: int = 20) -> list[Harvest]:
-    """The newest harvests of a form, or of all forms, newest first."""
+def harvests(form: Form | None = None, size: int = 20, *, source: Source | None = None) -> list[Harvest]:
+    """The newest harvests of a form, of a site's forms, or of all forms, newest first."""
     rows = Harvest.objects.select_related("run", "form__source").defer("state", "form__words", "form__described")
-    return list((rows.filter(form=form) if form is not None else rows).order_by("-id")[:size])
+    if form is not None:
+        rows = rows.filter(form=form)
+    elif source is not None:
+        rows = rows.filter(form__source=source)
+    return list(rows.order_by("-id")[:size])
 
 
 def log(harvest: Harvest, query: Mapping[str, str], size: int = 50) -> Slice:

@@ -160,10 +160,15 @@
     if (!document.documentElement.classList.contains("dark")) return data;
     return data.map((one) => one.type === "heatmap" ? { ...one, colorscale: DEEP } : one);
   }
-  /* Where each category would have a label of its own, a narrow chart leaves out those that would lie over one another. */
+  /* Where each category would have a label of its own, a narrow chart turns them upright, and leaves out those that would still lie
+     over one another. */
   function fitted(node, layout) {
     const axis = layout.xaxis, width = axis && axis.range ? axis.range[1] - axis.range[0] : 0;
-    if (axis && axis.dtick === 1 && axis.type === "category" && width * 15 > node.offsetWidth) axis.dtick = Math.ceil(width * 15 / node.offsetWidth);
+    const room = node.offsetWidth - 90;
+    if (axis && axis.dtick === 1 && axis.type === "category" && width * 15 > room) {
+      axis.tickangle = -90;
+      axis.dtick = Math.max(1, Math.ceil(width * 12 / room));
+    }
     return layout;
   }
   const drawn = new Set(), plain = new WeakMap();

@@ -18,6 +18,8 @@ from crawlmgr.services import settings_history
 
 Name = Callable[[tuple[str, ...], Mapping[str, Any]], str]
 """Function that returns a setting's name from its path in the settings and all values around it."""
+Value = Callable[[tuple[str, ...], Any], Any]
+"""Function that returns the display form of a setting's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +40,18 @@ class PresetButton:
     own: bool = False
 
 
-def lines(kind: str, target: int, name: Name, limit: int = 10) -> list[Line]:
-    """The newest changes of the settings in words, newest first."""
+def lines(kind: str, target: int, name: Name, limit: int = 10, *, value: Value = lambda _way, value: value) -> list[Line]:
+    """The newest changes of the settings in words, newest first. A setting that was dropped is named by what was set before."""
     newest = settings_history.last(kind, target)
     return [
         Line(
             change,
             [
-                (name(one.way, change.after or change.before), said(one.old), said(one.new))
+                (
+                    name(one.way, change.before if one.new is None else change.after),
+                    said(value(one.way, one.old)),
+                    said(value(one.way, one.new)),
+                )
                 for one in settings_history.differences(change.before, change.after)
             ],
             newest is not None and change.pk == newest.pk,

@@ -14,6 +14,8 @@ from deepweb.models import Harvest
 MOST_POINTS = 400
 MAP_FORMS = 1_000
 MAP_NAMES = 12
+ROOM_FOR_NAMES = 0.25
+"""Share of the map's extent left free at each end."""
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
@@ -103,8 +105,8 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
         "font": {"size": 11},
         "autosize": True,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "xaxis": _axis(_("first principal component of the words used (no unit)")),
-        "yaxis": _axis(_("second principal component (no unit)")),
+        "xaxis": _axis(_("first principal component of the words used (no unit)"), [x for one in traces[:-1] for x in one["x"]]),
+        "yaxis": _axis(_("second principal component (no unit)"), [y for one in traces[:-1] for y in one["y"]]),
     }
     return Chart("chart-map", title, {"data": traces, "layout": layout}, _("near forms use the same words"), legend=legend)
 
@@ -117,15 +119,20 @@ def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
         "mode": "text",
         "x": [sum(form.x for form in row.forms) / len(row.forms) for row in named],
         "y": [sum(form.y for form in row.forms) / len(row.forms) for row in named],
-        "text": [escape(row.cluster.name.split(",")[0][:18]).replace("%", "%&#8203;") for row in named],
+        # the empty line keeps a name off the dot below it
+        "text": [escape(row.cluster.name.split(",")[0][:18]).replace("%", "%&#8203;") + "<br>&#8203;" for row in named],
         "textposition": "top center",
         "hoverinfo": "skip",
         "name": "",
     }
 
 
-def _axis(title: str) -> dict[str, Any]:
-    return {"title": {"text": title, "font": {"size": 11}, "standoff": 6}, "automargin": True, "fixedrange": True, "nticks": 6}
+def _axis(title: str, values: list[float]) -> dict[str, Any]:
+    """An axis of the map, with room at both ends for the names of clusters there."""
+    room = ROOM_FOR_NAMES * ((max(values) - min(values)) or 1.0)
+    ends = [min(values) - room, max(values) + room]
+    named = {"text": title, "font": {"size": 11}, "standoff": 6}
+    return {"title": named, "automargin": True, "fixedrange": True, "nticks": 6, "range": ends}
 
 
 def efficiency(rows: list[reads.ClusterRow]) -> Chart:

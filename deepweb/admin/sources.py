@@ -25,10 +25,12 @@ from deepweb.admin.pages import picture
 from deepweb.admin.source_table import TABLE
 from deepweb.models import Source
 from deepweb.services import removals, sources
+from deepweb.services.forms import why_not
 
 TABLES = ("forms", "queries", "records")
 MOST_ADDRESSES = 100
 LINES_TOLD = 20
+HARVESTS = 10
 
 
 class AddForm(django_forms.Form):
@@ -140,8 +142,15 @@ def source_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one site: its forms by type, each with a preview of its fields."""
     source = find(pk)
     row = reads.with_numbers([source])[0]
-    forms = [{"form": form, "picture": picture(form, 6)} for form in reads.forms_of(source)]
-    context = {"source": source, "row": row, "forms": forms, "downloads": exports.choices(TABLES, site=pk)}
+    forms = [{"form": form, "picture": picture(form, 6), "asks": why_not(form) is None} for form in reads.forms_of(source)]
+    context = {
+        "source": source,
+        "row": row,
+        "forms": forms,
+        "harvests": reads.harvests(size=HARVESTS, source=source),
+        "with_form": True,
+        "downloads": exports.choices(TABLES, site=pk),
+    }
     trail = [(_("Search sites"), reverse("admin:sources"))]
     answer = page(
         request,

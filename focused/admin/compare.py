@@ -32,7 +32,7 @@ from focused.sweeps import SWEEPS, TAU, heat
 PATENT = "dolphin *"
 """Form value that stands for the patent's four runs."""
 OTHERS_DRAWS = 3
-CURVES = 16
+CURVES = 8
 """Most entries shown in a chart."""
 MOST_LABELS_BYTES = 4_000_000
 POINTS = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far")

@@ -79,7 +79,7 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
         "strategies": strategies(),
         "fields": fields.fields(own, values, "p_", wrong["p"], found.sum_to_one, name),
         "presets": presets.buttons(name),
-        "history": lines(tuning.KIND, pk, titles.setting),
+        "history": lines(tuning.KIND, pk, titles.setting, value=titles.value),
         "undo": reverse("admin:topic-settings-undo", args=[pk]) if request.user.has_perm("focused.change_topic") else "",
         "options": [one for one in shown if one.parameter.name in PLAIN],
         "further": [one for one in shown if one.parameter.name not in PLAIN],

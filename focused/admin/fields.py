@@ -14,6 +14,8 @@ from focused.parameters import Parameter
 
 SLIDER = 10
 """Largest upper bound of a range that gets a slider."""
+NO_BOUND = 100_000
+"""An upper bound from here on is not told beside the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,20 @@ class Field:
         return titles.choice(str(default)) if self.parameter.choices else str(default)
 
     @property
+    def number(self) -> str:
+        """The value of a number field, without a fraction of zero; what was typed where it is no number."""
+        return _plain(self.value)
+
+    @property
+    def bounds(self) -> str:
+        """Range and default in words; a bound that no run comes near is left out."""
+        low, high = self.parameter.low, self.parameter.high
+        near = high is not None and high < NO_BOUND
+        named = {"low": _plain(low, ","), "high": _plain(high, ","), "default": _plain(self.parameter.default, ",")}
+        text = _("%(low)s–%(high)s, default %(default)s") if near else _("from %(low)s, default %(default)s")
+        return text % named
+
+    @property
     def step(self) -> str:
         """The `step` attribute of the HTML input."""
         return "1" if self.parameter.kind == "int" else "any"
@@ -51,6 +67,12 @@ class Field:
     def changed(self) -> bool:
         """Tells whether the value differs from the default."""
         return self.value != self.parameter.default
+
+
+def _plain(value: Any, grouped: str = "") -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{int(value):{grouped}}" if value == int(value) else f"{value:{grouped}}"
 
 
 def fields(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from django.utils.translation import gettext as _
@@ -12,13 +13,30 @@ from focused.services import comparisons as comparison_services
 from focused.services.tuning import NOW, TYPED
 from focused.sweeps import SWEEPS, TAU, Sweep
 
+SYMBOL = re.compile(r"[(（](\w{1,2})[)）]$")
+"""The symbol at the end of a parameter's name: β of "Weight of closeness (β)"."""
+
 
 def shown(entry: str) -> str:
     """An entry's display name: its strategy's name, then the parameters or label that distinguish it."""
     strategy, _sign, rest = entry.partition(" ")
     entered = {NOW: _("saved parameters"), TYPED: _("entered parameters")}.get(rest)
-    told = entered or (titles.preset(rest) if rest in titles.PRESETS else rest)
+    told = entered or (titles.preset(rest) if rest in titles.PRESETS else _point(strategy, rest))
     return " · ".join(part for part in (titles.strategy(strategy), told) if part)
+
+
+def _point(strategy: str, told: str) -> str:
+    """The point of a sweep, "alpha=0.25 beta=0.5", with symbols or names for the parameters; another label as it is."""
+    values = [part.partition("=") for part in told.split()]
+    if not all(name and value for name, _sign, value in values):
+        return told
+    return ", ".join(f"{_symbol(name, strategy)} = {value}" for name, _sign, value in values)
+
+
+def _symbol(name: str, strategy: str) -> str:
+    title = "τ" if name == TAU else titles.parameter(name, strategy)
+    symbol = SYMBOL.search(title)
+    return symbol.group(1) if symbol else title
 
 
 def axes(sweep: Sweep) -> dict[str, str]:

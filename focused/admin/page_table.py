@@ -22,7 +22,8 @@ def _relevance(page: TopicPage) -> str:
 
 
 def _marks(page: TopicPage) -> str:
-    on_topic = format_html('<span class="badge ok">{}</span>', _("on topic")) if page.relevant else ""
+    look, told = ("badge ok", _("on topic")) if page.relevant else ("soft", _("no"))
+    on_topic = format_html('<span class="{}">{}</span>', look, told)
     copy = format_html(' <span class="badge warn">{}</span>', _("duplicate")) if page.duplicate_of is not None else ""
     return format_html("{}{}", on_topic, copy)
 

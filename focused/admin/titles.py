@@ -179,3 +179,8 @@ def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
         return _(SCOPE[way[-1]]) if way[-1] in SCOPE else way[-1]
     owner = str(values.get("strategy", "")) if way[0] == "parameters" else "options"
     return parameter(way[-1], owner)
+
+
+def value(way: tuple[str, ...], set_to: Any) -> Any:
+    """The value of one of a topic's settings in words where it is a name."""
+    return strategy(set_to) if way == ("strategy",) and set_to else set_to

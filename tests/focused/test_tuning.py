@@ -50,7 +50,7 @@ def test_a_start_with_keep_is_in_the_history_too(client: Client) -> None:
     made = topic(strategy="shark")
     client.post(f"/admin/topics/{made.pk}/crawl/", form("best_first", o_pages=5, keep="on"))
     assert Run.objects.get().parameters["strategy"] == "best_first"
-    assert "shark → <b>best_first</b>" in client.get(f"/admin/topics/{made.pk}/crawl/").content.decode()
+    assert "Shark search → <b>Best first</b>" in client.get(f"/admin/topics/{made.pk}/crawl/").content.decode()
 
 
 def test_presets_fill_the_form_and_start_nothing(client: Client) -> None:
