@@ -60,7 +60,7 @@ def _policy(one: Harvest) -> str:
 TABLE = Table(
     "harvests",
     (
-        Column("harvest", gettext_lazy("Harvest"), lambda one: one.form.source.name, _name, tables.NEWEST, look="title one"),
+        Column("harvest", gettext_lazy("Harvest"), lambda one: one.form.source.name, _name, tables.NEWEST, look="title"),
         Column("form", gettext_lazy("Form"), lambda one: one.form.action, _form, look="one", usual=False),
         Column("policy", gettext_lazy("Policy"), _policy, look="nowrap"),
         _figure("queries", gettext_lazy("Queries")),
@@ -75,7 +75,7 @@ TABLE = Table(
         Column("created", gettext_lazy("Created"), lambda one: one.run.created, lambda one: tags.ago(one.run.created),
                look="nowrap"),
         Column("ended", gettext_lazy("Ended by"), lambda one: words.say(one.stopped_by) if one.stopped_by else None, _end,
-               look="one"),
+               look="ended"),
     ),
     "harvest",
     narrowing.words_in("form__source__name"),
