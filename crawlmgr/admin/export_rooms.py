@@ -29,7 +29,7 @@ MAY_ADD, MAY_CHANGE, MAY_DELETE = "crawlmgr.add_export", "crawlmgr.change_export
 PREVIEW = 10
 LONGEST_CELL = 80
 FORMATS = {
-    "csv": gettext_lazy("CSV: text for spreadsheets; text that begins like a formula gets an apostrophe"),
+    "csv": gettext_lazy("CSV: text for spreadsheets; formulas get an apostrophe"),
     "json": gettext_lazy("JSON: one array"),
     "jsonl": gettext_lazy("JSON lines: one row per line"),
     "xlsx": gettext_lazy("XLSX: a workbook; texts are never turned into formulas"),
