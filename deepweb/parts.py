@@ -20,7 +20,7 @@ LEAST_NEW = 0.02
 UNKNOWN_SCALE = 10.0
 WORDS_TRIED = 200
 IN_VAIN = 4
-"""Queries without a record after which a column is given up."""
+"""Number of queries without a record after which a column is no longer queried."""
 
 
 class Scored(Protocol):

@@ -43,7 +43,7 @@ CUT_COUNT = 1.15
 """In multiples of an answer's limit: records assumed in a narrow range that was cut, where the site does not say how many."""
 
 LEAST_NEW = 0.5
-"""Least number of new records expected of a range not yet answered in full, even where all its records seem to be known."""
+"""Least number of new records assumed for a range whose answer was not complete, even if all its records seem to be known."""
 
 _NUMBER = re.compile(r"\d{1,3}(?:[,'  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _DAY = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})")

@@ -284,8 +284,8 @@ def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Rec
 
 
 def _worth(page: Outline, group: Sequence[_Anchor], records: Sequence[Record]) -> float:
-    """Scores a group of links by how likely they are the records' own links: as many links as records, few per record,
-    informative words, in headings."""
+    """Scores a group of links by how likely they are the records' own links: there are about as many links as records, few in
+    each record, with informative words, in headings."""
     urls = len({anchor.url for anchor in group})
     heading = any(page.tags[parent] in _HEADINGS for anchor in group[:3] for parent in _parents(page, anchor.node))
     words = sum(len(anchor.text) for anchor in group) / len(group)

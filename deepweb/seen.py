@@ -33,11 +33,11 @@ class Choice(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of one query: records returned, new ones among them, and whether the site left some out.
+    """The result of one query: number of records returned, of new ones among them, and whether the site left some out.
 
-    `before` is how many of the records seen before had its first term; `predicted` and `bucket` are the choice's prediction and
-    kind. `partial`: the answer was not read to its end, so it gives no evidence of the site's result limit. `matching` is the
-    number of matching records, if the site states it.
+    `before`: how many of the records seen earlier had the query's first term. `predicted`, `bucket`: the prediction and
+    the kind of the `Choice`. `partial`: the answer was not read to its end, so it gives no evidence of the site's result
+    limit. `matching`: the number of matching records, if the site states it.
     """
 
     query: Query
@@ -124,7 +124,7 @@ class Seen:
         return self._times
 
     def term(self, place: int) -> Term:
-        """The term at an index of the arrays."""
+        """The term at an index into the arrays by term."""
         return self._names[place]
 
     def place(self, term: Term) -> int | None:
@@ -141,7 +141,7 @@ class Seen:
         return np.array(sorted(places), dtype=np.int64)
 
     def key(self, record: int) -> Hashable:
-        """The key of the record at an index."""
+        """The key of the record with this index."""
         return self._keys[record]
 
     def has(self, record: Hashable) -> bool:
@@ -149,7 +149,7 @@ class Seen:
         return record in self._records
 
     def terms_at(self, record: int) -> np.ndarray:
-        """Indices of the terms of the record at an index."""
+        """Indices of the terms that the record with this index has."""
         return self._terms_of[record]
 
     def having(self, terms: Sequence[Term]) -> np.ndarray:

@@ -89,7 +89,8 @@ class FreshPolicy:
         return self.best(seen)[0]
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
-        """Like `next`, with its score: the predicted new records, corrected by the results of similar words."""
+        """Chooses as `next` does, and also returns the choice's score: its predicted new records, corrected by the results of
+        similar words."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None or not len(seen.frequency):
             return seed, 0.0

@@ -42,7 +42,7 @@ class Slot:
     whole: Range | None = None
 
     def binding(self, value: str | Range) -> Query:
-        """The terms that bind it to a choice or to a range."""
+        """The terms that set this slot's inputs to one of its choices, or to a range."""
         said = value.typed() if isinstance(value, Range) else (value,)
         return tuple(Term(name, text) for name, text in zip(self.names, said, strict=True))
 
@@ -136,9 +136,10 @@ class TemplateSearch:
         return found
 
     def verdict(self, template: Template, seen: Seen) -> bool | None:
-        """Tells whether a template is informative; None while too few of its submissions were sampled.
+        """Tells whether a template is informative; None as long as too few of its submissions were sampled.
 
-        An answer that does not change with a further binding counts as no answer: the site ignores that input.
+        If an answer stays the same when a further input is set, the site ignores that input, and the answer does not count
+        as a different one.
         """
         places = self._by_template.get(template, [])
         signatures = []

@@ -107,7 +107,7 @@ def ranges(inputs: Sequence[Input]) -> list[tuple[str, str]]:
 
 
 def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
-    """Pairs of names that are equal but for min/max, from/to, start/end, low/high and their like."""
+    """Pairs of field names that differ only in words such as min/max, from/to, start/end or low/high."""
     ends = (
         ("min", "max"),
         ("from", "to"),

@@ -176,7 +176,7 @@ class TopicCrawler:
         TopicRun.objects.filter(pk=session.run_id).update(edits=[])
 
     def _links(self, session: Session, urls: Sequence[str]) -> list[NewUrl]:
-        """The chosen addresses as links for the frontier, in the order in which they were chosen."""
+        """The chosen addresses as links to add to the frontier, in the order in which they were chosen."""
         links = []
         for url in urls:
             why = session.outstanding[url]

@@ -35,7 +35,8 @@ class Demand:
 
 
 def grid(visits: Ints) -> tuple[Ints, Floats]:
-    """Board numbers and j = 1 … m_i of each board's visits, one entry per visit."""
+    """For each visit of a timetable, one entry per visit: its board's number, and its own number j = 1 … m_i among the
+    board's visits."""
     board = np.repeat(np.arange(len(visits)), visits)
     first = np.repeat(np.cumsum(visits) - visits, visits)
     return board, (np.arange(len(board)) - first + 1).astype(float)

@@ -19,7 +19,7 @@ PHASES = 4
 TRIAL_SWEEPS = 3
 SWEEPS = 20
 BLOCK_BOARDS = 1000
-STILL = 1e-3  # in hours: polishing of a board ends when no visit moves further than this
+STILL = 1e-3  # an improvement of less than this many hours ends the polishing of a board
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _day_costs(intensity: Intensity, board: Ints, hours: Floats, boards: int) ->
 
 
 def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
-    """Expected weighted event-hours a day of each board under a timetable, (n,); infinite where a board has no visit."""
+    """Expected weighted event-hours a day of each board under a timetable, (n,); infinite for a board without visits."""
     cycle = table.days * DAY_HOURS
     clock = table.day * DAY_HOURS + table.hour
     order = np.lexsort((clock, table.board))

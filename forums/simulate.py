@@ -258,8 +258,8 @@ class Simulation:
         return Looks([source], self.importance, weighted(0.0 * self.importance, self.importance, self.setup.theta))
 
     def named(self, now: float) -> Ints:
-        """The boards that a newest list names at this time: those of the threads with the newest posts. The list shows nothing
-        of other boards, so for a board that it has never named it is trusted only from that board's next visit on."""
+        """The boards of the threads that a newest list shows at this time: those with the newest posts. For a board that the
+        list has never named before it proves nothing, so it is trusted for that board only from the board's next visit on."""
         stop = int(np.searchsorted(self.events.times, now, side="right"))
         size = NEWEST_ROWS
         while True:

@@ -42,7 +42,7 @@ class Timetable:
         return cls(boards, days, owner[order], on[order], clock[order])
 
     def visits_per_day(self) -> Ints:
-        """Visits on each day of the cycle, (days,)."""
+        """The number of visits on each day of the cycle, (days,)."""
         return np.bincount(self.day, minlength=self.days)
 
     def visits_of(self, board: int, day: int = 0) -> Floats:

@@ -132,7 +132,7 @@ def requests(per_board: Floats, requests_per_visit: Floats, site: Ints, allowed:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A policy over the stored posts of the last days: visits used and delays."""
+    """What a policy would have achieved on the stored posts of the last days: visits used, and delays."""
 
     policy: str
     visits_used_per_day: float

@@ -45,4 +45,4 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
 
 
 QUERIES = {"records": ("q=Book", "q=Author+976", "q=nothing", "last", "site=1", "sort=-first_seen"), "harvests": ("sort=records", "show=active"), "harvest": ("part=live", "last"), "source": ("part=live",), "sources": ("sort=records", "sort=search", "sort=-inspected", "q=catalogue+9", "last")}
-"""Further query strings to measure, by the view's name."""
+"""Further query strings with which `bench desk` measures views, by view name."""

@@ -51,7 +51,7 @@ def start_due(now: datetime, limit: int = 50) -> int:
 
 @transaction.atomic
 def _start(form: Form, hours: Timing | None, now: datetime) -> bool:
-    """Creates a run and sets when the next one is due, in one transaction."""
+    """Creates a run for a form that is due and sets its next due time, in one transaction."""
     seconds = form.interval_seconds or MOST_SECONDS
     rows, name = Form.objects.filter(pk=form.pk), form.source.name
     if not due.claim(rows, "next_harvest", form.next_harvest, name=name, seconds=seconds, hours=hours, now=now):
@@ -66,7 +66,7 @@ def _start(form: Form, hours: Timing | None, now: datetime) -> bool:
 
 
 def retime(form: int, hours: Timing, now: datetime) -> None:
-    """Moves the next harvest into new working hours."""
+    """Moves the next scheduled harvest of a form into new working hours."""
     for one in Form.objects.filter(pk=form, next_harvest__isnull=False).only("next_harvest", "interval_seconds"):
         at = timings.soonest(hours, one.next_harvest, now, one.interval_seconds)
         Form.objects.filter(pk=form).update(next_harvest=at)

@@ -65,7 +65,7 @@ class HarvestSession:
 
     @property
     def listed(self) -> dict[int, dict[str, str]]:
-        """The fields of each record that was found, as result lists showed them."""
+        """The fields of all records found, by record, as result lists showed them."""
         return self._shown.fields
 
     @property
@@ -84,7 +84,7 @@ class HarvestSession:
         return self.ways[min(int(self.state.get("way", 0)), len(self.ways) - 1)]
 
     def proved(self) -> dict[str, str]:
-        """The field roles proved by answers with records."""
+        """The roles of fields that answers with records have proved."""
         if not self.way.box or not any(entry.found and entry.choice.query[0].input == self.way.box for entry in self.log):
             return {}
         return {self.way.box: FieldRole.QUERY.value, **dict.fromkeys(self.way.required, FieldRole.REQUIRED.value)}
@@ -124,7 +124,7 @@ class HarvestSession:
         return {column for columns in self.asking.columns.values() for column in columns}
 
     def _rebuild(self) -> None:
-        """Rebuilds the seen answers after the query columns have changed."""
+        """Computes the seen answers again from the query log, after the columns that queries use have changed."""
         self.form = settled(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
         self.asking, self.where = self._asking(), {}
         self.slots = slots_of(self.form, self.asking.box)
@@ -188,7 +188,7 @@ class HarvestSession:
 
     @property
     def limit(self) -> int | None:
-        """The number of records at which the site truncates its answers, None if there is no evidence of it."""
+        """The number of records at which the site truncates its answers; None as long as there is no evidence of a limit."""
         return cut_at(self.seen.outcomes, self.log.totals)
 
     @property

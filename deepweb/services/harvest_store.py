@@ -23,7 +23,7 @@ def is_counted(row: Query) -> bool:
 
 
 def logged(row: Query) -> Logged:
-    """A stored query as a plain value."""
+    """A stored query as a plain value, without the database."""
     query = tuple(Term(name, value) for name, value in row.terms)
     stated = tuple(Stated(*each) for each in row.stated)
     choice = Choice(query, row.predicted, row.bucket)

@@ -38,7 +38,7 @@ CHUNK = 900
 
 
 class Refused(ValueError):
-    """A form must not be submitted; `code` says why."""
+    """Raised if a form must not be submitted; `code` says why."""
 
     def __init__(self, form: Form, code: str) -> None:
         super().__init__(f"form {form.pk} is not sent: {code}")
@@ -151,8 +151,8 @@ def _spent(benches: Sequence[HarvestSession], wishes: HarvestOptions) -> bool:
 
 
 def _most_promising(open_: Sequence[HarvestSession], benches: Sequence[HarvestSession]) -> HarvestSession | None:
-    """The form for the next query: each form gets a few first, then the one whose last queries brought most new records per
-    request."""
+    """The form that the next query goes to: each form first gets a few queries, then the form whose last queries brought most
+    new records per request."""
     if len(benches) == 1 or len(open_) < 2:
         return open_[0] if open_ else None
     young = [bench for bench in open_ if len(bench.log) < FIRST_QUERIES and "ending" not in bench.state]

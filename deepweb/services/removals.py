@@ -53,7 +53,7 @@ class SourceRemoval(removals.RemovalJob):
 
 
 def _runs(source_id: int | None) -> list[int]:
-    """The active runs on the site: its harvests, and searches for forms that visit it."""
+    """The active runs that concern the site: its harvests, and searches for forms that visit it."""
     asking = Q(kind="deepweb-harvest", harvests__form__source=source_id)
     rows = Run.objects.filter(asking | Q(kind="deepweb-find"), state__in=ACTIVE).distinct()
     return [run.pk for run in rows if run.kind != "deepweb-find" or source_id in run.parameters["sources"]]

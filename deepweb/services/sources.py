@@ -88,7 +88,7 @@ def find(
 
 
 def settings_of(source: Source, run: Run) -> CrawlSettings:
-    """A site's own settings, overridden by the run's."""
+    """The crawl settings of a site: its own, where the run does not override them."""
     return CrawlSettings.from_mapping(source.parameters, run.parameters.get("settings", {}))
 
 

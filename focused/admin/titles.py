@@ -141,7 +141,7 @@ def _words() -> Mapping[str, str]:
 
 
 def choice(name: str) -> str:
-    """A choice's name with its identifier."""
+    """The display name of a choice, together with its identifier."""
     title = CHOICES.get(name) or _words().get(name)
     return f"{_(title)} ({name})" if title else name
 

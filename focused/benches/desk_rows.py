@@ -59,4 +59,4 @@ QUERIES = {
     ),
     "topic-pages": ("q=crawler", "sort=relevance", "sort=-relevance", "show=relevant", "show=relevant&sort=relevance", "last", "url=http://host.example/p1"), "topic-run": ("part=live",),
 }  # fmt: skip
-"""Further query strings to measure, by the view's name."""
+"""Further query strings with which `bench desk` measures views, by view name."""

@@ -17,7 +17,7 @@ from crawlmgr.text.tokens import Tokenizer
 from focused.models import TopicPage, TopicRun
 from focused.services.pages import Arrival
 
-MOST_WORDS = 16_000  # word positions that PostgreSQL stores per text
+MOST_WORDS = 16_000  # most word positions of one text that PostgreSQL's index stores
 MOST_RANKED = 2_000  # pages that are ranked: the newest matches
 _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 

@@ -124,7 +124,7 @@ class Strategy:
     """True if a page must have arrived before the next URL is selected."""
 
     def state(self) -> dict[str, Any]:
-        """The object's state besides the graph as plain values, for `resume`."""
+        """What the object knows besides the graph, as plain values from which `resume` restores it."""
         return {}
 
     def resume(self, state: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ class OnePerConcept:
     def __init__(self, measure: OntologySimilarity) -> None:
         self._measure = measure
         self._kept: dict[str, str] = {}
-        """Concepts, and those overlapping with them, with the address kept for them."""
+        """For each concept that a kept link names, and each concept overlapping with one, the address of that link."""
         self._same = lru_cache(maxsize=10_000)(lambda concept: measure.overlapping(concept, LEAST))
         self.left_out: dict[str, str] = {}
         """Dropped addresses, each with the one kept instead."""

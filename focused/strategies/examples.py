@@ -12,10 +12,11 @@ Rows = NDArray[np.intp]
 
 
 class Examples:
-    """Rows of features, each with the number of the page that the link led to; sums are kept over the newest `window` rows.
+    """Training examples: rows of features, each with the number of the page that the link led to. Only the newest `window`
+    rows are used.
 
-    Sums are brought up to date by the rows since the last use, so that scaling and fitting cost the same after a hundred pages as
-    after a hundred thousand.
+    The sums needed for scaling and fitting are only updated by the rows that came and went since the last use, so that
+    their cost does not grow with the length of the crawl.
     """
 
     def __init__(self, width: int, window: int) -> None:
@@ -37,12 +38,12 @@ class Examples:
 
     @property
     def rows(self) -> Vector:
-        """The rows in the window."""
+        """The feature rows of the window, oldest first."""
         return self._rows[self._end - len(self) : self._end]
 
     @property
     def pages(self) -> Rows:
-        """The pages of those rows."""
+        """For each row of the window, the number of the page that its link led to."""
         return self._pages[self._end - len(self) : self._end]
 
     def add(self, row: Vector, page: int) -> None:

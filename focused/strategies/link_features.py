@@ -29,7 +29,7 @@ KIN_WORDS = 5.0
 MOST_WORDS = 50_000
 """Words whose hash buckets are cached."""
 MOST_ADDRESSES = 20_000
-"""Addresses whose parts are cached, since runs over one archive meet the same ones."""
+"""Number of addresses whose parts are cached, because runs over one archive meet the same addresses."""
 BUCKETS = 4096
 """Hash buckets for words of anchors and URLs."""
 NO_WORD = BUCKETS
@@ -248,7 +248,7 @@ class LinkFeatures:
         self._learned[1].extend([worth] * len(buckets))
 
     def revise(self, worth: Vector) -> None:
-        """Sets new rewards for all pages, in order."""
+        """Replaces the rewards of all pages, given in the order of page numbers."""
         self._settle()
         size = self._page.size
         self._page.worth[:size] = worth

@@ -19,11 +19,11 @@ class Tunnelling(Strategy):
     rule = "rule_tunnel"
 
     def steps(self, node: Node, score: float) -> int | None:
-        """k of a link on the node's page; None if the link is dropped."""
+        """The steps k that a link on the node's page gets; None if the link is dropped."""
         raise NotImplementedError
 
     def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
-        """Queue and priority of a link on the node's page."""
+        """The queue and the priority of a link on the node's page."""
         raise NotImplementedError
 
     def inherit(self, node: Node, child: Node, steps: int) -> None:

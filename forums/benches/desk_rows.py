@@ -100,4 +100,4 @@ QUERIES = {
     "thread": ("last",), "forums": ("last",), "forum-plan": ("board=1",),
     "forum-delays": ("days=90",),
 }  # fmt: skip
-"""Further query strings to measure, by the view's name."""
+"""Further query strings with which `bench desk` measures views, by view name."""

@@ -257,7 +257,7 @@ def sequential(values: list[str], is_place: bool) -> bool:
 
 
 def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
-    """Tells whether a supposed first post only announces the first of the posts, or has the title as its text."""
+    """Tells whether a supposed first post only announces the first of the other posts, or has only the title as its text."""
     text = page.outline.text(other.bodies[0]) if other.bodies[0] is not None else ""
     if text and any(text.casefold() == heading.casefold() for heading in (*page.headings, page.title)):
         return True

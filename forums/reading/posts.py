@@ -47,8 +47,8 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
 
 
 def _united(made: list[PostSet]) -> list[PostSet]:
-    """Sets of records, with the first united with those of other elements in one numbering of ids: replies of several depths,
-    each with an id such as "post_7"."""
+    """Sets of records. If the first set and some others have ids of one numbering, such as "post_7", they are united, because
+    they are replies of several depths."""
     first = _id_shape(made[0]) if made else ""
     spans: dict[str, Span] = {}
     rest = []
@@ -93,7 +93,7 @@ def _tells_again(inner: PostSet, outer: PostSet) -> bool:
 
 
 def is_within(node: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Tells whether a node is in one of several ordered node ranges."""
+    """Tells whether a node is inside one of several node ranges, which are given in order."""
     at = bisect_left(ranges, (node + 1, 0)) - 1
     return at >= 0 and node < ranges[at][1]
 
@@ -154,7 +154,8 @@ def _is_variant(page: Outline, one: int, other: int) -> bool:
 
 
 def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
-    """The times of posts, plus times of edits in the position where other posts have their time, if they have no other."""
+    """The times of posts, plus those times of edits that stand where other posts have their time, if that post has no other
+    time."""
     outline, kept = page.outline, {id(time) for time in accepted}
     shapes = {_local_shape(outline, time.node) for time in accepted}
     nodes = [time.node for time in accepted]
@@ -262,8 +263,8 @@ def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
 
 
 def _origins(page: Outline, times: Sequence[Time]) -> list[int]:
-    """The elements from which levels are counted: those of the times, or, if some have more formatting (such as recent times in
-    words), the first non-formatting ancestor of each."""
+    """For each time, the element from which levels of ancestors are counted: the time's own, or, if some times have more
+    formatting around them (such as recent times in words), the first ancestor that is not just formatting."""
     own = [time.node for time in times]
     blocks = [_block(page, node) for node in own]
     worn = {page.depths[node] - page.depths[block] for node, block in zip(own, blocks, strict=True)}

@@ -126,7 +126,7 @@ _COUNTS = re.compile(r"^\W*\d[\d.,]*\s*[^\d∙·•|]{1,16}(?:[∙·•|]\W*\d[\
 _IN_TEXTS = frozenset("a b strong br time i em".split())
 _LOOKS = re.compile(
     r"(?<!\S)text-(?!body|content|block|wrap|post|main)\S+"
-)  # classes for looks, such as text-right and text-muted
+)  # classes that only say how something looks, such as text-right and text-muted
 
 
 def is_called_text(page: Page, node: int) -> bool:

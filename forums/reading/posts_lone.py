@@ -40,8 +40,9 @@ def lone(page: Page, time: Time) -> PostSet | None:
 
 
 def _smallest(page: Page, time: Time) -> PostSet | None:
-    """The smallest element around a time with an author's name and a text. One whose only text is a link (such as that to the
-    post itself in its header) is taken if no ancestor, up to another post's time, has a text of its own."""
+    """The smallest element around a time that contains an author's name and a text. If its only text is a link (such as one
+    to the post itself in its header), a larger element is preferred that has a text of its own and does not contain
+    another post's time."""
     outline, node = page.outline, time.node
     linked: PostSet | None = None
     for step in range(13):
@@ -61,8 +62,8 @@ def _smallest(page: Page, time: Time) -> PostSet | None:
 
 
 def _others(page: Page, node: int, time: Time) -> list[Time]:
-    """The times in an element that differ from `time`, apart from a post's separate day and clock time or a short repetition of
-    its time."""
+    """The times in an element that are not the post's own `time`: a separate day or clock time of the post and short
+    repetitions of its time are left out."""
     at = time.moment
     return [one for one in page.times_in(node, page.outline.ends[node]) if one is not time and not agree(one.moment, at)]
 

@@ -100,8 +100,8 @@ _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", 
 
 @lru_cache(maxsize=16_384)
 def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, bool]:
-    """The name that a short text alone may be, "" for none; whether it needs a "by" before it to be a name, as "admin" does; and
-    whether it looks like a rank."""
+    """What a short text alone may be: the name ("" if it is none), whether it is a name only after a word such as "by" (as
+    "admin" is), and whether it looks like a rank."""
     none = "", False, False
     label = _LABEL.match(text) if not is_user else None
     # a field of the member: "From: Leeds"
@@ -200,9 +200,9 @@ def _score(page: Page, span: Span, at: int, pictures: list[str]) -> float:
         score += 0.3
     start, end = page.line_range.get(line, (at, at + 1))
     if start == at and 0 < span.anchor.piece - at <= 3 and (line == span.anchor.line or end == at + 1):
-        score += 0.45  # it begins the line of the time, or the line before
+        score += 0.45  # the text begins the line of the time, or the line before
     elif link is None and start == at and end == at + 1 and 0 < at - span.anchor.piece <= 2:
-        score += 0.35  # it is the only text on the line after the time
+        score += 0.35  # the text is the only one on the line after the time
     if 0 < span.anchor.piece - at <= 3:
         score += 0.4
     if len(text) > 2 and any(text.casefold() in said for said in pictures):
@@ -237,7 +237,7 @@ def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
         if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
             score -= 1.2
         if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
-            score -= 1.5  # but a form or label that also contains the time is the header of the post
+            score -= 1.5  # an exception is a form or label that also contains the time: it is the header of the post
         if outline.classes[up] and _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
             score -= 1.5
         if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:

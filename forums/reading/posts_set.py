@@ -1,4 +1,4 @@
-"""A set of records that may be posts: each one's author and text, and how much all of them look like a thread."""
+"""Records that may be the posts of a page: author and text of each, and how much all of them together look like a thread."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PostSet(PostSpans):
         return whole * (0.35 + 0.25 * unlinked + 0.5 * share + 0.15 * fine + 0.1 * min(1.0, n / 3))
 
     def describes_author(self, at: int) -> bool:
-        """Tells whether lines that describe a member follow the name of a post's author."""
+        """Tells whether lines that describe a member follow the name of this post's author."""
         name = self.people[at][0][0] if self.people[at] else None
         first = self.page.outline.piece_from[self.spans[at].start]
         pieces = range(first, self.last_piece(self.spans[at]))
@@ -95,7 +95,7 @@ class PostSet(PostSpans):
         return sum(len(piece.text) for piece in outline.pieces[start:end]) < len(name) + 60
 
     def tells_of_member(self, at: int) -> bool:
-        """Tells whether a post shows when its author joined, as is only shown of members."""
+        """Tells whether a post shows when its author joined the forum, which is only shown of members."""
         pieces = self.page.outline.pieces
         return any(
             len(pieces[piece].text) <= 40 and _MEMBER.match(pieces[piece].text)

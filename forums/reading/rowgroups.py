@@ -1,4 +1,5 @@
-"""Candidate lists of a page: links of one pattern at one position of the tree, and the row around each."""
+"""Candidate lists of a page: links whose addresses have one pattern and that are at one position of the tree, each with the
+row around it."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class Group:
         return min(1.0, sum(len(row.text) for row in self.rows) / max(1, self.page.text_total))
 
     def share(self, test: str) -> float:
-        """Share of the rows that have at least one of "times", "counts", "links"."""
+        """The share of the rows that contain at least one item of the kind `test`: "times", "counts" or "links"."""
         return sum(1 for row in self.rows if getattr(row, test)) / len(self.rows)
 
 
@@ -147,7 +148,7 @@ def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
     told = [link for link in links if link.node in timed]
     letters = sum(len(link.text) + sum(char >= "\u2e80" for char in link.text) for link in told)
     if not told or letters >= 14 * len(told):
-        return links  # titles with their creation time as a tooltip
+        return links  # the links are titles that show their creation time as a tooltip
     return [link for link in links if link.node not in timed or len(link.text) > 24]
 
 
@@ -166,7 +167,7 @@ def _sorts(page: Page, link: Link) -> bool:
 
 
 def _has_id(link: Link) -> bool:
-    """Tells whether an address has an id of a thread or board, as the name of a list's single row must have."""
+    """Tells whether an address contains the id of a thread or board; the name of a list with a single row must have one."""
     return " t:" in link.key or names_board(board_key(link.url)) or leads_to(link.pattern) == "thread"
 
 

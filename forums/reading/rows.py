@@ -88,14 +88,15 @@ class Row:
 
     @cached_property
     def times(self) -> list[Time]:
-        """Times of the row outside its title."""
+        """The times in the row outside its title."""
         inside = range(self.title.node, self.page.outline.ends[self.title.node])
         found = [time for time in self.page.times_in(self.start, self.end) if time.node not in inside or time.is_attribute]
         plain = [time for time in found if time.is_attribute or not self._in_title_of_other(time)]
         return plain or found
 
     def _in_title_of_other(self, time: Time) -> bool:
-        """Tells whether a time is only part of a link's text, such as a date in the title of the last thread."""
+        """Tells whether a time is only part of the text of another thread's link, such as a date in the title of a board's
+        last thread."""
         link = self.page.piece_link.get(time.piece)
         return link is not None and parse_time(link.text, self.page.dates) is None
 
@@ -257,8 +258,8 @@ class Row:
         return votes
 
     def _pairs_first(self, at: int) -> bool | None:
-        """Tells whether the label of a value is the text before it (True) or after it, from the elements alone: a term and its
-        definition, a colon, an element with only the two; None if these do not show it."""
+        """Tells by the elements alone whether the label of a value is the text before it (True) or after it: a term and its
+        definition, a colon, or an element with only these two texts. None if they do not show it."""
         page = self.page.outline
         label, value = page.pieces[at - 1], page.pieces[at]
         if page.tags[label.node] in ("dt", "th") or label.text.endswith((":", "：")):
@@ -270,7 +271,7 @@ class Row:
         return None
 
     def _common(self, node: int, other: int) -> int:
-        """The lowest element that contains both nodes."""
+        """The lowest element of the page that contains both nodes."""
         page = self.page.outline
         while node > 0 and not page.contains(node, other):
             node = page.parents[node]
@@ -316,7 +317,7 @@ class Row:
         return page.parents[mine] == page.parents[its] or page.parents[its] == mine
 
     def _is_pager(self, at: int) -> bool:
-        """Tells whether a number belongs to the small pager beside a thread's title."""
+        """Tells whether a number belongs to the short list of page links beside a thread's title."""
         page, node = self.page.outline, self.page.outline.pieces[at].node
         while node > self.start and not page.contains(node, self.title.node):
             if "pager" in class_roles(page.classes[node]):

@@ -23,7 +23,7 @@ _DAY_SECONDS = 86_400
 
 
 class Leaf(NamedTuple):
-    """A day on a page: its element, its range of texts, and the day as text."""
+    """A day drawn as a calendar leaf: its element, its range of texts, and the day as text."""
 
     node: int
     first: int

@@ -49,7 +49,7 @@ def _blocks(root: HtmlElement) -> list[HtmlElement]:
 
 
 def _lines(block: HtmlElement) -> list[Line]:
-    """The lines of a block: its texts and children between breaks."""
+    """The lines of a block of text: what stands between its line breaks, as texts and child elements."""
     kept = any(above.tag == "pre" for above in (block, *block.iterancestors()))
     lines: list[Line] = [[]]
 

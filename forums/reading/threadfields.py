@@ -61,7 +61,8 @@ class ThreadFields:
 
     @cached_property
     def _count_columns(self) -> tuple[list[str], list[str], frozenset[str]]:
-        """Columns of replies, columns of views, and the roles by which the replies' column is named."""
+        """Which columns of numbers are replies, which are views, and the roles by which labels or headers name the column of
+        replies."""
         known = {column: self._column_roles(column) for column in self._columns}
         by_order = sorted(self._columns, key=lambda column: min(found.node for found in self._columns[column].values()))
         replies: list[str] = []

@@ -22,7 +22,7 @@ _TALLY = re.compile(r"\d[\d.,]*\s+[^\W\d_]+$")  # tallies such as "273 points"
 
 
 class Person(NamedTuple):
-    """A person named in a row: the position, and the roles suggested by the surroundings."""
+    """A person named in a row: the position of the name, and the roles that its surroundings suggest."""
 
     name: str
     node: int
@@ -43,7 +43,7 @@ class ThreadPeople(ThreadFields):
                 name = link.text or self._image_name(link.node)
                 told = whole.get(link.url, "")
                 if len(name) == 1 or (not link.text and told and told in name):
-                    name = told  # not the letter or tooltip of an avatar
+                    name = told  # keep the name, because the letter or tooltip of an avatar is none
                 name = clean_name(name)
                 if name and is_name(name) and not self._again(row, found, name, link.node):
                     roles = self._person_roles(row, link.node, self.page.outline.piece_from[link.node])
@@ -159,7 +159,7 @@ class ThreadPeople(ThreadFields):
             elif at < end and own != cell:
                 yield at, 2
             elif at >= end and not self.heads.roles and all(abs(time.piece - at) > 1 for time in row.times):
-                yield at, 3  # in one block with the time, with other fields between
+                yield at, 3  # the text is in one block with the time, with other fields in between
 
     def _said_people(self, row: Row) -> list[Person]:
         outline, found = self.page.outline, []
@@ -277,7 +277,7 @@ class ThreadPeople(ThreadFields):
                 if row.time_end(time) != back or pieces[time.piece].line != pieces[at].line:
                     continue
                 if not time.is_attribute and self._after_time(row, time.piece):
-                    return frozenset()  # the time's own text contains a name
+                    return frozenset()  # the time's own text contains a name already
                 if back == at or ends_by(pieces[at - 1].text) and len(pieces[at - 1].text) < 12:
                     role = self._role(row, time)
                     return frozenset({role}) if role in ("last", "created") else frozenset()

@@ -246,7 +246,7 @@ class ThreadRows(ThreadPeople):
 
 
 def _span(moment: Moment) -> tuple[float, float]:
-    """The first and last second that a time can mean."""
+    """The first and the last second that a time can mean, by its precision."""
     at = moment.value.timestamp()
     return (at - moment.precision_seconds, at) if moment.relative else (at, at + moment.precision_seconds)
 

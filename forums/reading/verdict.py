@@ -165,7 +165,7 @@ def _takes_text(form: HtmlElement) -> bool:
 
 
 def _replies(posts: PostSet, other: PostSet) -> bool:
-    """Tells whether another single text has its own line with a name and a time, apart from the first one's time."""
+    """Tells whether another single text has a line with a name and a time of its own, apart from the time of the first post."""
     if len(other.spans) != 1 or other.own_words < 0.8 or not other.has_byline(0) or not other.body_lengths[0]:
         return False
     apart = other.spans[0].anchor.node != posts.spans[0].anchor.node and other.bodies[0] != posts.bodies[0]
@@ -191,7 +191,8 @@ def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> boo
 
 
 def _are_announcements(rows: RowSet) -> bool:
-    """Tells whether the rows have long texts below titles without a thread's address: the home page of a blog or newspaper."""
+    """Tells whether the rows are announcements, as on the home page of a blog or newspaper: long texts below titles that do
+    not have a thread's address."""
     if leads_to(rows.group.pattern) in ("thread", "board"):
         return False
     return sum(len(row.text) - len(row.title.text) for row in rows.rows) > 260 * len(rows.rows)

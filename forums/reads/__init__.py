@@ -40,7 +40,7 @@ class SiteRow:
 
     @property
     def state(self) -> str:
-        """The state in one word: that of the site's active run, or failed, paused, overdue, new or fresh."""
+        """The state of a site in one word: that of its active run; otherwise failed, paused, overdue, new or fresh."""
         if self.run is not None:
             return str(self.run.state)
         marks = (("failed", self.failed), ("paused", self.site.paused), ("overdue", self.overdue), ("new", not self.last_visit))
@@ -113,7 +113,7 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
 
 
 def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
-    """Adds the end of the span in which the next visit of a site is likely, if it is not planned at a time."""
+    """For sites whose next visit has no planned time: adds the end of the span in which it is likely."""
     planned = Board.objects.filter(site_id__in=list(found), enabled=True, next_visit__isnull=False, next_until__isnull=False)
     for site, at, until in planned.order_by().values_list("site_id", "next_visit", "next_until"):
         if at == found[site].due.at:
@@ -121,7 +121,7 @@ def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
 
 
 def _note_failures(found: Mapping[int, SiteRow]) -> None:
-    """Adds the last visit of each site, if it failed."""
+    """Adds to each site its last run, if that failed."""
     newest = Run.objects.filter(kind="forum", target=OuterRef("pk")).order_by("-id").values("pk")[:1]
     last = Site.objects.filter(pk__in=list(found)).order_by().annotate(newest=Subquery(newest)).values_list("newest", flat=True)
     keys = [pk for pk in last if pk is not None]

@@ -31,7 +31,7 @@ class Expected:
     visits: int = 0
 
     def add(self, board: int, at: datetime, expected: float, measured: float) -> None:
-        """Adds one visit; `at` in the zone of its site."""
+        """Adds one visit to the sums; `at` is its time in the zone of its site."""
         for place in (self.boards[board], self.days[at.date()], self.hours[at.hour]):
             place[0] += expected
             place[1] += measured
@@ -80,7 +80,8 @@ def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
 
 
 def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, bool, float]]:
-    """Board key, epoch seconds, whether it is a first post, and seconds waited, for everything that visits found since a time."""
+    """For everything that visits found since a time: the board's key, epoch seconds of the post, whether it is a first post,
+    and the seconds that it waited."""
     rows = visits(site, since).filter(Q(arrived_new__gt=0) | Q(arrived_replies__gt=0)).order_by("-finished")
     for board, arrivals in rows.values_list("board_id", "arrivals").iterator(chunk_size=500):
         for posted, opener, waited in arrivals:

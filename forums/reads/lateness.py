@@ -17,7 +17,7 @@ NO_WORKER, ASKED_TO_WAIT, HOST_FAILS, VISIT_RUNS, VISIT_STANDS, NO_TURN = (
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """One reason: a code; the run or host concerned, and its end time, if known."""
+    """One reason why a visit is late: its code; the run or host concerned; and when the reason ends, if known."""
 
     code: str
     run: Run | None = None

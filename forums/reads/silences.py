@@ -27,11 +27,11 @@ class Record(NamedTuple):
     hours: Ints
 
     def silence(self) -> Silence | None:
-        """The ongoing period without new items, if it is unusually long for the last four weeks; else None."""
+        """The ongoing period without new items, if it is unusually long compared with the last four weeks; otherwise None."""
         return find_silence(self.counts[-24 * WINDOW_DAYS :], self.hours[-24 * WINDOW_DAYS :])
 
     def drop(self) -> Drop | None:
-        """A drop within the last two days, if any."""
+        """A drop in new items within the last two days; None if there is none."""
         return find_drop(self.counts)
 
 

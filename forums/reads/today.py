@@ -43,7 +43,7 @@ def brought(since: datetime) -> Brought:
 
 
 def by_day(now: datetime, days: int) -> list[Brought]:
-    """The sums by day (UTC), oldest first, today last."""
+    """The sums of each day (UTC), oldest first, today last."""
     first = now.astimezone(UTC).date() - timedelta(days=days - 1)
     rows = Visit.objects.filter(finished__gte=datetime(first.year, first.month, first.day, tzinfo=UTC))
     day = Substr(Cast("finished", CharField()), 1, 10)

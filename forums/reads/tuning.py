@@ -36,7 +36,7 @@ PAUSE_SECONDS, PAUSES = 0.02, 50
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A plan's boards, what is known of them, and both in the form that the page's figures need."""
+    """A plan's boards with their rates and settings, in the form in which the figures of the page are computed."""
 
     boards: tuple[Board, ...]
     rhythm: Rhythm
@@ -52,7 +52,7 @@ class NotEnough(Exception):
 
 
 def known(plan: Plan, now: datetime, site: float | None, importance: Mapping[int, float]) -> Known | None:
-    """What is known of the boards of a plan (which may be unsaved), with changed importances; None without boards."""
+    """The boards of a plan (which may be unsaved) with their rates, under changed importances; None if the plan has no board."""
     boards = tuple(rhythms.boards_of(plan))
     if not boards:
         return None
@@ -106,7 +106,8 @@ def _give_way() -> None:
 
 
 def planner(known: Known) -> OptimalPlanner:
-    """The exact planner for these rates; it covers every number of visits, so the most recent planners are cached."""
+    """The exact planner for these rates. One planner serves every number of visits, so the most recently used ones are
+    cached."""
     key = hashlib.sha256(known.basis.rates.tobytes()).digest()
     with _lock:
         found = _planners.get(key)

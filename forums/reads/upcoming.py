@@ -43,7 +43,8 @@ def due(
     hold: bool = False,
     visit_paused: bool = False,
 ) -> Due:
-    """The Due for a visit scheduled at `at`."""
+    """The next visit of a board from what is stored of it: `at` and `until` are the stored time or span, the other arguments
+    what holds visits back."""
     reasons = ((LEFT_OUT, not enabled), (PAUSED, paused), (ALL_PAUSED, hold), (VISIT_PAUSED, visit_paused))
     for held, holds in reasons:
         if holds:

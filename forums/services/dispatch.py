@@ -62,7 +62,8 @@ def retime(site_id: int, timing: Timing, now: datetime) -> None:
 
 
 def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequence[int] = ()) -> Run | None:
-    """Starts a visit of these boards; None if the site has an active visit, or refuses, which is reported."""
+    """Starts a visit of these boards. None if the site has an active visit, or if the visit is refused, which is recorded as
+    an event."""
     try:
         return sites.crawl_now(site_id, board_ids=board_ids, now=now, looks=looks, scheduled=True)
     except runs.Busy:
@@ -77,7 +78,7 @@ def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequenc
 
 
 def follow(plan: Plan, now: datetime) -> int:
-    """Checks a plan: makes it again if needed, then starts what is due; returns the number of runs.
+    """Checks a plan: makes it again if needed, then starts the visits that are due; returns the number of runs started.
 
     Of several dispatchers only one gets the right to check, by advancing `ranked_at`.
     """
@@ -114,7 +115,8 @@ def _made_today(plan: Plan, now: datetime) -> bool:
 
 
 def _history(plan: Plan) -> str:
-    """"history" if more boards were completely read than at the last planning, and no visit is active; "" otherwise."""
+    """The reason "history" for planning again: more boards were completely read than at the last planning, and no visit is
+    active. "" otherwise."""
     latest = PlanDay.objects.filter(plan=plan).order_by("-made_at").first()
     if latest is None or latest.basis == Basis.HISTORY:
         return ""
@@ -150,7 +152,7 @@ def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
 
 
 def _begin(site_id: int, planned: Sequence[PlannedVisit], now: datetime, source: OverviewSource | None = None) -> bool:
-    """Starts a run over the boards of planned visits, which become its visits, and over a reading of a source."""
+    """Starts a run that makes these planned visits and reads the source; the planned visits are marked as started."""
     with transaction.atomic():
         looks = [overviews.ask(source, now).pk] if source is not None else []
         run = _start(site_id, [visit.board_id for visit in planned], now, looks)

@@ -174,7 +174,7 @@ def remove(log: EventLog) -> None:
 
 @contextmanager
 def _part() -> Iterator[Path]:
-    """Context manager with a temporary file in the folder, deleted unless it is renamed."""
+    """Context manager for a temporary file in the folder of event logs; it is deleted unless it was renamed."""
     folder = Path(settings.EVENTS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(suffix=".part", dir=folder)

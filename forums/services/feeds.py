@@ -65,7 +65,7 @@ def keep_signatures(stored: dict[str, Thread], known: dict[str, dict[str, object
 
 
 class Places:
-    """The boards of a site, for assigning rows to them."""
+    """The boards of a site, for finding the board that a row of a feed or list belongs to."""
 
     def __init__(self, site: Site) -> None:
         self.boards = {board.key: board for board in Board.objects.filter(site=site).select_related("site")}
@@ -107,5 +107,6 @@ def reaches_back(rows: Iterable[Named], to: datetime | None) -> bool:
 
 
 def plain(record: ThreadRecord, thread: Thread | None, board: Board) -> ThreadRecord:
-    """An entry as a row of its board. Its title may be a post's, so it is only used for unknown threads."""
+    """A feed's entry as a row of its board. Its title may be that of a post, so it is only used for threads that are not
+    stored yet."""
     return replace(record, title="" if thread is not None else record.title, board_url=board.url)

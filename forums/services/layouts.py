@@ -73,8 +73,8 @@ def forget(run: Run) -> None:
 
 
 def explorer(run: Run, site: Site) -> tuple[Explorer, list[FetchedPage]]:
-    """The exploration of the site with the threads of its sample, up to the current state of this run: the sample is in the
-    archive, so a kill loses nothing."""
+    """The exploration of the site in this run, fed with the pages fetched so far and with threads of the sample. The pages
+    are read from the archive, so a kill loses nothing."""
     made = Explorer(site.url, _SAMPLE, timezone=site.timezone)
     sampled = []
     for item in Url.objects.filter(run=run, kind="sample", state__gt=1).order_by("id"):

@@ -131,7 +131,8 @@ class Membership:
         return self.cookies if self.cookies and login.may_see(url, self.site.url) else {}
 
     def begin(self, run: Run) -> list[NewUrl]:
-        """The first address of a run that has to log in first; none if there are cookies to try."""
+        """The first address of the login, if the run has to log in before anything else; none if there are cookies to try
+        first."""
         if self.row is None or self.row.method != LoginMethod.FORM or self.cookies:
             return []
         return self.start(run)

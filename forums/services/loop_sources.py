@@ -75,7 +75,7 @@ def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[in
 
 
 def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
-    assert loop.overview is not None  # noqa: S101 - asked of sources that the loop has
+    assert loop.overview is not None  # noqa: S101 - only called with sources that the loop has
     return boards[loop.overview.board[loop.overview.rows(number)]].tolist()
 
 
@@ -130,7 +130,7 @@ def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
 
 
 def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: set[int]) -> Bools | None:
-    """A mask of the sources that may be read now: on sites that may be visited, and without an unfinished reading."""
+    """A mask of the sources that may be read now: their site may be visited, and they have no unfinished reading."""
     if loop.overview is None:
         return None
     asked = Look.objects.filter(state=Look.State.ASKED, source__in=list(sources), run__isnull=False)

@@ -31,8 +31,11 @@ _fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # per process and plan: the 
 
 @dataclass(slots=True)
 class Live:
-    """A loop with the boards that it numbers. `boards` (ids), `site` (indices into `sites`), `sites` (ids), `sources` in the
-    order of the loop's overview, `importance` W of each board, `open_sites` as found by `allowed`."""
+    """A loop, with the boards that its numbers stand for.
+
+    `boards`: ids by number. `site`: each board's index into `sites` (ids). `sources`: in the order of the loop's overview.
+    `importance`: W of each board. `open_sites`: as found by `allowed`.
+    """
 
     plan: Plan
     loop: AdaptiveLoop
@@ -167,7 +170,7 @@ def put_away(live: Live, now: datetime) -> None:
 
 
 def tell(live: Live, now: datetime) -> int:
-    """Reports visits that ended since the last call to the loop, whoever requested them; returns their number."""
+    """Reports to the loop the visits that ended since the last call, whoever requested them; returns their number."""
     # goes back some time, because a visit that ended before the last call may have been committed after it
     since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
@@ -212,7 +215,8 @@ def working(site_ids: list[int]) -> set[int]:
 
 
 def _release(live: Live) -> None:
-    """Lets boards rank again whose visit has disappeared (a run stopped by a user before it began)."""
+    """Ends the waiting for visits that will not take place, such as those of a run stopped before it began: their boards are
+    ranked again."""
     resting = np.flatnonzero(live.loop.visiting)
     if not len(resting):
         return

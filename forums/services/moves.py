@@ -16,7 +16,7 @@ from forums.reading import ThreadRecord, board_key, first_page, thread_key
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A thread as shown in a list, with what identifies the stored one; times as (time, precision in seconds)."""
+    """A thread as a list shows it, reduced to what identifies a stored one. Times are pairs (time, precision in seconds)."""
 
     url: str
     title: str
@@ -74,7 +74,8 @@ def _agrees(thread: Thread, row: Shown) -> bool:
     if shape(thread.url) == shape(first_page(row.url)):
         return False
     if thread.replies is not None and row.replies is not None and row.replies < thread.replies - 1:
-        return False  # a moved thread loses no replies; one less may be a list counting replies, not posts
+        # a moved thread loses no replies; a count that is one less may count replies where posts were counted before
+        return False
     told = 0
     if thread.author and row.author:
         if thread.author != row.author[:200]:
@@ -86,7 +87,7 @@ def _agrees(thread: Thread, row: Shown) -> bool:
         told += 1
     if thread.last_reply is not None and row.last_reply is not None:
         if (thread.last_reply - row.last_reply[0]).total_seconds() > row.last_reply[1] + FINE_SECONDS:
-            return False  # a list may show newer replies than are stored, but never older ones
+            return False  # a list may show replies newer than the stored ones, but never older ones
         told += 1
     return told > 0
 

@@ -79,8 +79,9 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
 
 
 def _tried(run: Run, now: datetime) -> list[int]:
-    """Readings that test whether an address is a source: on a site with completely read boards, so that their threads are known,
-    until one succeeds; they are not charged to the plan. The source is no longer read if it shows no boards."""
+    """Readings that test whether an address is an overview source. They are made on sites with completely read boards, whose
+    threads are known, until one succeeds, and are not charged to the plan. An address whose page shows no boards is not
+    read again."""
     if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < LEAST_BOARDS:
         return []
     site = Site.objects.get(pk=run.target)
@@ -180,7 +181,7 @@ def failed(item: Url, reason: str, now: datetime) -> Stored:
 
 
 def cut_short(run: Run, now: datetime) -> None:
-    """Marks the outstanding readings of an ended run as failed, so that their sources may be read again."""
+    """Marks readings that were not done when their run ended as failed, so that their sources may be read again."""
     Look.objects.filter(run=run, state=Look.State.ASKED).update(state=Look.State.FAILED, reason=Look.STOPPED, read_at=now)
 
 
@@ -217,8 +218,8 @@ def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float
 def _placed(
     source: OverviewSource, reading: PageReading
 ) -> list[tuple[incremental.Row, ThreadRecord, Board | None, Thread | None]]:
-    """The threads named by a source, each with its board and the stored thread. A board whose own list shows no times is left to
-    that list if a feed names it, because the two could not be compared."""
+    """The threads named by a source, each with its board and the stored thread. If the list of a board shows no times,
+    threads of it that a feed names are left out, because feed and list could not be compared."""
     told = source.kind in feeds.KINDS
     rows = feeds.named(reading) if told else _rows(reading)
     stored = Thread.objects.filter(site_id=source.site_id, key__in=[row.key for row, _record in rows])

@@ -28,7 +28,8 @@ BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
 
 @dataclass(slots=True)
 class _Visits:
-    """Visits in order of time: board number, epoch seconds, expected weighted events and event-hours, reason."""
+    """Visits in the order of time, as arrays: board number, epoch seconds, expected weighted events, expected event-hours,
+    and reason."""
 
     board: Ints
     moments: Floats
@@ -120,7 +121,7 @@ def _timetable_days(plan: Plan, found: Rhythm, days: list[date], now: datetime, 
 
 
 def _open(found: Rhythm, windows: Mapping[int, Window], day: date) -> tuple[open_hours.Spans, ...] | None:
-    """The open hours of each site on a day by its own clock; None where no site has working hours."""
+    """The open hours of each site on a day, by the site's own clock; None if no site has working hours."""
     if not windows:
         return None
     pairs = zip(found.sites, found.zones, strict=True)
@@ -212,7 +213,7 @@ def _local(found: Rhythm, clocks: list[LocalClock], board: Ints, moments: Floats
 
 
 def _pinned(plan: Plan, found: Rhythm, day: date, now: datetime) -> list[PlannedVisit]:
-    """The pinned visits of a day; missing daily ones are created."""
+    """The visits of a day that users have pinned; daily ones that are missing on this day are created."""
     zone = plans.zone_of(plan)
     start, end = (datetime.combine(day + timedelta(days=step), time(), zone) for step in (0, 1))
     here = {board.pk for board in found.boards}

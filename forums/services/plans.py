@@ -106,7 +106,8 @@ def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
 
 
 def free_interval(plan: Plan, now: datetime) -> None:
-    """Returns boards to their interval: they are due by it again, and visits planned for them are deleted."""
+    """Lets a plan's boards follow their fixed intervals again: sets when they are due, and deletes the visits planned for
+    them."""
     if plan.active and plan.policy != Policy.INTERVAL:
         return
     PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED).delete()
@@ -202,7 +203,7 @@ def add(plan: Plan, board_id: int, at: datetime, *, daily: bool = False, now: da
 
 
 def move(planned_id: int, at: datetime, *, now: datetime, user: Any = None) -> PlannedVisit:
-    """Moves a coming visit to another time and pins it there."""
+    """Moves a coming visit to another time and pins it to that time."""
     visit = _to_come(planned_id)
     _check_time(at, now)
     visit.at, visit.pinned, visit.code, visit.figures, visit.edited_by = at, True, "person", {}, user
@@ -213,7 +214,8 @@ def move(planned_id: int, at: datetime, *, now: datetime, user: Any = None) -> P
 
 
 def pin(planned_id: int, *, pinned: bool, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
-    """Keeps a visit at its time when planning again, every day with `daily`; or lets it be moved again."""
+    """Pins a visit to its time, so that planning again does not move it (with `daily` every day); or lets planning move it
+    again."""
     visit = _to_come(planned_id)
     if visit.daily and not (pinned and daily):
         _end_series(visit)
@@ -256,7 +258,7 @@ def _check_time(at: datetime, now: datetime) -> None:
 
 
 def _changed(visit: PlannedVisit, now: datetime) -> None:
-    """Marks the plan as stale after a user's change, so that the rest of the budget is planned around it."""
+    """Marks the plan as stale after a user's change of a visit, so that the other visits of the day are planned around it."""
     Plan.objects.filter(pk=visit.plan_id).update(stale="visits")
     _note(visit, now)
 

@@ -99,7 +99,7 @@ class RereadJob:
 
 
 def read_again(site: Site, page: Page) -> PageReading | None:
-    """A stored page read with the site's current model; None if it is neither a page of a stored thread nor a list."""
+    """The reading of a stored page with the site's current model; None if the page is neither of a stored thread nor a list."""
     record = archive.read_page(page)
     if record is None:
         return None

@@ -82,7 +82,7 @@ def stored_events(board_ids: Sequence[int], since: datetime, until: datetime) ->
 
 
 def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> Rhythm:
-    """Current rates of a plan's boards; `plan` may be unsaved (a preview)."""
+    """The current rates of the boards of a plan; `plan` may be unsaved, as for a preview."""
     chosen = tuple(boards_of(plan) if boards is None else boards)
     site_ids = tuple(dict.fromkeys(board.site_id for board in chosen))
     number = {pk: index for index, pk in enumerate(site_ids)}

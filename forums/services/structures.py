@@ -21,7 +21,7 @@ _NOTED = ("engine", "timezone", "day_first", "posts_per_page", "counts_posts")
 
 
 def model_of(site: Site) -> SiteModel | None:
-    """The site's model as a value; None if there is none, or if an incompatible version of the program wrote it."""
+    """The learned model of a site as a value; None if there is none, or if an incompatible version of the program stored it."""
     try:
         return SiteModel.from_json(site.structure)
     except (KeyError, TypeError, ValueError):
@@ -29,7 +29,7 @@ def model_of(site: Site) -> SiteModel | None:
 
 
 def rules_of(site: Site) -> SiteRules | None:
-    """The operator's corrections as a value; None if there are none or they cannot be parsed."""
+    """The operator's corrections of a site as a value; None if there are none, or if they cannot be parsed."""
     if not site.rules:
         return None
     try:

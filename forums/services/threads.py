@@ -91,8 +91,9 @@ def _boards_of(site_id: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class PageStored:
-    """The result of one page of a thread: posts stored for the first time, changed or deleted posts, known posts; and for new
-    ones with a precise time, when each was made, whether it is the first post, and the precision in seconds."""
+    """The result of storing one page of a thread: numbers of posts stored for the first time, changed, deleted and known
+    before. For new posts with a precise time also when each was made, whether it is the first post of its thread, and the
+    precision in seconds."""
 
     new: int
     altered: int
@@ -170,8 +171,8 @@ def _is_finer(told: Moment, post: Post) -> bool:
 
 
 def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]) -> None:
-    """Stores more precise times of known posts (post, its previous time and precision) and moves them to their hour; they do not
-    count as new."""
+    """Stores more precise times of known posts, given as (post, previous time, previous precision), and moves the posts to
+    the right hour of their board's counts; they do not count as new."""
     Post.objects.bulk_update([post for post, _time, _precision in refined], ["posted", "precision_seconds"], batch_size=200)
     moved: list[tuple[datetime, bool, int]] = []
     for post, time, precision in refined:
@@ -324,8 +325,9 @@ def all_stored(thread: Thread) -> bool:
 
 
 def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
-    """Tells whether the stored posts of a thread are as many as its row showed when seen (replies plus the first post; or either,
-    if it is unknown what rows count), or a few more made since. None if the row shows no number."""
+    """Tells whether as many posts of a thread are stored as its row in the list showed (or a few more, made since). If rows
+    count replies, the first post is added; if it is unknown what they count, either may fit. None if the row shows no
+    number."""
     if thread.replies is None:
         return None
     stored = Post.objects.filter(thread=thread, gone_at__isnull=True).count()

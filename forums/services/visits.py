@@ -139,8 +139,8 @@ def _rivals(reading: PageReading, settings: CrawlSettings) -> Sequence[tuple[str
 
 
 def _fetched_since(visit: Visit, keys: list[str]) -> frozenset[str]:
-    """Threads fetched by targeted visits since the board's list was last read to its end: they have changed since, so if they
-    look unchanged now, that proves nothing about the rows below them."""
+    """Threads that targeted visits have fetched since the board's list was last read to its end. They have changed since
+    then, so if they look unchanged now, that does not prove that the rows below them are unchanged."""
     since = visit.board.complete_at
     targeted = Visit.objects.filter(board__site_id=visit.board.site_id, kind=Visit.Kind.TARGETED)
     if since is None or not targeted.filter(finished__gte=since).exists():
@@ -268,7 +268,8 @@ def contradicted(visit_id: int | None) -> bool:
 
 
 def _compare(visit: Visit, thread: Thread, complete: bool, now: datetime) -> None:
-    """Counts whether the stored posts of a thread are as many as its row showed; if so, doubts about its pages are dropped."""
+    """Compares the number of stored posts of a thread with that in its row, and counts the result in the visit. If they
+    agree, doubts about the thread's pages are dropped."""
     state = incremental.VisitState.from_json(visit.state)
     agrees = threads.agrees(thread, visit.board.site.structure.get("counts_posts"))
     if agrees is None and complete:

@@ -31,8 +31,8 @@ _MOST_MORE = (20, 30)  # the same limits for pages that are used for training on
 _MORE = 0.25  # weight of pages that are used for training only
 _LISTS = 2  # number of kinds (threads and boards) for which a model chooses between two readings
 _MORE_KIND = 0.25  # additional factor for generated pages in training of the page's kind, because their words are drawn at random
-_INDEX = 2.0  # weight of an index page in training of the page's kind (others: 1), because few pages are indexes
-_NO_FORUM = 0.2  # weight of non-forum pages in training of the doubt models (forum pages: 1)
+_INDEX = 2.0  # weight of an index page in training of the page's kind (other pages: 1), because few pages are indexes
+_NO_FORUM = 0.2  # weight of pages that are no forum's in training of the doubt models (pages of forums: 1)
 _SILENT = 0.04
 """Largest share of incomplete readings that may be called complete, every engine counting the same."""
 
@@ -169,7 +169,7 @@ def _worths(listed: Sequence[Listed]) -> Model:
 
 @dataclass
 class Outcome:
-    """The result for a page, read by models trained without its engine."""
+    """How the page was read by models that were trained without pages of its engine."""
 
     document: dict[str, object]
     tally: Tally
@@ -179,7 +179,7 @@ class Outcome:
 
     @property
     def is_cut(self) -> bool:
-        """Tells whether too few of the true records were found."""
+        """Tells whether the reading found too few of the true records."""
         return self.tally.found < ENOUGH * self.tally.truth
 
 
@@ -241,7 +241,7 @@ def recipe() -> str:
 
 
 def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:
-    """Sets the scores of every page's links and texts, by models trained without the page's group."""
+    """Sets the scores of the links and texts of every page, computed by models that were trained without the page's group."""
     parts = [_parts(samples, fold)[0] for fold in range(FOLDS)]
     models = all_trained([*(_links(part) for part in parts), *(_bodies(part) for part in parts)], workers)
     for fold, (links, bodies) in enumerate(zip(models[:FOLDS], models[FOLDS:], strict=True)):

@@ -17,7 +17,7 @@ Document = Mapping[str, Any]
 _BLANKS = re.compile(r"[\s\u200b\u200e\u200f\ufeff]+")
 _SESSION = re.compile(r"[0-9a-fA-F]{32}")
 _OFFSET = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)([+-]\d\d:?\d\d)")
-_KEY, _INSIDE, _SHORTEST, _SHORT_TEXT = 30, 400, 8, 15  # numbers of characters, for finding a post by its text
+_KEY, _INSIDE, _SHORTEST, _SHORT_TEXT = 30, 400, 8, 15  # numbers of characters by which a post is found by its text
 ENOUGH = 0.9
 """Share of a page's true records below which a reading counts as incomplete."""
 

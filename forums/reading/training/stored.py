@@ -48,8 +48,8 @@ def store(samples: Sequence[Sample], file: Path) -> None:
 
 
 def scored(samples: Sequence[Sample], workers: int, file: Path | None) -> bool:
-    """Sets the samples' scores of the first stage: from the file if it fits, otherwise computed and then saved to the file.
-    Returns whether they came from the file."""
+    """Sets the samples' scores of the first stage: loads them from the file if it fits these samples, otherwise computes them
+    and saves them to it. Returns whether they came from the file."""
     if file is not None and give_stored(samples, file):
         return True
     first_stage(samples, workers)
