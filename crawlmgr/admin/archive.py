@@ -53,7 +53,7 @@ def by_day(now: datetime) -> charts.Chart:
     days, sums = reads.bytes_by_day(now)
     series = [charts.Series(_("MB stored"), days, [round(sums.get(day, 0) / 1e6, 3) for day in days], charts.NEW)]
     note = _("the last 30 days; drag over days to see their files")
-    drawn = charts.chart("chart-archive", _("Stored by day"), series, x=_("day (UTC)"), y=_("MB a day"), note=note)
+    drawn = charts.chart("chart-archive", _("Stored by day"), series, x=_("day (UTC)"), y=_("MB per day"), note=note)
     return replace(drawn, brush=TABLE.name)
 
 

@@ -93,7 +93,7 @@ def requests_chart(now: datetime) -> charts.Chart:
         charts.Series(_("errors"), hours, [row.errors for row in rows], charts.BAD),
     ]
     return charts.chart(
-        "chart-requests", _("Requests"), series, x=_("hour (UTC)"), y=_("requests an hour"), note=_("the last 48 hours")
+        "chart-requests", _("Requests"), series, x=_("hour (UTC)"), y=_("requests per hour"), note=_("the last 48 hours")
     )
 
 
@@ -112,8 +112,8 @@ def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
             line["again"] = reverse("admin:run-resume", args=[alarm.run.pk]) if may else ""
         elif alarm.host is not None:
             line["text"] = ngettext(
-                "%(host)s failed %(count)s time in a row; it is asked again",
-                "%(host)s failed %(count)s times in a row; it is asked again",
+                "%(host)s failed %(count)s time in a row; next request:",
+                "%(host)s failed %(count)s times in a row; next request:",
                 alarm.count,
             ) % {"host": alarm.host.key, "count": alarm.count}
             line["url"] = reverse("admin:host", args=[alarm.host.pk])

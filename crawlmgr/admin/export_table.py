@@ -61,7 +61,7 @@ def _file(line: Line) -> str:
 
 
 def _opened(line: Line) -> str:
-    return format_html('<span class="badge on">{}</span>', _("has an address")) if line.export.digest else tags.NOTHING
+    return format_html('<span class="badge on">{}</span>', _("has a download address")) if line.export.digest else tags.NOTHING
 
 
 def _of_file(name: str) -> Any:

@@ -52,14 +52,14 @@ def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
 def _busiest(now: datetime) -> list[charts.Chart]:
     series = memory.remembered(BUSIEST, BUSIEST_SECONDS, lambda: reads.busiest(now, HOURS))
     found = []
-    for key, title, unit in (("requests", _("Requests"), _("requests an hour")), ("bytes", _("Received"), _("MB an hour"))):
+    for key, title, unit in (("requests", _("Requests"), _("requests per hour")), ("bytes", _("Received"), _("MB per hour"))):
         lines = []
         for one, colour in zip(series, charts.COLOURS, strict=False):
             rows = reads.filled(one.hours, now, HOURS)
             values = [row.requests if key == "requests" else round(row.bytes / 1e6, 2) for row in rows]
             lines.append(charts.Series(one.key, [row.hour for row in rows], values, colour))
         found.append(
-            charts.chart(f"chart-{key}", title, lines, x=_("hour (UTC)"), y=unit, note=_("the busiest hosts of 48 hours"))
+            charts.chart(f"chart-{key}", title, lines, x=_("hour (UTC)"), y=unit, note=_("the busiest hosts of the last 48 hours"))
         )
     return found
 
@@ -83,8 +83,8 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
             ),
         ],
         x=_("hour (UTC)"),
-        y=_("requests an hour"),
-        y2=_("MB an hour"),
+        y=_("requests per hour"),
+        y2=_("MB per hour"),
         note=_("the last 7 days"),
     )
     context = {

@@ -180,6 +180,6 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
     if nodes.rename(_find(pk), request.POST.get("label", "")):
         messages.success(request, _("The name is saved."))
     else:
-        told = _("A name has at most %(most)s characters, all of which can be printed.")
+        told = _("A name may have at most %(most)s characters, and only printable ones.")
         messages.error(request, told % {"most": nodes.LONGEST_LABEL})
     return back(request, "node", pk)

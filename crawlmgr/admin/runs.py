@@ -47,7 +47,7 @@ def by_day(now: datetime) -> charts.Chart:
         charts.Series(str(state.label), days, [sums.get((day, state), 0) for day in days], colour) for state, colour in looks
     ]
     note = _("the last 30 days; drag over days to see their runs")
-    drawn = charts.chart("chart-runs", _("Runs by day"), series, x=_("day (UTC)"), y=_("runs a day"), note=note)
+    drawn = charts.chart("chart-runs", _("Runs by day"), series, x=_("day (UTC)"), y=_("runs per day"), note=note)
     return replace(drawn, brush=TABLE.name)
 
 

@@ -135,7 +135,7 @@ def run_action(request: HttpRequest, run: int, action: Literal["pause", "resume"
     return run_document(run)
 
 
-@api.get("/hosts", response=Page, tags=["installation"], summary=gettext_noop("Hosts, and when each may be asked next"))
+@api.get("/hosts", response=Page, tags=["installation"], summary=gettext_noop("Hosts, and when each may be requested next"))
 def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
     found = list(Host.objects.filter(pk__gt=after).order_by("pk").values(*HOST_FIELDS)[:limit])
     return page_of(found, limit, [row["id"] for row in found])
@@ -144,7 +144,7 @@ def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 @api.get(
     "/tables", tags=["data"], summary=gettext_noop("Tables that can be read and exported"),
     description=gettext_noop(
-        "Lists the columns; those of `records` are in `fields` when rows are read page by page."
+        "Lists the columns of each table. The table `records` has different columns for each site: when its rows are read page by page, they are in `fields`."
     ),
 )
 def table_list(request: HttpRequest) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def table_rows(
 @api.get(
     "/export/{table}.{fmt}", tags=["data"], summary=gettext_noop("A whole table as CSV, JSON or JSON lines"),
     description=gettext_noop(
-        "`columns`: comma-separated names. Other formats than text are written by `manage.py export`."
+        "`columns`: comma-separated names. For the formats that are not text (XLSX, Parquet, SQLite) use `manage.py export`."
     ),
 )
 def export(
@@ -194,7 +194,7 @@ def _event(one: Event) -> dict[str, Any]:
 
 
 @api.get(
-    "/events", response=Page, tags=["installation"], summary=gettext_noop("What happened, oldest first"),
+    "/events", response=Page, tags=["installation"], summary=gettext_noop("Events, oldest first"),
     description=gettext_noop("`level`: 20 for all events, 30 for warnings and errors, 40 for errors only."),
 )
 def event_list(request: HttpRequest, after: Key = 0, level: int = 0, limit: Limit = 100) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def event_list(request: HttpRequest, after: Key = 0, level: int = 0, limit: Limi
 @api.get(
     "/stream", tags=["installation"], summary=gettext_noop("State and events as server-sent events"),
     description=gettext_noop(
-        "`status` every two seconds where it changed, `event` for each new event with its id. "
+        "`status` every two seconds if it changed, `event` for each new event with its id. "
         "Ends after five minutes; a client that comes back with `Last-Event-ID` or `after` misses "
         "nothing."
     ),

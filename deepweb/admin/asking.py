@@ -53,8 +53,8 @@ class BudgetForm(django_forms.Form):
     min_candidates = django_forms.IntegerField(label=gettext_lazy(
         "Minimum number of candidate words"
     ), min_value=1, required=False)
-    too_common = django_forms.FloatField(label=gettext_lazy("Too common from"), min_value=0, max_value=1, required=False)
-    too_rare = django_forms.FloatField(label=gettext_lazy("Too rare below"), min_value=0, max_value=1, required=False)
+    too_common = django_forms.FloatField(label=gettext_lazy("Ignore words in at least this share of records"), min_value=0, max_value=1, required=False)
+    too_rare = django_forms.FloatField(label=gettext_lazy("Ignore words in less than this share of records"), min_value=0, max_value=1, required=False)
     stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)
 
     def wishes(self) -> dict[str, Any]:
