@@ -24,37 +24,40 @@ class CrawlSettings:
     """
 
     delay_seconds: float = _setting(1.0, "Pause between two requests to one host", "s", 0, 3600)
-    connections: int = _setting(1, "Requests to one host at the same time", "", 1, 16)
-    in_flight: int = _setting(32, "Requests at the same time over all hosts of a run", "", 1, 256)
+    connections: int = _setting(1, "Simultaneous requests to one host", "", 1, 16)
+    in_flight: int = _setting(32, "Simultaneous requests over all hosts of a run", "", 1, 256)
     pages_per_host: int = _setting(0, "Pages that a run takes from one host (0: no limit)", "", 0, 1_000_000_000)
     respect_robots: bool = _setting(True, "Obey robots.txt")
     obey_robots_meta: bool = _setting(
-        False, "Obey robots meta tags and X-Robots-Tag: noindex is not stored, nofollow leads nowhere, noarchive is not archived"
+        False, "Obey robots meta tags and X-Robots-Tag: pages with noindex are not stored, links of pages with nofollow are "
+        "not followed, pages with noarchive are not archived"
     )
     obey_nofollow: bool = _setting(False, "Do not follow links marked rel=nofollow")
-    connect_timeout_seconds: float = _setting(10.0, "Longest wait for a connection", "s", 0.1, 120)
-    read_timeout_seconds: float = _setting(20.0, "Longest silence while a page arrives", "s", 0.1, 300)
-    total_timeout_seconds: float = _setting(60.0, "Longest time for one page in all", "s", 0.2, 600)
-    max_body_bytes: int = _setting(10_000_000, "Largest page as received", "B", 1000, 2_000_000_000)
+    connect_timeout_seconds: float = _setting(10.0, "Time limit for opening a connection", "s", 0.1, 120)
+    read_timeout_seconds: float = _setting(20.0, "Longest time without data while a page is received", "s", 0.1, 300)
+    total_timeout_seconds: float = _setting(60.0, "Time limit for one page in total", "s", 0.2, 600)
+    max_body_bytes: int = _setting(10_000_000, "Largest page as received, before decompression", "B", 1000, 2_000_000_000)
     max_decoded_bytes: int = _setting(30_000_000, "Largest page after decompression", "B", 1000, 4_000_000_000)
     max_redirects: int = _setting(5, "Redirects followed for one page", "", 0, 20)
-    max_attempts: int = _setting(3, "Tries for a page that fails in passing", "", 1, 10)
-    proxy: str = _setting("", "Proxy address, empty for none")
-    proxy_private: bool = _setting(False, "The proxy may lie on a private network")
-    proxy_resolves: bool = _setting(False, "The proxy resolves host names itself, also such as are unknown here")
-    headers: Mapping[str, str] = _setting({}, "Further request headers")
+    max_attempts: int = _setting(3, "Tries for a page that fails temporarily", "", 1, 10)
+    proxy: str = _setting("", "Address of the proxy; empty for none")
+    proxy_private: bool = _setting(False, "The proxy may be on a private network")
+    proxy_resolves: bool = _setting(False, "The proxy resolves host names, including names that this machine cannot resolve")
+    headers: Mapping[str, str] = _setting({}, "Additional request headers")
     cookies: Mapping[str, str] = _setting({}, "Cookies sent to the site")
-    own_origins: str = _setting("", "Origins that headers and cookies go to, by comma; empty: every one that is asked")
-    sealed: str = _setting("", "What dots in proxy, headers and cookies stand for, encrypted")
-    allow_private: str = _setting("", "Private addresses allowed, by comma: host, host:port, address or network")
-    drop_parameters: str = _setting("", "Query parameters that do not change the page, by comma")
-    history_days: float = _setting(20.0, "How far back the first visit reads", "d", 0, 100_000)
-    max_pages: int = _setting(200, "List pages read in one visit of a board", "", 1, 100_000)
-    max_thread_pages: int = _setting(500, "Pages read of one thread in one visit", "", 1, 100_000)
+    own_origins: str = _setting("", "Comma-separated origins that headers and cookies are sent to; empty: all requested origins")
+    sealed: str = _setting("", "Encrypted values of proxy, headers and cookies, which are shown as dots")
+    allow_private: str = _setting("", "Comma-separated private addresses that are allowed: host, host:port, address or network")
+    drop_parameters: str = _setting("", "Comma-separated query parameters that do not affect the page's content")
+    history_days: float = _setting(20.0, "Age of the oldest threads that the first visit reads", "d", 0, 100_000)
+    max_pages: int = _setting(200, "Most list pages read in one visit of a board", "", 1, 100_000)
+    max_thread_pages: int = _setting(500, "Most pages of one thread read in one visit", "", 1, 100_000)
     use_apis: bool = _setting(True, "Read a forum's own JSON interface instead of its pages, where it has one for guests")
-    use_teacher: bool = _setting(True, "Hold pages of a forum that belong together against each other, and try rival readings")
+    use_teacher: bool = _setting(
+        True, "Compare related pages of a forum with each other, and try alternative readings where they contradict each other"
+    )
     watermark_slack_seconds: float = _setting(
-        120.0, "A row this much older than the last complete visit ends the visit", "s", 0, 86_400
+        120.0, "A visit ends at a row that is older than the last complete visit by more than this", "s", 0, 86_400
     )
 
     @classmethod
@@ -106,7 +109,7 @@ def _checked(spec: Any, value: Any) -> Any:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise ValueError(f"{spec.name}: {value!r} is no number") from None
+            raise ValueError(f"{spec.name}: {value!r} is not a number") from None
         if not low <= number <= high:
             raise ValueError(f"{spec.name}: {value} is outside {low:g} to {high:g} {spec.metadata['unit']}".rstrip())
         return int(number) if kind == "int" else number
@@ -117,5 +120,5 @@ def _checked(spec: Any, value: Any) -> Any:
     if kind == "str":
         return str(value)
     if not isinstance(value, Mapping):
-        raise ValueError(f"{spec.name}: {value!r} is no table of names and values")
+        raise ValueError(f"{spec.name}: {value!r} is not a mapping of names to values")
     return {str(k): str(v) for k, v in value.items()}

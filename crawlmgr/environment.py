@@ -30,7 +30,7 @@ def number(name: str, default: float, low: float, high: float) -> float:
     try:
         value = float(text)
     except ValueError:
-        refuse(name, f"{text!r} is no number; give one from {low:g} to {high:g}.")
+        refuse(name, f"{text!r} is not a number; enter one from {low:g} to {high:g}.")
     if not low <= value <= high:
         refuse(name, f"{text} is outside {low:g} to {high:g}.")
     return value
@@ -40,7 +40,7 @@ def whole(name: str, default: int, low: int, high: int) -> int:
     """Reads a whole number in [low, high] from an environment variable."""
     value = number(name, default, low, high)
     if value != int(value):
-        refuse(name, f"{os.environ[name].strip()} is no whole number; give one from {low} to {high}.")
+        refuse(name, f"{os.environ[name].strip()} is not a whole number; enter one from {low} to {high}.")
     return int(value)
 
 
@@ -77,7 +77,7 @@ def store(name: str) -> str:
     """Reads an object store's address, s3://bucket or s3://bucket/folder, from an environment variable; "" if it is not set."""
     text = os.environ.get(name, "").strip().rstrip("/")
     if text and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]{1,200})?", text):
-        refuse(name, f"{text!r} is no address of a store; write s3://bucket or s3://bucket/folder.")
+        refuse(name, f"{text!r} is not the address of a store; write s3://bucket or s3://bucket/folder.")
     return text
 
 
@@ -85,7 +85,7 @@ def endpoint(name: str) -> str:
     """Reads the web address of an S3-compatible server from an environment variable; "" for Amazon's own."""
     text = os.environ.get(name, "").strip().rstrip("/")
     if text and not re.fullmatch(r"https?://[^\s/?#@]+", text):
-        refuse(name, f"{text!r} is no address of a server; write https://host or http://host:port.")
+        refuse(name, f"{text!r} is not the address of a server; write https://host or http://host:port.")
     return text
 
 
@@ -94,7 +94,7 @@ def broker(name: str) -> str:
     text = re.sub(r"^valkey(s?)://", r"redis\1://", os.environ.get(name, "").strip())
     by_net, by_file = r"rediss?://([^\s/@]*@)?[^\s/?#@]+(/\d{1,4})?", r"unix://([^\s/@]*@)?/[^\s?#]+(\?db=\d{1,4})?"
     if text and not re.fullmatch(f"{by_net}|{by_file}", text):
-        refuse(name, "is no address of a broker; write redis://host:6379/0, rediss://:password@host/0 or unix:///path/of/socket.")
+        refuse(name, "is not a broker's address; write redis://host:6379/0, rediss://:password@host/0 or unix:///path/of/socket.")
     return text
 
 
@@ -116,9 +116,9 @@ def data_folder(default: Path) -> Path:
         for part in ("", "archive", "exports", "logs", "cache", "words"):
             (folder / part).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        refuse("CRAWLMGR_DATA", f"{folder} cannot be written ({error.strerror}); name a folder that can.")
+        refuse("CRAWLMGR_DATA", f"{folder} cannot be written ({error.strerror}); name a writable folder.")
     if not os.access(folder, os.W_OK):
-        refuse("CRAWLMGR_DATA", f"{folder} cannot be written; name a folder that can.")
+        refuse("CRAWLMGR_DATA", f"{folder} cannot be written; name a writable folder.")
     return folder
 
 
@@ -126,7 +126,7 @@ def folder(name: str, default: Path) -> Path:
     """A folder named by an environment variable; not created here, but by the code that first writes to it."""
     text = os.environ.get(name, "").strip()
     if text and not Path(text).expanduser().is_absolute():
-        refuse(name, f"{text!r} is no whole path; it begins with a slash.")
+        refuse(name, f"{text!r} is not an absolute path; it must begin with a slash.")
     return Path(text).expanduser() if text else default
 
 
@@ -146,7 +146,9 @@ def secret_key(folder: Path) -> str:
     except OSError as error:
         refuse("CRAWLMGR_DATA", f"{path} cannot be read ({error.strerror}).")
     if len(key) < 40 or not key.isprintable():
-        refuse("CRAWLMGR_DATA", f"{path} is damaged; remove it and everybody has to log in again.")
+        refuse(
+            "CRAWLMGR_DATA", f"{path} is damaged; delete it to have a new one generated (all users then have to log in again)."
+        )
     return key
 
 
@@ -189,7 +191,7 @@ def database(folder: Path) -> dict[str, Any]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        refuse("DATABASE_URL", f"is no address ({error}).")
+        refuse("DATABASE_URL", f"is not an address ({error}).")
     if parts.scheme == "sqlite":
         path = unquote(parts.path)
         if parts.netloc or len(path) < 2:

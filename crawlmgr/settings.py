@@ -273,7 +273,7 @@ AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-SILENCED_SYSTEM_CHECKS = ["axes.W002", "axes.W003"]  # its middleware and backend would answer in place of the form
+SILENCED_SYSTEM_CHECKS = ["axes.W002", "axes.W003"]  # its middleware and backend would answer instead of the form
 BEHIND_TLS = environment.switch("CRAWLMGR_TLS")  # a proxy in front speaks TLS and sets X-Forwarded-Proto and X-Forwarded-For
 if BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

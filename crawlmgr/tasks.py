@@ -51,11 +51,11 @@ def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
     worker = process not in (guard.monitor, guard.pusher)
     late = worker and process.timer.value == 0
     if late or not (worker and int(process.timer.value) == RECYCLED):
-        ended = "took too long over a task" if late else _ending(process.exitcode)
+        ended = "exceeded the time limit of a task" if late else _ending(process.exitcode)
         try:
             nodes.process_ended(nodes.own_name(), process.pid, f"{_title(guard, process)} {ended}", SYSTEM.now())
         except DatabaseProblem as error:
-            log.warning("what became of process %s could not be stored: %s", process.pid, trouble.one_line(error))
+            log.warning("the end of process %s could not be recorded: %s", process.pid, trouble.one_line(error))
             trouble.let_go()
     if process == guard.monitor:
         os._exit(1)
@@ -66,8 +66,8 @@ def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
 
 def _title(guard: Sentinel, process: Any) -> str:
     if process == guard.monitor:
-        return "the process that strikes off tasks"
-    return f"the process that hands out tasks ({process.name})" if process == guard.pusher else str(process.name)
+        return "the process that deletes finished tasks"
+    return f"the process that distributes tasks ({process.name})" if process == guard.pusher else str(process.name)
 
 
 def _ending(status: int | None) -> str:

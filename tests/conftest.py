@@ -1,7 +1,7 @@
-"""Before the settings load: a data folder of the run's own, small times; and the choice of database.
+"""Runs before the settings are loaded: sets a separate data folder, short time limits and the database.
 
-`CRAWLMGR_TEST_DATABASE=postgresql` runs the suite on a PostgreSQL that is started for it in a temporary folder and stopped after;
-tests that use no database are the same on both and are left out then.
+`CRAWLMGR_TEST_DATABASE=postgresql` runs the tests on a PostgreSQL server that is started in a temporary folder and stopped
+afterwards; tests that use no database are then left out, because they would not differ.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "crawlmgr.settings"
 
 fuzzing.register()
 USE_DATABASE = {"db", "transactional_db", "live_server", "installation"}
-PRISTINE = "pristine"  # the database as migrations leave it
+PRISTINE = "pristine"  # name of the database in the state in which migrations leave it
 _server: Server | None = None
 _numbers = itertools.count(1)
 if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
@@ -50,24 +50,24 @@ if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
 
 
 def pytest_configure() -> None:
-    """Loads the settings, so that pytest-django, whose own turn comes after this, sets Django up with them."""
+    """Loads the settings, so that pytest-django, which runs after this, sets Django up with them."""
     assert Path(settings.DATA_DIR).samefile(_folder)
     if _server is None:
         settings.DATABASES["default"]["OPTIONS"]["factory"] = WatchedConnection
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # a third of a second less for each user made
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # saves a third of a second per created user
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Each worker process of a parallel run makes a folder of its own before it loads the settings."""
+    """Each worker process of a parallel run makes its own folder before it loads the settings."""
     if session.config.getoption("numprocesses", None):
         os.environ.pop("DJANGO_SETTINGS_MODULE")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files with slow tests come first, so that no worker is left with them when the others have nothing to do any more.
+    """Runs files with slow tests first, so that no worker process still has one when the others have finished.
 
-    On PostgreSQL only what uses the database runs, without tests marked `once`.
+    On PostgreSQL only tests that use the database run, without those marked `once`.
     """
     if left_out := fuzzing.keep_random(items):
         config.hook.pytest_deselected(items=left_out)
@@ -91,7 +91,7 @@ def _fixtures(item: pytest.Item) -> list[str]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Before the database is made: migrations run once for all worker processes."""
+    """Before the test database is made: runs migrations once for all worker processes."""
     from tests import databases
 
     if _server is None:
@@ -104,9 +104,9 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_b
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """After a test with transactions of its own every table is emptied, and the rows that migrations left (types, rights, roles)
-    are put back. Django's flush would ask every app to make them anew and give each table of PostgreSQL new files: longer than
-    most tests take."""
+    """After a test with its own transactions, empties every table and restores the rows that migrations made (content types,
+    permissions, roles). Django's flush would have every app create them again and give each PostgreSQL table new files, which
+    takes longer than most tests."""
     from django.contrib.contenttypes.models import ContentType
     from django.db import connection, transaction
     from django.test import TransactionTestCase
@@ -132,7 +132,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
         left = {table: rows(table) for table in tables}
         if connection.vendor == "sqlite":
-            with closing(sqlite3.connect(_folder / PRISTINE)) as copy:  # for installations
+            with closing(sqlite3.connect(_folder / PRISTINE)) as copy:  # for tests that start installations of their own
                 connection.connection.backup(copy)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", begin_anew)
@@ -141,20 +141,20 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 @pytest.fixture(autouse=True)
 def usual_language() -> None:
-    """A test begins in the default language: a page asked for in another one leaves that to its thread."""
+    """Each test begins in the default language: a request in another language would leave it active in its thread."""
     translation.deactivate()
 
 
 def _own_name() -> str:
-    """A name of a database that no other test of the run has."""
+    """A database name that no other test of this run uses."""
     return f"installation_{os.environ.get('PYTEST_XDIST_WORKER', '')}_{next(_numbers)}"
 
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of an installation of its own, for processes that a test starts: a data folder and, where the suite runs
-    on PostgreSQL, a database on the same server."""
-    own = ("CRAWLMGR_", "DATABASE_URL", "DJANGO_ALLOW_ASYNC_UNSAFE")  # the last one is of tests with a browser
+    """The environment of a separate installation, for processes that a test starts: a data folder and, on PostgreSQL, a
+    database on the same server."""
+    own = ("CRAWLMGR_", "DATABASE_URL", "DJANGO_ALLOW_ASYNC_UNSAFE")  # the last one is set by tests with a browser
     environment = {name: text for name, text in os.environ.items() if not name.startswith(own)}
     environment["CRAWLMGR_DATA"] = str(tmp_path / "data")
     if _server is not None:
@@ -167,7 +167,7 @@ def installation(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def installed(installation: dict[str, str], db: None) -> dict[str, str]:
-    """An installation whose database has its tables already, for tests of what comes after a first start."""
+    """An installation whose database already has its tables, for tests of anything after a first start."""
     if _server is None:
         data = Path(installation["CRAWLMGR_DATA"])
         data.mkdir(mode=0o700)

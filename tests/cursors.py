@@ -1,8 +1,8 @@
-"""A connection to SQLite that refuses to write while one of its cursors is not at its end.
+"""An SQLite connection for tests that refuses to write while one of its cursors has unread rows.
 
 SQLite lets a connection with an unfinished SELECT write only while no other connection has written since the SELECT began;
-after that it answers "database is locked" at once, whatever the busy timeout is. Tests have one connection most of the time and
-would never see it, so this one refuses at any time.
+after that it fails with "database is locked" at once, whatever the busy timeout. Tests usually have only one connection and
+would not notice such code, so this connection always refuses.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _READS = re.compile(r"\s*(?:SELECT|WITH|EXPLAIN|PRAGMA|SAVEPOINT|RELEASE|ROLLBAC
 
 
 class OpenCursor(AssertionError):
-    """A statement writes while a cursor of the same connection has rows left."""
+    """A statement writes while a cursor of the same connection has unread rows."""
 
 
 class WatchedConnection(sqlite3.Connection):
-    """To be given to Django as the `factory` option of a database."""
+    """A connection class for the `factory` option of a Django database."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,7 +29,7 @@ class WatchedConnection(sqlite3.Connection):
         self._make_probe()
 
     def _make_probe(self) -> None:
-        # SQLite refuses to replace a function while any statement is unfinished, and that alone makes it refuse.
+        # SQLite refuses to replace a function exactly while a statement is unfinished; this is used as the check.
         super().create_function("no_cursor_is_open", 0, int)
 
     def cursor(self, factory: type[sqlite3.Cursor] = sqlite3.Cursor) -> sqlite3.Cursor:  # type: ignore[override]
@@ -42,12 +42,12 @@ class WatchedConnection(sqlite3.Connection):
         return self.cursor().executemany(statement, rows)
 
     def check(self, statement: str) -> None:
-        """Raises OpenCursor where a statement must not run now."""
+        """Raises OpenCursor if a statement must not run now."""
         if _READS.match(statement) or not self.unfinished:
             return
         try:
             self._make_probe()
-        except sqlite3.OperationalError:  # so does the full-text index in a transaction, by a statement of its own
+        except sqlite3.OperationalError:  # raised too if the full-text index, inside a transaction, runs a statement of its own
             open_ones = "; ".join(sorted(one.statement[:200] for one in self.unfinished))
             raise OpenCursor(f"{open_ones} is open over a write: {statement[:200]}") from None
 
@@ -58,7 +58,7 @@ def _ended(cursor: Any) -> None:
 
 @lru_cache
 def _watched(kind: type[sqlite3.Cursor]) -> Any:
-    """A kind of cursor that tells its connection whether it may have rows left."""
+    """A cursor class that tells its connection whether it may have unread rows."""
 
     class Watched(kind):  # type: ignore[misc, valid-type]
         statement = ""

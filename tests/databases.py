@@ -1,7 +1,8 @@
-"""The migrated database of the tests, made once for all worker processes; on SQLite kept for the next run.
+"""The migrated test database: made once for all worker processes; on SQLite kept for later runs.
 
-Migrating takes some six seconds of computing, most of it for tables of libraries. On SQLite the first process that needs a database
-makes it and keeps a copy; the others, and later runs of the same code, copy that. On PostgreSQL it makes a template.
+Migrating takes some six seconds of CPU, mostly for tables of libraries. On SQLite the first process that needs a database makes it
+and keeps a copy, which
+other processes and later runs of the same code use. On PostgreSQL it makes a template database.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ KEPT = ROOT / ".pytest_cache" / "databases"
 
 
 def key_of(files: Iterable[Path]) -> str:
-    """A key that is another when a file's name or content is, or Django's or SQLite's version. Migrations use much of the code
-    (texts, rights, laws), so that all of it is taken."""
+    """A key that changes with the name or content of any file, or with the version of Django or SQLite. Migrations use much of
+    the code (texts, permissions, constants), so all of it is included."""
     digest = hashlib.sha256(f"{django.get_version()} {sqlite3.sqlite_version}".encode())
     for file in sorted(files):
         digest.update(f"\0{file}\0".encode() + file.read_bytes())
@@ -41,8 +42,8 @@ def all_code() -> list[Path]:
 
 
 def copied_or_made(copy: Path, connection: sqlite3.Connection, make: Callable[[], Any]) -> bool:
-    """Fills a database from the copy; where there is none, calls `make` and keeps a copy of what it made, in place of older ones.
-    One process at a time. Returns whether it was made."""
+    """Fills a database from the copy; if there is none, calls `make` and keeps a copy of the result in place of older ones.
+    Only one process at a time does this. Returns whether the database was made."""
     copy.parent.mkdir(parents=True, exist_ok=True)
     with (copy.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -61,7 +62,7 @@ def copied_or_made(copy: Path, connection: sqlite3.Connection, make: Callable[[]
 
 
 def migrate_once() -> None:
-    """Makes the next `migrate` on SQLite, which is that of the test database, copy the database where it can."""
+    """Makes the next `migrate` on SQLite, which is the one of the test database, use the copy if possible."""
     migrate = Command.handle
 
     def handle(self: Command, *arguments: Any, **options: Any) -> None:
@@ -74,7 +75,7 @@ def migrate_once() -> None:
 
 
 def migrate_into(database: str) -> None:
-    """Migrates another database of the server than the settings name."""
+    """Migrates a database of the server other than the one in the settings."""
     kept = default.settings_dict["NAME"]
     default.close()
     default.settings_dict["NAME"] = database
@@ -86,7 +87,7 @@ def migrate_into(database: str) -> None:
 
 
 def copy_template(database: str) -> None:
-    """Makes the test database a copy of a migrated one, so that the next `migrate` has nothing to do and is left out."""
+    """Makes the test database a copy of a migrated one, and skips the next `migrate`."""
     migrate = Command.handle
 
     def handle(self: Command, *arguments: Any, **options: Any) -> None:

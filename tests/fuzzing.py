@@ -1,4 +1,4 @@
-"""Random tests on two budgets: fixed draws in every run of the suite, and, with `make fuzz`, many new ones."""
+"""Random tests with two budgets: fixed draws in every run of the tests, and with `make fuzz` many new ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 FIXED, FUZZ = "fixed", "fuzz"
-TIMES = 30  # draws of `make fuzz` for each one of the suite
-_CHOSEN = "_hypothesis_internal_use_settings"  # where hypothesis keeps what `@settings` chose for a test
+TIMES = 30  # number of draws of `make fuzz` per draw of the ordinary tests
+_CHOSEN = "_hypothesis_internal_use_settings"  # attribute in which hypothesis keeps a test's own `@settings`
 
 
 def register() -> None:
-    """The profiles. Neither has a deadline or minds slow draws: a loaded machine is slow, and that is no fault of the code."""
+    """Registers the profiles. Neither has a deadline or a check for slow draws, because a slow draw may be due to a loaded
+    machine."""
     patient = [HealthCheck.too_slow]
     settings.register_profile(FIXED, derandomize=True, deadline=None, database=None, suppress_health_check=patient)
     settings.register_profile(FUZZ, derandomize=False, deadline=None, print_blob=True, suppress_health_check=patient)
@@ -21,12 +22,12 @@ def register() -> None:
 
 
 def is_random(item: pytest.Item) -> bool:
-    """Whether a test draws its input."""
+    """Tells whether a test draws random input."""
     return bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
 
 
 def keep_random(items: list[pytest.Item]) -> list[pytest.Item]:
-    """With the profile `fuzz` only random tests stay, each with more and ever new draws; returns the others."""
+    """With the profile `fuzz`, keeps only random tests, each with more and always new draws; returns the others."""
     if settings.get_current_profile_name() != FUZZ:
         return []
     others = [item for item in items if not is_random(item)]
@@ -38,5 +39,5 @@ def keep_random(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _functions(items: Iterable[pytest.Item]) -> list[object]:
-    """The test function of each item, once: parameters share it."""
+    """The function of each test, once for all of its parameters."""
     return list({id(item.obj): item.obj for item in items}.values())  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
-"""Bounded work told without a limit in seconds: what an input four times as large costs, counted in the cost of the small one.
+"""Tests of bounded work without time limits: the cost of an input four times as large, relative to the cost of the small one.
 
-Both are measured in the same run on the same machine, so a slow or busy one changes both.
+Both are measured in the same run on the same machine, so that a slow or busy machine affects both.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-FACTOR = 4  # how many times as large the large input is: linear work costs about 4 times as much, quadratic work 16 times
+FACTOR = 4  # ratio of the sizes of the large and the small input: linear work costs about 4 times as much, quadratic work 16 times
 MOST = 8.0
-FLOOR_SECONDS = 0.02  # less than this counts as this: below it the clock tells more of the machine than of the work
+FLOOR_SECONDS = 0.02  # shorter times are replaced by this, because they are mostly noise
 ROUNDS = 3
 Input = TypeVar("Input")
 
@@ -19,9 +19,9 @@ Input = TypeVar("Input")
 def growth(
     work: Callable[[Input], object], small: Input, large: Input, *, enough: float = MOST, clock: Callable[[], float] = time.thread_time
 ) -> float:
-    """CPU of `work(large)` / CPU of `work(small)`, each the least of its measurements; at least two of the small one, the first of
-    which also loads what is loaded once. A ratio at or above `enough` is measured again, up to three rounds: chance goes away,
-    a real one stays. The clock counts this thread's CPU seconds."""
+    """CPU time of `work(large)` divided by that of `work(small)`, each the minimum of its measurements (at least two of the
+    small one, since the first also loads resources). A ratio of at least `enough` is measured again, up to three rounds, to
+    exclude chance. The clock counts CPU seconds of this thread."""
     least_small = least_large = float("inf")
     for _ in range(ROUNDS):
         for _ in range(2):

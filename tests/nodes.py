@@ -1,4 +1,4 @@
-"""A cluster for tests: a PostgreSQL server of its own, an installation on it, and `node` processes."""
+"""A cluster for tests: a PostgreSQL server, an installation on it, and `node` processes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tests.serving import QUICK, ROOT, Serve, manage, wait_for
 
 
 class Cluster:
-    """Life: `start` nodes by name, let commands run, drain or stop nodes. All nodes share `environment`."""
+    """Usage: `start` nodes by name, run commands, drain or stop nodes. All nodes share `environment`."""
 
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
         self.environment = {**QUICK, **environment}
         self.folder = folder
-        self.root = ROOT  # the program that is started; a copy in tests of upgrades
+        self.root = ROOT  # root folder of the program to start; tests of upgrades use a copy
         self.nodes: dict[str, Serve] = {}
 
     def start(self, *names: str, **settings: str) -> None:
-        """Starts nodes and waits until each takes work; `settings` are environment variables of theirs alone."""
+        """Starts nodes and waits until each accepts work; `settings` are environment variables for these nodes only."""
         for name in names:
             environment = {**self.environment, **settings}
             self.nodes[name] = Serve(environment, self.folder / f"{name}.log", "node", "--name", name, root=self.root)
@@ -38,8 +38,8 @@ class Cluster:
         assert wait_for(lambda: all(self.states().get(name) == "active" for name in names)), self.told()
 
     def _signed(self, names: Collection[str]) -> bool:
-        """Whether each of these nodes has given a sign of life since its start: asked of the database, where `node list` would take
-        a second of computing each time."""
+        """Tells whether each of these nodes has sent a heartbeat since its start. Queries the database, since `node list` would
+        take a second of CPU each time."""
         try:
             found = self.rows("SELECT name FROM crawlmgr_node WHERE heartbeat >= started")
         except psycopg.errors.UndefinedTable:
@@ -48,7 +48,7 @@ class Cluster:
         return ended or {name for (name,) in found} >= set(names)
 
     def listed(self) -> dict[str, dict[str, Any]]:
-        """What `node list` says, by name."""
+        """The output of `node list`, by name."""
         said = manage(self.environment, "node", "list", "--json", root=self.root)
         assert said.returncode == 0, said.stderr
         return {row["name"]: row for row in json.loads(said.stdout)["nodes"]}
@@ -58,7 +58,7 @@ class Cluster:
         return {name: row["state"] for name, row in self.listed().items()}
 
     def drain(self, *names: str) -> None:
-        """Drains nodes and waits until their processes have ended by themselves."""
+        """Drains nodes and waits until their processes have exited."""
         for name in names:
             said = manage(self.environment, "node", "drain", name, root=self.root)
             assert said.returncode == 0, said.stderr
@@ -90,12 +90,12 @@ class Cluster:
         return json.loads(done.stdout)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Answers of the database."""
+        """Runs a query on the installation's database; returns the rows."""
         with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
             return connection.execute(query).fetchall()  # type: ignore[arg-type]
 
     def told(self) -> str:
-        """The end of what the nodes said."""
+        """The last part of the nodes' output."""
         return "\n".join(f"{name}: {node.told()[-1500:]}" for name, node in self.nodes.items())
 
 
@@ -112,7 +112,7 @@ def database_server() -> Iterator[Server]:
 
 
 def _migrated(server: Server, environment: Mapping[str, str]) -> str:
-    """The name of a database that is migrated and empty, made once for each server: a template."""
+    """The name of a migrated, empty template database, made once per server."""
     if not (server.folder / MIGRATED).exists():
         server.create(MIGRATED)
         made = manage({**environment, "DATABASE_URL": server.url(MIGRATED)}, "migrate", "--no-input")
@@ -123,7 +123,8 @@ def _migrated(server: Server, environment: Mapping[str, str]) -> str:
 
 @contextmanager
 def cluster(server: Server, name: str, folder: Path, *, tables: bool = True, **settings: str) -> Iterator[Cluster]:
-    """A cluster without nodes on a database with its tables or, if it is to make them, without; its nodes are ended with it."""
+    """A cluster without nodes; its database has its tables, or with `tables` False none, so that the cluster creates them. Its
+    nodes are stopped at the end."""
     kept = {key: text for key, text in os.environ.items() if not key.startswith("CRAWLMGR_")}
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**kept, "CRAWLMGR_DATA": str(folder / "data"), "DATABASE_URL": server.url(name), **settings}

@@ -1,4 +1,4 @@
-"""An S3 server of its own for tests, and a way to it that can be slow, answer 500 or break off."""
+"""An S3 server for tests, and a proxy to it that can be slow, respond with 500 or break connections."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def store() -> Iterator[str]:
 
 
 class Road:
-    """A way to a server. `fault`: "" for none, "refuses" (500), "silent" (takes what is sent and never answers), "cuts request" or
-    "cuts answer" (breaks off after `most` bytes)."""
+    """A proxy to a server. `fault`: "" for none, "refuses" (responds with 500), "silent" (accepts the request and never
+    responds), "cuts request" or "cuts answer" (breaks the connection after `most` bytes)."""
 
     def __init__(self, url: str) -> None:
         host, port = url.removeprefix("http://").split(":")
@@ -84,7 +84,7 @@ class Road:
                 end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Ends what waits in it."""
+        """Ends waiting connections."""
         self.over.set()
         with suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""The PostgreSQL server of the tests: the same that the benches start. A run has one, which its worker processes share."""
+"""The PostgreSQL server of the tests, started in the same way as for benchmarks; the worker processes of a run share one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from crawlmgr.benches.postgresql import Server, find_binaries
 
 __all__ = ["MIGRATED", "Server", "begun", "find_binaries", "migrated_once"]
 MIGRATED = "migrated"
-"""The database as migrations leave it: a template, to which nobody connects."""
+"""A template database in the state in which migrations leave it; nobody connects to it."""
 _FOLDER = "CRAWLMGR_TEST_SERVER"
-_CONNECTIONS = 240  # of all worker processes and of what their tests start
+_CONNECTIONS = 240  # limit for all worker processes and the processes that their tests start
 
 
 class Shared(Server):
@@ -24,11 +24,11 @@ class Shared(Server):
         self.process = self.owner = None
 
     def stop(self) -> None:
-        """Leaves it as it is."""
+        """Does nothing, because the server belongs to another process."""
 
 
 def begun(binaries: Path) -> Server:
-    """The run's server: started by its first process, whose worker processes find it by their environment."""
+    """The server of this test run: started by its first process; worker processes find it through the environment."""
     if folder := os.environ.get(_FOLDER):
         return Shared(binaries, Path(folder))
     server = Server(binaries, connections=_CONNECTIONS)
@@ -39,7 +39,7 @@ def begun(binaries: Path) -> Server:
 
 
 def migrated_once(server: Server, migrate: Callable[[], None]) -> None:
-    """Makes the template `MIGRATED` with the process that comes first; the others wait until it is there."""
+    """The first process makes the template `MIGRATED`; the others wait until it exists."""
     done = server.folder / MIGRATED
     with (server.folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""A Redis or Valkey server of a test's own."""
+"""A Redis or Valkey server for one test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MISSING = "neither redis-server nor valkey-server is installed"
 
 
 class Redis:
-    """A server of its own that keeps nothing on the disk."""
+    """A server that stores nothing on disk."""
 
     def __init__(self) -> None:
         with closing(socket.create_server(("127.0.0.1", 0))) as listener:
@@ -26,7 +26,7 @@ class Redis:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it empty and waits until it answers."""
+        """Starts an empty server and waits until it responds."""
         words = [str(SERVER), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
         self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         assert wait_for(self._answers), "redis-server does not answer"
@@ -38,7 +38,7 @@ class Redis:
             return False
 
     def end(self) -> None:
-        """Kills it, with all that it holds."""
+        """Kills the server; all its data is lost."""
         if self.process is not None:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()

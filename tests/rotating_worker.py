@@ -1,5 +1,5 @@
-"""A command as a process of its own whose WARC files are full at once, and that kills itself (SIGKILL) when one of them is:
-`python -m tests.rotating_worker MOMENT forum crawl 1 --json`; MOMENT "never" ends it normally."""
+"""Runs a command as a process whose WARC files are full after the first page, and kills the process (SIGKILL) at a given moment
+of a file change: `python -m tests.rotating_worker MOMENT forum crawl 1 --json`; with MOMENT "never" it ends normally."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import django
 
 ROTATE_BYTES = 12_000
 MOMENTS = ("full", "closed", "opened", "listed")
-"""A file is full; its successor's moments: the full one is closed but the index does not say so, it has been opened, it is listed."""
+"""Moments of the change to the next file: the full file is closed but the index does not record it yet; the next file has been
+opened; it is listed in the index."""
 
 
 def die() -> None:
@@ -20,7 +21,7 @@ def die() -> None:
 
 
 def main() -> None:
-    """The command with the arguments of this process."""
+    """Runs the command with the arguments of this process."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
     django.setup()
     from django.core.management import call_command

@@ -1,9 +1,9 @@
-"""Seeded faults: how many small faults in the code do the tests notice?
+"""Seeded faults: measures how many small faults in the code the tests detect.
 
-`python -m tests.seeded_faults` (or `make faults`) draws faults at random from the parts below, puts each into a copy of the
-project, and runs the tests of that part until one fails. A fault is a comparison, operator, number, condition or statement that
-is changed. The same seed draws the same faults as long as the files stay as they are; some of them change nothing that can be
-noticed, so that the share of those caught is to be compared between two versions of the tests, not with one.
+`python -m tests.seeded_faults` (or `make faults`) draws faults at random from the parts below, inserts each into a copy of the
+project, and runs the tests of that part until one fails. A fault is a changed comparison, operator, number, condition or
+statement. The same seed draws the same faults as long as the files stay unchanged. Some faults have no observable effect, so
+compare the share of detected faults between two versions of the tests, not with 100 %.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from queue import Queue
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS = 600  # for the tests of one fault; a program that no longer ends has been noticed
+SECONDS = 600  # time limit for the tests of one fault; a program that no longer ends counts as detected
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "engine": (
         ("crawlmgr/engine.py",),
@@ -62,7 +62,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         tuple(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/forums/test_reading*.py"))),
     ),
 }  # fmt: skip
-"""Name of a part: the files that faults are put into, and the tests that should notice."""
+"""By part: the files into which faults are inserted, and the tests that should detect them."""
 
 COMPARES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -72,7 +72,8 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast
 
 
 class Fault(NamedTuple):
-    """One fault: the part, the file from the root, the line, and the text before and after, at byte offsets of the file."""
+    """One fault: the part, the file relative to the project root, the line, and the text before and after, at byte offsets of
+    the file."""
 
     part: str
     file: str
@@ -84,7 +85,7 @@ class Fault(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Whether the tests noticed a fault, and the first test that did ("" for none)."""
+    """Whether the tests detected a fault, and the first test that failed ("" for none)."""
 
     fault: Fault
     caught: bool
@@ -92,7 +93,7 @@ class Outcome(NamedTuple):
 
 
 def changed(node: ast.AST) -> ast.AST | None:
-    """The node with a fault in it; None where there is none to put.
+    """The node with a fault inserted; None if no fault is possible.
 
     >>> ast.unparse(changed(ast.parse("a < b", mode="eval").body))
     'a <= b'
@@ -122,7 +123,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def faults_of(part: str, file: str, source: str) -> list[Fault]:
-    """Every fault that can be put into a file, inside its functions, in the order of the text."""
+    """Every fault that can be inserted into a file, inside functions, in the order of the text."""
     raw = source.encode()
     offsets = [0]
     for row in raw.splitlines(keepends=True):
@@ -145,7 +146,7 @@ def faults_of(part: str, file: str, source: str) -> list[Fault]:
 
 
 def drawn(number: int, seed: int) -> list[Fault]:
-    """As many faults, evenly over the parts."""
+    """`number` faults, spread evenly over the parts."""
     draw = random.Random(seed)
     found: list[Fault] = []
     for index, (part, (files, _tests)) in enumerate(PARTS.items()):
@@ -156,7 +157,7 @@ def drawn(number: int, seed: int) -> list[Fault]:
 
 
 def noticed(fault: Fault, copy: Path, selection: str) -> Outcome:
-    """Puts a fault into a copy of the project, runs the tests of its part, and takes the fault out again."""
+    """Inserts a fault into a copy of the project, runs the tests of its part, and removes the fault again."""
     file = copy / fault.file
     good = file.read_bytes()
     file.write_bytes(good[: fault.start] + fault.new.encode() + good[fault.end :])
@@ -181,7 +182,7 @@ def noticed(fault: Fault, copy: Path, selection: str) -> Outcome:
 
 @contextlib.contextmanager
 def copies(number: int) -> Iterator[Queue[Path]]:
-    """Copies of the project's files, each to be used by one at a time."""
+    """Copies of the project's files, each for one test run at a time."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()  # noqa: S607
     free: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory(prefix="seeded-faults-") as folder:
@@ -195,7 +196,7 @@ def copies(number: int) -> Iterator[Queue[Path]]:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Draws the faults, tries them side by side, and prints a line for each and the share that was caught in each part."""
+    """Draws the faults, tests them in parallel, and prints a line for each and the share detected in each part."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--faults", type=int, default=42, help="number of faults (default 42)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw (default 1)")
@@ -224,7 +225,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def say(line: str) -> None:
-    """Prints a line at once."""
+    """Prints a line without buffering."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""`serve` as a process of its own, for tests that look at it from outside."""
+"""Runs `serve` as a process of its own, for tests that observe it from outside."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE_SECONDS = 300.0  # for what comes by itself: a wait ends with what it waits for, so only a failure ever takes so long
-QUICK = {  # times of a test installation, in seconds; on a busy machine a process may get nothing to do for some of them
+PATIENCE_SECONDS = 300.0  # time limit for events that occur by themselves; only a failing test ever waits this long
+QUICK = {  # time limits of a test installation in seconds; on a busy machine a process may get no CPU for some of them
     "CRAWLMGR_TICK_SECONDS": "1", "CRAWLMGR_STALL_SECONDS": "30", "CRAWLMGR_SLICE_SECONDS": "1", "CRAWLMGR_LEASE_SECONDS": "20",
     "CRAWLMGR_TIMEOUT_SECONDS": "30", "CRAWLMGR_RETRY_SECONDS": "95", "CRAWLMGR_WORKERS": "2", "CRAWLMGR_MIN_FREE_MB": "0",
 }
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, every: float | None = None) -> Any:
-    """Asks until the answer is true or the time is over; returns the last answer. Without a pause given it asks less and less often,
-    as what is asked is computing too."""
+    """Polls until the condition returns a true value or the time is over; returns the last value. Unless `every` is given, the
+    intervals grow, since each poll costs CPU too."""
     end, pause = time.monotonic() + seconds, every or 0.02
     while not (answer := condition()) and time.monotonic() < end:
         time.sleep(pause)
@@ -40,7 +40,7 @@ def manage(environment: Mapping[str, str], *words: str, root: Path = ROOT) -> su
 
 
 class Serve:
-    """Life: start → kill or stop → start … on one installation. What it said stands in `told()`."""
+    """Usage: start → kill or stop → start … on one installation. `told()` returns its output."""
 
     def __init__(self, environment: Mapping[str, str], log: Path, *words: str, root: Path = ROOT) -> None:
         self.root = root
@@ -48,7 +48,7 @@ class Serve:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it; what it says is added to the log."""
+        """Starts the process; its output is appended to the log."""
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", *self.words], cwd=self.root, env=self.environment,
@@ -64,13 +64,13 @@ class Serve:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def address(self) -> str:
-        """The address it printed last."""
+        """The address that it printed last."""
         found = wait_for(lambda: re.findall(r"Crawl manager: (http://\S+/)", self.told()))
         assert found, self.told()
         return str(found[-1])
 
     def health(self) -> tuple[int, dict[str, Any]]:
-        """Status and document of /healthz; status 0 where nobody answers."""
+        """Status and JSON of /healthz; status 0 if there is no response."""
         try:
             with urllib.request.urlopen(self.address() + "healthz", timeout=30) as answer:  # noqa: S310 - our own address
                 return answer.status, json.load(answer)
@@ -83,11 +83,11 @@ class Serve:
         return bool(wait_for(lambda: self.health()[0] == 200, seconds))
 
     def family(self) -> dict[int, tuple[int, str]]:
-        """Every living process below it: id → (parent's id, command line)."""
+        """All living descendants of the process: id → (parent's id, command line)."""
         return family(self.pid)
 
     def end(self, number: int = signal.SIGTERM, seconds: float = PATIENCE_SECONDS) -> int:
-        """Sends a signal and waits for the end."""
+        """Sends a signal and waits until the process has ended."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(number)
@@ -115,7 +115,7 @@ def processes() -> dict[int, tuple[int, str]]:
 
 
 def family(pid: int) -> dict[int, tuple[int, str]]:
-    """Every living descendant of a process."""
+    """All living descendants of a process."""
     everyone = processes()
     below = {pid}
     while more := {one for one, (parent, _) in everyone.items() if parent in below and one not in below}:

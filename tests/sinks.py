@@ -1,4 +1,4 @@
-"""Receivers on loopback for tests: a mail server and a web address that note what they are given."""
+"""Receivers on loopback for tests: a mail server and a web address that record the messages they receive."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Any
 
 @dataclass
 class Sink:
-    """What came, in the order in which it came. `answers` are given to the next messages in turn, then all are taken; an answer of
-    None ends the connection without one."""
+    """The received messages in order. `answers` are the responses to the next messages in turn, after which all are accepted; a
+    response of None closes the connection instead."""
 
     port: int = 0
     mails: list[EmailMessage] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Sink:
 
 @contextmanager
 def mail_sink() -> Iterator[Sink]:
-    """A server that speaks as much of RFC 5321 as a client needs to hand over a mail."""
+    """A mail server that implements as much of RFC 5321 as a client needs to deliver a mail."""
     sink = Sink()
 
     class Handler(socketserver.StreamRequestHandler):
@@ -67,7 +67,7 @@ def mail_sink() -> Iterator[Sink]:
 
 @contextmanager
 def web_sink() -> Iterator[Sink]:
-    """An address that takes JSON by POST."""
+    """A web address that accepts JSON by POST."""
     sink = Sink()
 
     class Handler(BaseHTTPRequestHandler):
@@ -83,7 +83,7 @@ def web_sink() -> Iterator[Sink]:
             self.end_headers()
 
         def log_message(self, *given: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     with _serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as sink.port:
         yield sink

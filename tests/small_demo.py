@@ -1,4 +1,4 @@
-"""`demo` as a process of its own that crawls less of everything, for tests that kill it: `python -m tests.small_demo --once`."""
+"""Runs `demo` with less content as a process of its own, for tests that kill it: `python -m tests.small_demo --once`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import django
 
 
 def main() -> None:
-    """The command with the arguments of this process."""
+    """Runs the command with the arguments of this process."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
     django.setup()
     from django.core.management import call_command

@@ -1,4 +1,4 @@
-"""A worker that takes a run over from one that was killed or is frozen."""
+"""A worker that takes over a run from one that was killed or is frozen."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 from tests.serving import PATIENCE_SECONDS
 
-BETWEEN_SECONDS = 1.0  # between two workers that are refused: each takes a second of computing
+BETWEEN_SECONDS = 1.0  # pause between two workers that are refused: starting each takes a second of CPU
 
 
 def taking_over(start: Callable[[], subprocess.Popen[str]], asked: Callable[[], int]) -> subprocess.Popen[str]:
-    """Starts workers until one has the run, which shows by more requests than before: each is refused as long as the lease of the
-    one before has not run out."""
+    """Starts workers until one has the run, which is seen from further requests. Each is refused until the lease of the earlier
+    worker has expired."""
     before = asked()
     end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:

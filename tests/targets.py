@@ -1,4 +1,4 @@
-"""Real forums beside the project, for tests that want one: started in a folder of the test's own, on a free port."""
+"""Real forum software outside the project, for tests that need it: started in a folder of the test's own, on a free port."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TARGETS = Path(__file__).resolve().parents[2] / "shared" / "targets"
 
 
 class Target:
-    """One program with known content. `truth` as its database holds it now."""
+    """A running program with known content. `truth` is its content as its database has it now."""
 
     def __init__(self, name: str, environment: Mapping[str, str]) -> None:
         self.name, self._environment = name, environment
@@ -41,7 +41,7 @@ class Target:
 
 @contextmanager
 def running(name: str, needs: str, folder: Path) -> Iterator[Target]:
-    """The program of a name, started afresh; the test is skipped where the programs or what one `needs` are absent."""
+    """The program of this name, newly started; the test is skipped if the programs or what one `needs` are missing."""
     if not (TARGETS / "target").exists():
         pytest.skip(f"{TARGETS} is absent")
     if shutil.which(needs) is None:
@@ -58,7 +58,7 @@ def running(name: str, needs: str, folder: Path) -> Iterator[Target]:
 
 
 def place(url: str) -> str:
-    """An address as truth and export share it: its path, with the query of a script."""
+    """The form of an address that true content and export have in common: its path, with the query of a script."""
     parts = urlsplit(url)
     query = "&".join(sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True)))
     path = unquote(parts.path).rstrip("/")
@@ -70,12 +70,12 @@ def minute(text: str) -> str:
 
 
 def true_posts(truth: Mapping[str, Any]) -> Counter[tuple[str, str, str]]:
-    """The posts of a truth: thread, author, minute."""
+    """The posts in the true content: thread, author, minute."""
     threads = {thread["id"]: place(thread["url"]) for thread in truth["threads"]}
     return Counter((threads[post["thread"]], post["author"], minute(post["posted"])) for post in truth["posts"])
 
 
 def exported_posts(lines: Iterable[str]) -> Counter[tuple[str, str, str]]:
-    """The posts of an export as JSON lines, in the same form."""
+    """The posts of an export in JSON lines, in the same form."""
     posts = [json.loads(line) for line in lines if line.strip()]
     return Counter((place(post["thread_url"]), post["author"] or "", minute(post["posted"])) for post in posts)

@@ -1,5 +1,5 @@
-"""Two nodes over PostgreSQL, and over Redis or pooled connections besides, work on all three kinds of crawl; a backup of the cluster, made while its crawls are under way, fills
-an empty machine row by row, and there they go on to their ends."""
+"""Two nodes over PostgreSQL, also with Redis or with pooled connections, work on all three kinds of crawl. A backup of the
+cluster, made while the crawls are active, fills an empty machine row by row, and the crawls continue there to their ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEDULED = (
     "from crawlmgr.clock import SYSTEM; from forums.services import sites;"
     "print(sites.crawl_now({}, now=SYSTEM.now(), parameters={{'history_days': 1.0}}, scheduled=True).pk)"
 )
-"""Starts a visit as a plan does, here one that reads a single day back."""
+"""Starts a visit as a plan does, here one that reads the history of a single day."""
 
 
 def prepared(one: Cluster, sites: Sites, folder: Path) -> dict[str, tuple[str, ...]]:
@@ -52,12 +52,12 @@ def prepared(one: Cluster, sites: Sites, folder: Path) -> dict[str, tuple[str, .
 
 
 def complete(one: Cluster, sites: Sites) -> None:
-    """Everything that the sites hold is stored, nothing twice, and every run has ended by itself."""
+    """Checks that everything on the sites is stored once, and that every run has ended by itself."""
     assert one.rows("SELECT id, kind, state, stopped_by FROM crawlmgr_run WHERE state <> 'finished'") == []
     posts = one.rows("SELECT t.url, p.post_id FROM forums_post p JOIN forums_thread t ON t.id = p.thread_id")
     once({(number(url), int(post.removeprefix("p"))): 1 for url, post in posts}, len(posts), sites.posts())
     addresses = one.rows("SELECT url FROM focused_topicpage WHERE kind IN (0, 2)")
-    pages = [number(url) for (url,) in addresses if "/pages/" in url]  # besides them the home page
+    pages = [number(url) for (url,) in addresses if "/pages/" in url]  # addresses also contains the home page
     once(Counter(pages), len(pages), sites.reachable())
     answers = one.rows("SELECT url FROM crawlmgr_page WHERE url LIKE '%/search?%' AND status = 200")
     records = [number(url) for (url,) in one.rows("SELECT url FROM deepweb_record")]
@@ -72,7 +72,7 @@ def once(found: Any, rows: int, wanted: set[Any]) -> None:
 
 @pytest.fixture(params=["rows", "redis", "pool"])
 def way(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """Settings of a cluster whose queue is in the database, or in Redis, or whose connections to the database are pooled."""
+    """Settings of a cluster: queue in the database, queue in Redis, or pooled connections to the database."""
     if request.param != "redis":
         yield {"CRAWLMGR_DATABASE_POOL": "2"} if request.param == "pool" else {}
         return
@@ -85,7 +85,7 @@ def way(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
 
 
 def queue_is_elsewhere(one: Cluster, broker: str) -> None:
-    """The database has no task, and the broker knows of those that nodes took."""
+    """Checks that the database has no task, and that the broker has recorded tasks taken by nodes."""
     assert one.rows("SELECT COUNT(*) FROM django_q_ormq") == [(0,)]
     taken = [str(key) for key in redis.Redis.from_url(broker, decode_responses=True).scan_iter("crawlmgr:crawl:taken:*")]
     assert any("crawl/run/" in key for key in taken) and all(any(key.endswith(f"/node/{name}") for key in taken) for name in NODES)
@@ -102,7 +102,7 @@ def test_all_three_crawlers_on_two_nodes(database_server: Server, tmp_path: Path
         one.start(*NODES)
         wanted = prepared(one, sites, tmp_path)
         assert wait_for(lambda: manage(one.environment, "shell", "-c", SCHEDULED.format(wanted["forum"][2])).returncode == 0)
-        commands = {name: one.command(*words) for name, words in wanted.items()}  # that of the forum has to wait
+        commands = {name: one.command(*words) for name, words in wanted.items()}  # the forum's command has to wait
         for name, command in commands.items():
             out, said = command.communicate(timeout=PATIENCE_SECONDS)
             assert command.returncode == 0, f"{name}: {said}{one.told()}"
@@ -129,7 +129,7 @@ def test_a_backup_of_a_cluster_fills_an_empty_machine_where_its_crawls_go_on(dat
             assert wait_for(lambda: all(pages >= 30 for pages in under_way(one).values()) and len(under_way(one)) == 3, every=0.05), one.told()
             one.drain(*NODES)
             give_up(commands)
-            assert under_way(one), "every crawl ended before its nodes were drained"  # the shortest may, on a loaded machine
+            assert under_way(one), "every crawl ended before its nodes were drained"  # on a loaded machine the shortest crawl may have ended
             moved = one.json("archive", "move")
             assert moved["moved"] + one.rows("SELECT COUNT(*) FROM crawlmgr_warcfile WHERE place <> ''")[0][0] > 0
             made = one.json("backup", str(tmp_path / "all.tar"))
@@ -144,19 +144,19 @@ def test_a_backup_of_a_cluster_fills_an_empty_machine_where_its_crawls_go_on(dat
 
 
 def under_way(one: Cluster) -> dict[int, int]:
-    """Pages of each unfinished crawl."""
+    """The number of pages of each unfinished crawl."""
     return dict(one.rows("SELECT id, fetched FROM crawlmgr_run WHERE state IN ('queued', 'running')"))
 
 
 def give_up(commands: list[subprocess.Popen[str]]) -> None:
-    """Kills commands that wait for nodes: the runs are left as they are."""
+    """Kills commands that wait for nodes; their runs are not affected."""
     for command in commands:
         command.kill()
         command.communicate()
 
 
 def same_rows(one: Cluster, other: Cluster, counted: dict[str, int]) -> None:
-    """Every table that a backup holds has the same rows in both databases, column by column."""
+    """Checks that every table in a backup has the same rows in both databases, column by column."""
     compared = 0
     with psycopg.connect(one.environment["DATABASE_URL"]) as old, psycopg.connect(other.environment["DATABASE_URL"]) as new:
         for name in (model._meta.db_table for model in backup.tables()):
@@ -164,7 +164,7 @@ def same_rows(one: Cluster, other: Cluster, counted: dict[str, int]) -> None:
                 column for (column,) in old.execute(
                     "SELECT column_name FROM information_schema.columns WHERE table_name = %s", (name,)
                 )
-            } - ({"place"} if name == "crawlmgr_warcfile" else set())  # the files are in the folder now, not in the store
+            } - ({"place"} if name == "crawlmgr_warcfile" else set())  # the files are now in the folder instead of the store
             quoted = ", ".join(f'"{column}"' for column in sorted(columns))
             asked = f'SELECT {quoted} FROM "{name}"'  # noqa: S608 - our own tables
             before, after = ([tuple(map(str, row)) for row in database.execute(asked)] for database in (old, new))  # type: ignore[call-overload]
@@ -175,7 +175,7 @@ def same_rows(one: Cluster, other: Cluster, counted: dict[str, int]) -> None:
 
 
 def same_files(other: Cluster, counted: dict[str, int]) -> None:
-    """Every WARC file is whole in the new folder, read through and held against the index."""
+    """Checks that every WARC file is complete in the new folder and agrees with the index."""
     folder = Path(other.environment["CRAWLMGR_DATA"]) / "archive"
     assert {name: (folder / name).stat().st_size for name in counted} == counted
     assert other.json("archive", "check")["ok"]

@@ -1,4 +1,5 @@
-"""The commands of compose.yaml, run by hand in the order in which it starts them: an empty database, the desk and three nodes at once."""
+"""Runs the commands of compose.yaml by hand in the order in which it starts them: an empty database, the desk and three nodes
+at once."""
 
 from __future__ import annotations
 
@@ -27,14 +28,14 @@ def services() -> dict[str, Any]:
 
 
 def words(service: dict[str, Any]) -> list[str]:
-    """What a service gives to manage.py; the requirements are installed here."""
+    """The arguments that a service passes to manage.py; the requirements are already installed here."""
     shell, option, script = shlex.split(service["command"])
     assert (shell, option) == ("sh", "-c") and script.startswith(INSTALL)
     return shlex.split(script.removeprefix(INSTALL))
 
 
 def environment(service: dict[str, Any], server: Server, folder: Path, container: str) -> dict[str, str]:
-    """The service's variables, with the database and the folder of this machine in place of those of the containers."""
+    """The service's environment, with this machine's database and folder in place of the containers'."""
     given = {name: str(value) for name, value in service["environment"].items()}
     assert given["DATABASE_URL"].endswith("@database/crawlmgr") and given["CRAWLMGR_DATA"] == "/data"
     kept = {name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_")}
@@ -56,7 +57,7 @@ def test_desk_and_nodes_start_as_the_file_says(database_server: Server, tmp_path
     at = ["-h", str(database_server.folder)]
     assert subprocess.run([database_server.binaries / probe, *options, *at], check=False, capture_output=True).returncode == 0
 
-    asked = [word if word != "0.0.0.0:8000" else "127.0.0.1:0" for word in words(web)]  # noqa: S104 - the port may be in use here
+    asked = [word if word != "0.0.0.0:8000" else "127.0.0.1:0" for word in words(web)]  # the port may be in use here, noqa: S104
     assert asked[0] == "serve" and words(node) == ["node"]
     desk = Serve(environment(web, database_server, tmp_path, "web"), tmp_path / "web.log", *asked)
     nodes = [

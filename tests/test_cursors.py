@@ -1,4 +1,5 @@
-"""No cursor stays open over a write: the watched connection of the tests sees one, and the code has few places for one."""
+"""No cursor stays open during a write: the tests' watched connection detects it, and only few places in the code may use an
+open cursor."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from crawlmgr.models import Host
 from tests.cursors import OpenCursor, WatchedConnection
 
 ROOT = Path(__file__).resolve().parents[1]
-WALKS = {  # whose rows go to a file, or into a value, before anything is written
+WALKS = {  # places whose rows are written to a file, or collected, before the database is written to
     "crawlmgr/services/archive.py": 1, "crawlmgr/services/backup.py": 3, "crawlmgr/services/exports.py": 1,
     "deepweb/crawler.py": 1, "deepweb/services/exports.py": 1, "forums/reads/__init__.py": 1, "forums/reads/delays.py": 2,
     "forums/reads/patterns.py": 1,
@@ -56,7 +57,8 @@ def _walks(file: Path) -> Iterator[int]:
 
 
 def test_rows_are_walked_through_with_an_open_cursor_only_where_nothing_is_written_meanwhile() -> None:
-    """Who needs a walk with writes takes `services.walking.in_parts`; a further place here must be one without."""
+    """Code that walks over rows and writes meanwhile must use `services.walking.in_parts`; only places without writes may be
+    added to the list."""
     files = [file for app in ("crawlmgr", "forums", "focused", "deepweb") for file in (ROOT / app).rglob("*.py")]
     found = {str(file.relative_to(ROOT)): len(list(_walks(file))) for file in files}
     assert {name: count for name, count in found.items() if count} == WALKS

@@ -1,4 +1,4 @@
-"""Pooled connections to PostgreSQL: threads share them, they end when idle, and a forked process has none of its parent's."""
+"""Pooled connections to PostgreSQL: threads share them, idle ones are closed, and a forked process does not use its parent's."""
 
 from __future__ import annotations
 

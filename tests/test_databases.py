@@ -1,4 +1,4 @@
-"""The migrated database that worker processes and later runs share."""
+"""The migrated database that worker processes and later test runs share."""
 
 from __future__ import annotations
 

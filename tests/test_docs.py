@@ -1,4 +1,4 @@
-"""The guide: the same pages in both languages, links that lead somewhere, a notebook whose calls the API has."""
+"""The user guide: the same pages in both languages, valid links, and a notebook whose calls exist in the API."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def sections(language: str) -> list[str]:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("language", "meaning"), [("en", "Weight of the anchor text"), ("zh-hans", "锚文本")])
 def test_the_guide_on_the_desk_has_a_part_of_every_strategy(language: str, meaning: str, settings: Any) -> None:
-    """Also of one that nobody has described: its own words and parameters."""
+    """Also a strategy without a description is shown, with its own texts and parameters."""
     settings.TOPIC_STRATEGIES = {"undescribed": "focused.strategies.best_first.BestFirst"}
     guide.laid_out.cache_clear()
     client = Client(headers={"Accept-Language": language})

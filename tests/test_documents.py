@@ -1,4 +1,5 @@
-"""The documents are true to the tree: files and names that they mention exist, links between them hold, the version stands once."""
+"""Documents agree with the project: the files and names that they mention exist, links between them are valid, and the version
+is stored in one place."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from tests.focused.webs import OFF, ON, Web, topic, url
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])  # the guide below docs: tests/test_docs.py
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])  # for the guide below docs see tests/test_docs.py
 FOLDERS = ("crawlmgr/", "forums/", "focused/", "deepweb/", "templates/", "static/", "tests/", "docs/", ".ci/")
 PLACEHOLDER = re.compile(r"[<>*…]|\bX\b|NAME|NNNN")
 
@@ -37,14 +38,15 @@ def _name(path: Path) -> str:
 
 
 def _code(path: Path) -> list[str]:
-    """Code spans of a document that name a file of the tree, with or without a name in it: "crawlmgr/engine.py:run_slice"."""
+    """Code spans of a document that refer to a file of the project, with or without a name in it:
+    "crawlmgr/engine.py:run_slice"."""
     spans = [span.strip() for span in _CODE.findall(_FENCE.sub("", path.read_text(encoding="utf-8")))]
     return [span for span in spans if span.startswith(FOLDERS) and " " not in span and not PLACEHOLDER.search(span)]
 
 
 @cache
 def _defined(path: Path) -> frozenset[str]:
-    """Names of a module: what it imports is not among them; members of classes as "Class.member"."""
+    """Names defined in a module, without imported ones; members of classes as "Class.member"."""
     found: set[str] = set()
 
     def walk(body: list[ast.stmt], prefix: str) -> None:
@@ -62,7 +64,7 @@ def _defined(path: Path) -> frozenset[str]:
 
 
 def _anchors(path: Path) -> set[str]:
-    """The anchors that a reader's page gives to headings, and those that headings name: "Title {#anchor}"."""
+    """The anchors of a document: those generated from headings, and explicit ones: "Title {#anchor}"."""
     text = _FENCE.sub("", path.read_text(encoding="utf-8"))
     named = re.findall(r"^#{1,6} .*\{#([\w-]+)\}\s*$", text, re.MULTILINE)
     plain = [re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()) for heading in _HEADING.findall(text)]

@@ -1,7 +1,8 @@
-"""A disk that really fills up while a forum is crawled: told in one line, nothing half-written, and it goes on after there is room.
+"""The disk becomes full while a forum is crawled: reported in one line, nothing is half written, and the crawl continues once
+there is space.
 
-The disk is a file system of some megabytes in memory, mounted for the test's own processes only. Where the system lets nobody
-mount one, the test says so and is skipped.
+The disk is a file system of some megabytes in memory, mounted only for the test's own processes. The test is skipped if the
+system does not allow mounting it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from tests.serving import ROOT, wait_for
 from tests.site.forum import ForumServer, LocalForum
 from tests.test_kill import Database
 
-ROOM_BYTES = 400_000  # what is left when the crawl begins: less than the forum takes
+ROOM_BYTES = 400_000  # free bytes when the crawl begins: less than the forum needs
 pytestmark = pytest.mark.slow
 
 
 class SmallDisk:
-    """Life: mounted → filled → emptied → gone with its holder. `path` is how this process sees it, `inside` how its own do."""
+    """Life: mounted → filled → emptied → removed with its holder. `path` is its path for this process, `inside` for the
+    processes of the disk."""
 
     def __init__(self, inside: Path, holder: subprocess.Popen[bytes]) -> None:
         self.inside, self.path = inside, Path(f"/proc/{holder.pid}/root{inside}")
@@ -45,7 +47,8 @@ class SmallDisk:
         (self.path / "filler").unlink()
 
     def copy(self, place: Path) -> Path:
-        """What is on it, for programs that follow links: the way by /proc leads those to this process's own folder."""
+        """Copies its content for programs that follow links, because links under /proc would lead them to this process's own
+        folder."""
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(self.path, place)
         return place
@@ -79,12 +82,12 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """What a person read, without the log's own lines."""
+    """The output for users, without log lines."""
     return [line for line in done.stderr.splitlines() if line and not re.match(r"\d{4}-\d\d-\d\dT\S+ (?:ERROR|WARNING) ", line)]
 
 
 def _nothing_half_written(data: Path, environment: dict[str, str]) -> None:
-    """No file that was to be renamed, a sound database, and archive files that can be read to the end."""
+    """Checks that there are no temporary files, that the database is intact, and that WARC files can be read to the end."""
     assert not list(data.rglob("*.part"))
     if "DATABASE_URL" not in environment:
         with closing(sqlite3.connect(data / "crawlmgr.sqlite3")) as database:
@@ -104,7 +107,7 @@ def test_a_disk_that_fills_up_ends_a_crawl_in_one_line_and_loses_nothing(
     with ForumServer(forum) as server:
         added = disk.manage(environment, "forum", "add", server.url, "--allow-private", "--delay", "0", "--json")
         assert added.returncode == 0, added.stderr
-        disk.fill(left if "DATABASE_URL" not in environment else left // 10)  # its server's tables lie elsewhere
+        disk.fill(left if "DATABASE_URL" not in environment else left // 10)  # its server's tables are on another disk
         full = disk.manage(environment, "forum", "crawl", "1", "--json")
         said = _said(full)
         assert len(said) == 1 and any(word in said[0] for word in ("disk", "No space left")), full.stderr

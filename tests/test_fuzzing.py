@@ -1,4 +1,4 @@
-"""The budgets of random tests: the suite draws the same every time, `make fuzz` draws more and only random ones."""
+"""The budgets of random tests: ordinary runs always use the same draws; `make fuzz` runs only random tests, with more draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measure of growth tells linear from quadratic work, and chance from growth."""
+"""The growth measure distinguishes linear from quadratic work, and real growth from chance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.growth import MOST, growth
 
 
 class Clock:
-    """CPU seconds that the work adds by itself."""
+    """A clock whose CPU seconds are advanced by the work itself."""
 
     now = 0.0
 
@@ -18,7 +18,7 @@ class Clock:
 
 @pytest.mark.parametrize(("power", "unit", "bounded"), [(1, 1e-3, True), (1.3, 1e-3, True), (2, 1e-3, False), (2, 2e-6, True)])
 def test_growth_by_power(power: float, unit: float, bounded: bool) -> None:
-    """The last: work of 2 and 32 ms, too little to tell."""
+    """The last case is work of 2 and 32 ms, too short to tell."""
     clock = Clock()
 
     def work(size: int) -> None:

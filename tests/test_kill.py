@@ -1,6 +1,6 @@
-"""A first crawl under `serve` while its processes are killed: it finishes by itself, loses nothing, stores nothing twice.
+"""A first crawl under `serve` while its processes are killed: it finishes by itself, without losing or duplicating data.
 
-CRAWLMGR_KILLS sets how many kills (four by default; twenty is the long form).
+CRAWLMGR_KILLS sets the number of kills (four by default; twenty in the long form).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ START = (
 
 
 class Database:
-    """The installation's database, looked at from outside."""
+    """Reads the installation's database from outside."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
@@ -47,7 +47,8 @@ class Database:
             connection.close()
 
     def run(self) -> tuple[str, int, str, str]:
-        """State, pages, lease holder and reason of the crawl that START begins; looks at the index page are runs too."""
+        """State, pages, lease holder and reason of the crawl that START begins; overview fetches are runs too and are left out.
+        """
         found = self.rows(
             "SELECT state, fetched, lease_holder, stopped_by FROM crawlmgr_run "
             "WHERE kind = 'forum' AND CAST(parameters AS TEXT) LIKE '%history_days%400%'"
@@ -73,7 +74,7 @@ def cluster(serve: Serve) -> tuple[int, list[int]]:
 
 
 def kill(serve: Serve, database: Database, victim: str) -> str:
-    """Kills one victim; returns what was killed ("" where it was not there to be killed)."""
+    """Kills one victim; returns which was killed ("" if it did not exist)."""
     guard, workers = cluster(serve)
     busy = database.run()[2].rpartition(":")[2]
     chosen = {

@@ -1,5 +1,5 @@
-"""A forum visit and a harvest with as many requests on the wire as a host may have: their worker is killed, and the next one
-freezes until another has the run. Only what was on the wire is asked for again; nothing is lost or stored twice."""
+"""A forum visit and a harvest with as many requests in flight as a host allows: the worker is killed, and the next one freezes
+until another has the run. Only requests that were in flight are repeated; nothing is lost or stored twice."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def worker(environment: dict[str, str], *words: str) -> subprocess.Popen[str]:
 
 
 def killed_and_frozen(start: Callable[[], subprocess.Popen[str]], gate: Gate) -> tuple[list[str], dict[str, Any]]:
-    """Kills a worker and freezes the next, each with all connections on the wire; a third ends the run. Returns what was on the
-    wire both times, and what the third says."""
+    """Kills a worker and freezes the next, each with all connections in use; a third ends the run. Returns the requests in
+    flight both times, and the third worker's output."""
     workers: list[subprocess.Popen[str]] = []
     try:
         workers.append(start())
         lost = gate.until(CONNECTIONS)
         workers[0].send_signal(signal.SIGKILL)
         workers[0].communicate()
-        gate.let_go()  # to nobody
+        gate.let_go()  # their worker is dead
 
         workers.append(taking_over(start, lambda: len(gate.asked)))
         lost += gate.until(CONNECTIONS)
         workers[1].send_signal(signal.SIGSTOP)
         workers.append(taking_over(start, lambda: len(gate.asked)))
-        gate.until(2 * CONNECTIONS)  # the frozen one's and its successor's
-        workers[1].send_signal(signal.SIGCONT)  # finds its answers and a run that is another's
+        gate.until(2 * CONNECTIONS)  # those of the frozen worker and of its successor
+        workers[1].send_signal(signal.SIGCONT)  # receives its responses, but the run belongs to another worker
         gate.open()
         out, said = workers[2].communicate(timeout=PATIENCE_SECONDS)
         assert workers[2].returncode == 0, said
@@ -84,7 +84,7 @@ def test_a_forum_visit(installed: dict[str, str]) -> None:
 
 
 class HeldSite(SearchSite):
-    """A search site whose records' own pages are held."""
+    """A search site whose detail pages are delayed."""
 
     gate: Gate
 

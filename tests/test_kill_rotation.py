@@ -1,5 +1,5 @@
-"""WARC files that are full in the middle of a visit, whose worker is killed (SIGKILL) at each moment of the change to the next
-file: every page is in one file, where the index says, and no file stays open."""
+"""WARC files become full during a visit, and the worker is killed (SIGKILL) at each moment of the change to the next file:
+every page is in one file at the indexed position, and no file stays open."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INDEX = "SELECT w.name, p.warc_offset, p.url, p.run_id FROM crawlmgr_page p JOIN
 
 def worked(environment: dict[str, str], moment: str, site: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "tests.rotating_worker", moment, "forum", "crawl", site, "--delay", "0", "--allow-private", "--json"]
-    for _try in range(int(PATIENCE_SECONDS)):  # each start of the command takes a second or more; the killed one's lease lasts three
+    for _try in range(int(PATIENCE_SECONDS)):  # each start of the command takes a second or more; the lease of the killed one lasts three
         done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         if "the run is free again" not in done.stderr:
             break

@@ -1,4 +1,4 @@
-"""The notebook of the guide, cell by cell, against a desk that answers: it loads a forum's posts and draws their delays."""
+"""Runs the notebook of the guide cell by cell against a running desk: it loads a forum's posts and draws their delays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ OLD, LATER, WAITED_HOURS = 5, 48, 0.5
 
 @pytest.fixture
 def forum(db: None) -> int:
-    """A forum with some posts of before its first visit, and two days of posts that were fetched half an hour after they came."""
+    """A forum with posts from before its first visit, and two days of posts that were fetched half an hour after they were
+    written."""
     cache.clear()
     made = site(1)
     board = Board.objects.create(site=made, name="b", key="b", url="http://x.example/b")
@@ -37,7 +38,7 @@ def forum(db: None) -> int:
 
 
 def _run(source: str, names: dict[str, Any]) -> Any:
-    """A cell; what its last line gives, as a notebook shows it."""
+    """Runs a cell; returns the value of its last line, as a notebook shows it."""
     body = ast.parse(source).body
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
     exec(compile(ast.Module(body, []), NOTEBOOK.name, "exec"), names)  # noqa: S102 - our own text

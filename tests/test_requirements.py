@@ -1,5 +1,5 @@
-"""Requirements are true: the program imports what requirements.txt names and names what it imports; what only tests need stands in
-tests/requirements.txt."""
+"""Requirements are correct: requirements.txt names exactly the packages that the program imports; packages only for tests are
+in tests/requirements.txt."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
-LOADED_BY_NAME = {  # no import of ours, and who loads it
+LOADED_BY_NAME = {  # packages without an import, and what loads them
     "whitenoise": "MIDDLEWARE of crawlmgr/settings.py",
     "psycopg": "Django, for PostgreSQL",
     "psycopg-pool": "psycopg, for its pool",
 }
-COMPARED = {"scrapy", "twisted"}  # benches measure beside them; the first is a requirement of tests, the second comes with it
+COMPARED = {"scrapy", "twisted"}  # benchmarks compare with them; the first is a requirement of tests, the second is installed with it
 
 pytestmark = pytest.mark.once
 
@@ -36,7 +36,7 @@ def pinned(path: str) -> set[str]:
 
 @cache
 def imported() -> dict[str, str]:
-    """Top-level names of other people's modules that the program imports, each with a file that does."""
+    """Top-level names of third-party modules that the program imports, each with a file that does."""
     ours = {*PACKAGES, "tests"}
     found: dict[str, str] = {}
     for package in PACKAGES:

@@ -1,4 +1,5 @@
-"""A run that can reach nothing has failed, and says so in the words of its kind; one that reached anything has not."""
+"""A run that could reach nothing has failed, with a reason in the wording of its kind; a run that reached anything has not
+failed."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def quick(url: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def nowhere() -> Iterator[str]:
-    """The address of a port where nobody listens, held so that nobody will."""
+    """An address at which no server listens; the port is kept reserved."""
     with closing(socket.socket()) as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}/"

@@ -1,4 +1,4 @@
-"""A cluster goes over to the next version as the guide says, while a crawl is under way, and the crawl ends complete."""
+"""A cluster is upgraded to the next version as the guide describes, during a crawl, which then completes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OLD = ("hill", "vale")
 
 @pytest.fixture
 def following(tmp_path: Path) -> Path:
-    """A copy of the program as its next version may be: another number, and a migration more."""
+    """A copy of the program as a next version: another version number and one more migration."""
     root = tmp_path / "following"
     root.mkdir()
     shutil.copy2(ROOT / "manage.py", root)
@@ -48,7 +48,7 @@ def following(tmp_path: Path) -> Path:
 
 
 def refused(one: Cluster, root: Path, name: str) -> str:
-    """What a node says that is not admitted."""
+    """The output of a node that is not admitted."""
     said = manage(one.environment, "node", "--name", name, root=root)
     assert said.returncode == 1 and "Traceback" not in said.stderr, said.stderr
     return said.stderr
@@ -68,7 +68,7 @@ def test_old_nodes_drain_the_desk_migrates_new_nodes_go_on(database_server: Serv
             waiting = one.command("forum", "crawl", str(site), "--history-days", "400", "--allow-private", "--by-nodes")
             assert wait_for(lambda: one.rows("SELECT 1 FROM crawlmgr_run WHERE state = 'running' AND fetched >= 20"), every=0.05), one.told()
 
-            sites.delay_seconds = 8.0  # the crawl must not end before the old nodes are drained, however slow the machine is
+            sites.delay_seconds = 8.0  # the crawl must not end before the old nodes have drained, however slow the machine is
             assert "older than this program and nodes work on it" in refused(one, following, "early")
 
             one.json("backup", str(tmp_path / "before.tar"))

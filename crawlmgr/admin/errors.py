@@ -166,7 +166,9 @@ def _in_frame(request: HttpRequest, context: dict[str, Any]) -> str | None:
         frame = {**admin.site.each_context(request), "trail": [(_("Overview"), reverse("admin:index"))]}
         return render_to_string("desk/error.html", {**frame, **context}, request)
     except DatabaseProblem as error:
-        log.warning("the page for status %s is drawn without the desk: %s", context["status"], trouble.one_line(error))
+        log.warning(
+            "the error page for status %s is rendered without the desk's frame: %s", context["status"], trouble.one_line(error)
+        )
         return None
 
 

@@ -59,7 +59,9 @@ def _busiest(now: datetime) -> list[charts.Chart]:
             values = [row.requests if key == "requests" else round(row.bytes / 1e6, 2) for row in rows]
             lines.append(charts.Series(one.key, [row.hour for row in rows], values, colour))
         found.append(
-            charts.chart(f"chart-{key}", title, lines, x=_("hour (UTC)"), y=unit, note=_("the busiest hosts of the last 48 hours"))
+            charts.chart(
+                f"chart-{key}", title, lines, x=_("hour (UTC)"), y=unit, note=_("the busiest hosts of the last 48 hours")
+            )
         )
     return found
 

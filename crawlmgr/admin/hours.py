@@ -60,7 +60,7 @@ class Timed:
 
 
 TIMED: dict[str, Timed] = {}
-"""By the kind of its runs; the crawlers add theirs."""
+"""By kind of the item's runs; the crawlers add theirs."""
 
 
 class HoursForm(forms.Form):

@@ -19,9 +19,9 @@ from crawlmgr.models import ApiToken, TokenRole
 from crawlmgr.services import runs, tokens
 
 DESCRIPTION = (
-    "Everything that the desk shows, and its buttons: start, pause, stop, tune, export. Send `Authorization: Bearer TOKEN`; "
-    "tokens are made on the desk or with `manage.py token add`. Lists are read page by page: `next` of an answer is `after` of "
-    "the next request, and null at the end. Times are ISO 8601 with a zone."
+    "Reads everything that the desk shows, and starts, pauses, stops, tunes and exports as its buttons do. Send "
+    "`Authorization: Bearer TOKEN`; create tokens on the desk or with `manage.py token add`. Lists are read page by page: pass "
+    "`next` of a response as `after` of the next request; it is null on the last page. Times are ISO 8601 with a zone."
 )
 
 
@@ -35,7 +35,7 @@ class Token(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
         found = tokens.find(token, datetime.now(UTC))
         if found is not None and self.role == TokenRole.OPERATOR and found.role != TokenRole.OPERATOR:
-            raise HttpError(403, "This token may only read. What starts or changes something needs the role operator.")
+            raise HttpError(403, "This token is read-only. Starting or changing something needs a token with the role operator.")
         return found
 
 
@@ -87,7 +87,7 @@ def _wrong_state(request: HttpRequest, problem: runs.WrongState) -> HttpResponse
 
 @api.exception_handler(ObjectDoesNotExist)
 def _missing(request: HttpRequest, problem: ObjectDoesNotExist) -> HttpResponse:
-    return _told(request, 404, "There is no such thing.")
+    return _told(request, 404, "There is no such object.")
 
 
 @api.exception_handler(ValueError)

@@ -22,7 +22,7 @@ from crawlmgr.reads import line, reports
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import export_formats, exports, nodes, recurring, runs
 
-Limit = Annotated[int, Query(ge=1, le=1000, description="rows of a page")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of rows per page")]
 Key = Annotated[int, Query(ge=0, lt=2**63)]
 STREAMS = 4  # event streams that one web process serves at once; each occupies a thread
 STREAM_SECONDS = 300
@@ -35,7 +35,7 @@ class Narrow(Schema):
 
     site: int | None = Query(None, ge=0, lt=2**63)
     run: int | None = Query(None, ge=0, lt=2**63)
-    since: AwareDatetime | None = Query(None, description="only what came since then; ISO 8601 with a zone")
+    since: AwareDatetime | None = Query(None, description="only rows since this time; ISO 8601 with a time zone")
 
     def filter(self) -> exports.Filter:
         return exports.Filter(self.site, self.run, self.since)
@@ -144,7 +144,8 @@ def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 @api.get(
     "/tables", tags=["data"], summary=gettext_noop("Tables that can be read and exported"),
     description=gettext_noop(
-        "Lists the columns of each table. The table `records` has different columns for each site: when its rows are read page by page, they are in `fields`."
+        "Lists the columns of each table. The table `records` has different columns for each site: when its rows are read page "
+        "by page, they are in `fields`."
     ),
 )
 def table_list(request: HttpRequest) -> dict[str, Any]:
@@ -159,7 +160,7 @@ def table_rows(
 ) -> dict[str, Any]:
     known = exports.tables().get(table)
     if known is None:
-        raise HttpError(404, f"There is no table {table[:40]!r}; /tables names them.")
+        raise HttpError(404, f"There is no table {table[:40]!r}; see /tables.")
     known = known.plain or known
     rows: list[dict[str, Any]] = []
     keys = []
@@ -182,7 +183,7 @@ def export(
     try:
         pieces = exports.stream(table, fmt=fmt, chosen=narrow.filter(), shape=shape)
     except KeyError:
-        raise HttpError(404, f"There is no export {table[:40]}.{fmt[:10]}; /tables names the tables.") from None
+        raise HttpError(404, f"There is no export {table[:40]}.{fmt[:10]}; see /tables.") from None
     headers = {"Content-Disposition": f'attachment; filename="{table}.{fmt}"', "Cache-Control": "no-store"}
     return StreamingHttpResponse(pieces, content_type=export_formats.TYPES[fmt], headers=headers)
 
@@ -214,7 +215,7 @@ def stream(request: HttpRequest, after: Key | None = None) -> StreamingHttpRespo
     told = request.headers.get("Last-Event-ID", "")
     start = int(told) if told.isascii() and told.isdigit() and len(told) < 19 else after
     if not _streams.acquire(blocking=False):
-        raise HttpError(503, f"{STREAMS} streams are open already; ask again later, or read /status and /events.")
+        raise HttpError(503, f"{STREAMS} streams are already open; try again later, or poll /status and /events.")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(_Stream(start), content_type="text/event-stream", headers=headers)
 

@@ -20,7 +20,10 @@ from crawlmgr.benches.bulk import BIG, SHARE
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 
-HELP = "CPU of every page of the desk with years of data beside a hundredth of it (SQLite; makes and keeps its data)"
+HELP = (
+    "CPU time of every page of the desk with years of data, compared with 1/100 of the data (SQLite; generates and keeps "
+    "the data)"
+)
 ROOT = Path(__file__).resolve().parents[2]
 FLOOR_MS = 10.0  # shorter times are replaced by this in a ratio
 LIMITS = {"palette": 100.0, "lists": 300.0, "searches": 500.0}
@@ -34,9 +37,9 @@ ASKED = ("sort=", "show=", "q=", "site=", "kind=", "from=", "last")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--share", type=int, default=1, metavar="N", help="one Nth of the full sizes (default 1)")
-    parser.add_argument("--rounds", type=int, default=5, help="times that each page is asked for; the median counts (default 5)")
-    parser.add_argument("--only", default="", metavar="TEXT", help="only rooms whose name or query holds this")
+    parser.add_argument("--share", type=int, default=1, metavar="N", help="divide the full data sizes by N (default 1)")
+    parser.add_argument("--rounds", type=int, default=5, help="requests per page, of which the median counts (default 5)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only views whose name or query contains this text")
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:

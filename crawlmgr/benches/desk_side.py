@@ -30,8 +30,9 @@ from crawlmgr.benches.bulk import Sizes  # noqa: E402
 from crawlmgr.services import query_statistics  # noqa: E402
 
 FILLED = "filled.json"  # file in the data folder that says when the rows were made
-ONLY_SENT = "takes only what a form sends"
-REASONS = {302: "leads elsewhere", 403: "nobody may see it", 404: "has no file in these data", 405: ONLY_SENT}
+ONLY_SENT = "accepts only POST"
+REASONS = {302: "leads elsewhere", 403: "no user may see it", 404: "its file does not exist in the benchmark's "
+    "data", 405: ONLY_SENT}
 
 
 def main(task: dict[str, Any]) -> None:
@@ -80,7 +81,7 @@ def _filled(sizes: dict[str, int]) -> Sizes:
     if mark.exists():
         known = json.loads(mark.read_text(encoding="utf-8"))
         if known["sizes"] != sizes:
-            sys.exit(f"{mark.parent} holds other sizes; delete it")
+            sys.exit(f"{mark.parent} contains data of other sizes; delete it")
         return Sizes(**sizes, now=datetime.fromisoformat(known["now"]))
     made = Sizes(**sizes, now=datetime.now(UTC).replace(microsecond=0))
     for dotted in settings.DESK_ROWS:
@@ -118,7 +119,7 @@ def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
         elif name in rooms and not wanted <= set(arguments.get(name, ())):
             sys.exit(f"bench desk knows no row for the room {name}")
         elif not wanted <= set(arguments.get(name, ())):
-            yield name, "", "has no row in these data"
+            yield name, "", "its row does not exist in the benchmark's data"
         else:
             address = reverse(f"{space}{pattern.name}", kwargs=arguments.get(name, {}))
             yield name, address, "ends the bench's own session" if name == "logout" else ""

@@ -8,15 +8,15 @@ from django.core.management.base import CommandError
 
 from crawlmgr.benches import beside_scrapy
 
-HELP = "pages per CPU-second of fetch, links, text and store, beside Scrapy's"
+HELP = "pages per CPU second (fetching, links, text, storage) compared with Scrapy"
 table = beside_scrapy.table
 
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("--pages", type=int, default=600, help="pages fetched by each side in each round (default 600)")
     parser.add_argument("--rounds", type=int, default=3, help="alternating rounds (default 3)")
-    parser.add_argument("--links", type=int, default=100, help="links on a page (default 100)")
-    parser.add_argument("--size", type=int, default=38_000, metavar="BYTES", help="size of a page (default 38000)")
+    parser.add_argument("--links", type=int, default=100, help="links per page (default 100)")
+    parser.add_argument("--size", type=int, default=38_000, metavar="BYTES", help="bytes per page (default 38000)")
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:

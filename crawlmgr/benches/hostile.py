@@ -21,7 +21,7 @@ from crawlmgr.web.html import scan
 from crawlmgr.web.robots import from_response
 from crawlmgr.web.sitemap import parse_sitemap
 
-HELP = "CPU seconds of reading hostile pages against their size, doubling"
+HELP = "CPU time of parsing hostile pages as their size doubles"
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 SMALLEST, LARGEST = 4_096, 4_194_304
 FEW = 32  # smaller caches hold loaded resources, not results of reading
@@ -56,8 +56,8 @@ READERS: Mapping[str, tuple[str, Reader]] = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--largest", type=int, default=LARGEST, metavar="BYTES", help="the largest size (default 4 MiB)")
-    parser.add_argument("--only", default="", metavar="TEXT", help="only readers and cases whose name holds this")
-    parser.add_argument("--rounds", type=int, default=1, help="times that each is read; the fastest counts (default 1)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only parsers and cases whose name contains this text")
+    parser.add_argument("--rounds", type=int, default=1, help="repetitions per input, of which the fastest counts (default 1)")
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:

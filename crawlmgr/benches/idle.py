@@ -19,7 +19,7 @@ from crawlmgr.benches.soak_place import TIMES, Place
 from crawlmgr.management.base import table as text_table
 from crawlmgr.supervisor import memory_bytes
 
-HELP = "processes, memory and CPU of an installation that waits, its web server under requests, commands that only print"
+HELP = "processes, memory and CPU of an idle installation, of its web server under requests, and of commands that only print"
 WARM = 1000  # requests before the first memory measurement, so that each process has loaded everything that it uses
 PAGES = (
     "/admin/", "/admin/runs/", "/admin/workers/", "/admin/alarms/", "/admin/exports/", "/admin/hosts/", "/admin/help/",
@@ -34,10 +34,12 @@ START_SECONDS = 180.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the benchmark."""
-    parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="watched for so long, default 60")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, metavar="S", help="how long the idle installation is observed (default 60)",
+    )
     parser.add_argument(
         "--requests", type=int, default=0, metavar="N",
-        help=f"requests to the desk; the web server's memory is taken after {WARM} of them and after all",
+        help=f"requests to the desk; the web server's memory is measured after {WARM} of them and at the end",
     )
 
 
@@ -130,7 +132,7 @@ def _log_in(place: Place, session: requests.Session) -> None:
     }
     answer = session.post(url, told, headers={"Referer": url}, timeout=30)
     if "sessionid" not in session.cookies:
-        raise RuntimeError(f"the desk let nobody in: status {answer.status_code}")
+        raise RuntimeError(f"logging in to the desk failed: status {answer.status_code}")
 
 
 def _commands(environment: dict[str, str]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 
-HELP = "pages a second over 200 hosts with many requests in flight, beside Scrapy's"
+HELP = "pages per second over many hosts with many requests in flight, compared with Scrapy"
 DATABASES = ("sqlite", "postgresql")
 SPARE = 2.0  # ratio of pages on the local web to pages to be fetched
 SIDES = {"ours": "crawlmgr.benches.line_ours", "scrapy": "crawlmgr.benches.line_scrapy"}
@@ -28,16 +28,20 @@ SIDES = {"ours": "crawlmgr.benches.line_ours", "scrapy": "crawlmgr.benches.line_
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("--in-flight", default="16,64,256", metavar="N,N", help="requests in flight (default 16,64,256)")
-    parser.add_argument("--pages", type=int, default=2000, help="pages of each side in each round (default 2000)")
+    parser.add_argument("--pages", type=int, default=2000, help="pages fetched by each side in each round (default 2000)")
     parser.add_argument("--hosts", type=int, default=200, help="hosts of the local web (default 200)")
-    parser.add_argument("--answer", type=float, default=0.3, metavar="SECONDS", help="mean time of an answer (default 0.3)")
+    parser.add_argument(
+        "--answer", type=float, default=0.3, metavar="SECONDS", help="mean response time in seconds (default 0.3)",
+    )
     parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS", help="pause between two requests to a host")
-    parser.add_argument("--size", type=int, default=20_000, metavar="BYTES", help="size of a page (default 20000)")
-    parser.add_argument("--vary", action="store_true", help="pages of a tenth of that size up to the whole of it")
+    parser.add_argument("--size", type=int, default=20_000, metavar="BYTES", help="bytes per page (default 20000)")
+    parser.add_argument("--vary", action="store_true", help="vary page sizes from a tenth of that size to the full size")
     parser.add_argument("--rounds", type=int, default=1, help="alternating rounds (default 1)")
-    parser.add_argument("--workers", type=int, default=1, help="workers on our side, a run over the same hosts each (default 1)")
+    parser.add_argument(
+        "--workers", type=int, default=1, help="workers on our side, each with its own run over the same hosts (default 1)",
+    )
     parser.add_argument("--database", choices=DATABASES, default=DATABASES[0], help="our side's database (default sqlite)")
-    parser.add_argument("--alone", action="store_true", help="our side only")
+    parser.add_argument("--alone", action="store_true", help="run our side only")
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:

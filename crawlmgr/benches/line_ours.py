@@ -68,7 +68,7 @@ def work(run_id: int, pages: int) -> dict[str, Any]:
     if not count.told:
         sys.exit(f"the crawl ended early: {state} after {count.pages} pages")
     if Page.objects.filter(run=run_id, status=200).count() < pages:
-        sys.exit("pages that came were not stored")
+        sys.exit("received pages were not stored")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {**count.told, "peak_bytes": peak, "resident_bytes": count.resident}
 

@@ -20,7 +20,10 @@ from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 
-HELP = "real nodes against the sum of each alone, the database's cost of a page; --simulate: up to 1,000 nodes of unequal speed"
+HELP = (
+    "speed of real nodes together compared with each alone, and the database cost of a page; --simulate: up to 1,000 nodes "
+    "of unequal speed"
+)
 WARM_MINUTES = 10.0
 HOSTS = 200
 """Hosts of the web that real nodes crawl."""
@@ -30,18 +33,41 @@ MEAN_SPEED = 10.0
 
 def add_arguments(parser: Any) -> None:
     """Adds the options of the benchmark."""
-    parser.add_argument("--simulate", nargs="?", const="1,5,20,100,1000", metavar="N,N", help="by a virtual clock, so many nodes")
-    parser.add_argument("--hosts", type=int, default=1_000_000, help="of Zipf sizes, simulated (default 1000000)")
-    parser.add_argument("--minutes", type=float, default=30.0, help="simulated (default 30, of which the last 20 are measured)")
-    parser.add_argument("--failures", type=float, default=30.0, metavar="MINUTES", help="between failures of a node (default 30)")
-    parser.add_argument("--pages", type=int, default=1500, help="for the cost of a page on PostgreSQL; 0 for none (default 1500)")
-    parser.add_argument("--real", default="2,5", metavar="N,N", help="nodes started on this machine (default 2,5)")
-    parser.add_argument("--seconds", type=float, default=30.0, help="that real nodes are watched (default 30)")
-    parser.add_argument("--answer", type=float, default=0.1, help="seconds that hosts of real nodes take (default 0.1)")
-    parser.add_argument("--page", type=float, default=0.25, help="seconds that a real node takes for a page (default 0.25)")
-    parser.add_argument("--faults", type=int, default=0, metavar="PAGES", help="of each host, while nodes are killed and cut off")
-    parser.add_argument("--cut", type=float, default=60.0, help="seconds that a node is without the database (default 60)")
-    parser.add_argument("--delay", type=float, default=0.2, help="pause between requests to a host of real nodes (default 0.2)")
+    parser.add_argument(
+        "--simulate", nargs="?", const="1,5,20,100,1000", metavar="N,N",
+        help="simulate these numbers of nodes on a virtual clock",
+    )
+    parser.add_argument(
+        "--hosts", type=int, default=1_000_000, help="simulated hosts, with Zipf-distributed sizes (default 1000000)",
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=30.0, help="simulated minutes (default 30, of which the last 20 are measured)",
+    )
+    parser.add_argument(
+        "--failures", type=float, default=30.0, metavar="MINUTES",
+        help="mean time between failures of a simulated node (default 30)",
+    )
+    parser.add_argument(
+        "--pages", type=int, default=1500, help="pages for measuring the cost of a page on PostgreSQL; 0 skips it (default 1500)",
+    )
+    parser.add_argument(
+        "--real", default="2,5", metavar="N,N", help="numbers of real nodes to start on this machine (default 2,5)",
+    )
+    parser.add_argument("--seconds", type=float, default=30.0, help="seconds for which real nodes are observed (default 30)")
+    parser.add_argument(
+        "--answer", type=float, default=0.1, help="response time of the hosts that real nodes crawl, in seconds (default 0.1)",
+    )
+    parser.add_argument("--page", type=float, default=0.25, help="seconds that a real node spends on a page (default 0.25)")
+    parser.add_argument(
+        "--faults", type=int, default=0, metavar="PAGES",
+        help="crawl so many pages of each host while nodes are killed, frozen and disconnected",
+    )
+    parser.add_argument(
+        "--cut", type=float, default=60.0, help="seconds for which a node is disconnected from the database (default 60)",
+    )
+    parser.add_argument(
+        "--delay", type=float, default=0.2, help="crawl delay of the hosts that real nodes crawl, in seconds (default 0.2)",
+    )
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class Cluster:
     def _await(self, count: int) -> None:
         alive = f"heartbeat >= started AND heartbeat > now() - interval '30 seconds' AND name < 'bench-{count}'"
         query = f"SELECT COUNT(*) FROM crawlmgr_node WHERE {alive}"  # noqa: S608 - a number
-        self.until(lambda: self.number(query) >= count, START_SECONDS, f"{count} nodes did not get going")
+        self.until(lambda: self.number(query) >= count, START_SECONDS, f"{count} nodes did not start to work")
 
     def until(self, condition: Callable[[], bool], seconds: float, otherwise: str) -> None:
         """Waits until a condition holds. Raises CommandError after a time limit."""
@@ -216,7 +216,7 @@ def _strike(cluster: Cluster, whole: int, cut: float) -> list[str]:
     ]
     done = []
     for share, text, act in steps:
-        cluster.until(lambda share=share: cluster.number(stored) >= share * whole, END_SECONDS, "the crawl did not go on")  # type: ignore[misc]
+        cluster.until(lambda share=share: cluster.number(stored) >= share * whole, END_SECONDS, "the crawl made no progress")  # type: ignore[misc]
         at = cluster.number(stored)
         act()
         done.append(f"{text} at {at:.0f} pages")

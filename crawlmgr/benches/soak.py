@@ -24,7 +24,10 @@ from crawlmgr.benches.soak_web import Sites, number
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 
-HELP = "forum, topic and harvest under SIGKILL, SIGSTOP and database restarts, while clients read: what is lost or doubled"
+HELP = (
+    "crawls of a forum, a topic and a form under SIGKILL, SIGSTOP and database restarts, while clients read the desk: "
+    "counts lost and duplicate data"
+)
 KILLS_A_ROUND = 25
 STUCK_SECONDS = 120.0
 """A run counts as stuck if it makes no progress for so many seconds in which no process was killed."""
@@ -36,10 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options: number of kills, database, and the file that the results are kept in."""
     parser.add_argument("--kills", type=int, default=40, metavar="N", help="default 40")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite", help="default sqlite")
-    parser.add_argument("--nodes", type=int, default=0, metavar="N", help="further nodes, which are killed instead; PostgreSQL")
-    parser.add_argument("--clients", type=int, default=30, metavar="N", help="that read pages of the desk meanwhile, default 30")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is killed when, default 1")
-    parser.add_argument("--folder", metavar="DIR", help="keeps the tally, and the log of `serve`; called again, it goes on")
+    parser.add_argument("--nodes", type=int, default=0, metavar="N", help="additional nodes that fail (needs PostgreSQL)")
+    parser.add_argument("--clients", type=int, default=30, metavar="N", help="clients that read the desk meanwhile (default 30)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed of the kills (default 1)")
+    parser.add_argument("--folder", metavar="DIR", help="keeps totals and log; a further call with it continues")
 
 
 @dataclass(slots=True)
@@ -85,10 +88,10 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     place = Place(work, options["database"], options["nodes"])
     try:
         place.start()
-        _wait(place.healthy, STUCK_SECONDS * 2, f"serve does not get healthy; see {work / 'serve.log'}")
+        _wait(place.healthy, STUCK_SECONDS * 2, f"serve did not become healthy; see {work / 'serve.log'}")
         if place.fleet is not None:
             place.fleet.start()
-            _wait(lambda: _beating(place) == options["nodes"], STUCK_SECONDS * 2, f"nodes do not get going; see {work}")
+            _wait(lambda: _beating(place) == options["nodes"], STUCK_SECONDS * 2, f"nodes did not start to work; see {work}")
         while tally.kills < options["kills"]:
             _Round(place, tally, options).work()
             beside = kept.with_suffix(".part")
@@ -153,11 +156,11 @@ class _Round:
             self.tally.kills += 1
             self.tally.by_victim[victim] = self.tally.by_victim.get(victim, 0) + 1
             if self.draw.random() < HASTE:
-                say(f"kill {self.tally.kills}: {victim}, and on at once")
+                say(f"kill {self.tally.kills}: {victim}, and continued at once")
                 continue
             over = self._recovered(before, at)
             self.tally.recovery.append(over)
-            say(f"kill {self.tally.kills}: {victim}, got over in {over:.1f} s; {self._progress()}")
+            say(f"kill {self.tally.kills}: {victim}, recovered in {over:.1f} s; {self._progress()}")
 
     def _recovered(self, before: dict[int, int], at: float) -> float:
         """Seconds until every run that was active made progress or ended, and the desk answers."""
@@ -176,7 +179,7 @@ class _Round:
             if now != seen:
                 seen, changed = now, time.monotonic()
         self.tally.wedged += len(seen)
-        self.tally.problems += [f"run {run} is wedged at {requests} requests" for run, requests in seen.items()]
+        self.tally.problems += [f"run {run} is stuck at {requests} requests" for run, requests in seen.items()]
 
     def _active(self) -> bool:
         return bool(self._progress())
@@ -201,7 +204,7 @@ class _Round:
             left = rows(
                 f"SELECT url, reason FROM crawlmgr_url WHERE run_id = {pk} AND state IN (0, 1, 3)"  # noqa: S608
             )
-            self._differ(f"{name}: addresses not dealt with", {url for url, _ in left}, Counter())
+            self._differ(f"{name}: unfinished addresses", {url for url, _ in left}, Counter())
         posts = rows(
             "SELECT t.url, p.post_id FROM forums_post p JOIN forums_thread t ON t.id = p.thread_id"  # noqa: S608
             f" WHERE t.url LIKE '{self.sites.urls['forum']}%'"

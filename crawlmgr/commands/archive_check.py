@@ -10,11 +10,11 @@ from crawlmgr.management import database
 from crawlmgr.management.base import Result, table, write_json
 from crawlmgr.services import archive
 
-HELP = "read every WARC file through and hold it against the index"
+HELP = "read every WARC file completely and compare it with the index"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--quick", action="store_true", help="only sizes and the pages' places, not every record")
+    parser.add_argument("--quick", action="store_true", help="check only file sizes and positions of pages, not every record")
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -13,21 +13,26 @@ from crawlmgr.management.base import Result
 from crawlmgr.models import Every, Export
 from crawlmgr.services import exports, saved_exports
 
-HELP = "keep an export: what, in which format, how often"
+HELP = "save an export: table, format and interval"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("name", help="what it is called")
+    parser.add_argument("name", help="name of the export")
     parser.add_argument("table", choices=sorted(exports.tables()))
     parser.add_argument("--format", choices=saved_exports.FORMATS, default="csv")
-    parser.add_argument("--columns", type=names, default=(), metavar="A,B", help="only these columns, in this order")
-    parser.add_argument("--site", type=key, help="only of this site")
-    parser.add_argument("--run", type=key, help="only of this run")
-    parser.add_argument("--since", type=moment, metavar="TIME", help="only what came since then (ISO 8601)")
-    parser.add_argument("--days", type=int, metavar="N", help="only what came in the last N days before each writing")
+    parser.add_argument(
+        "--columns", type=names, default=(), metavar="A,B", help="comma-separated columns to write, in this order",
+    )
+    parser.add_argument("--site", type=key, help="only rows of this site")
+    parser.add_argument("--run", type=key, help="only rows of this run")
+    parser.add_argument("--since", type=moment, metavar="TIME", help="only rows since this time (ISO 8601)")
+    parser.add_argument("--days", type=int, metavar="N", help="only rows of the last N days before each writing")
     parser.add_argument("--bom", action="store_true", help="CSV with a byte order mark, which some spreadsheets need")
-    parser.add_argument("--every-hours", type=int, choices=Every.values, default=0, help="how often (default 0: when asked)")
-    parser.add_argument("--keep", type=int, default=5, metavar="N", help="files kept (default 5)")
+    parser.add_argument(
+        "--every-hours", type=int, choices=Every.values, default=0,
+        help="hours between two writings (default 0: only on request)",
+    )
+    parser.add_argument("--keep", type=int, default=5, metavar="N", help="number of files kept (default 5)")
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -13,12 +13,12 @@ from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Result
 from crawlmgr.services import saved_exports
 
-HELP = "make an address that answers with the newest file, or take it back"
+HELP = "create or withdraw a download address for the newest file"
 
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("export", type=key, help="its number")
-    parser.add_argument("--close", action="store_true", help="take it back: it answers no more")
+    parser.add_argument("--close", action="store_true", help="withdraw the address")
 
 
 def run(options: dict[str, Any]) -> Result:

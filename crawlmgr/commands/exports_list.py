@@ -9,7 +9,7 @@ from crawlmgr.management.base import Result, table
 from crawlmgr.models import Export
 from crawlmgr.services import saved_exports
 
-HELP = "list the exports that are kept, with their files"
+HELP = "list the saved exports with their files"
 
 
 def add_arguments(parser: Any) -> None:

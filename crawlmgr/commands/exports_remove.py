@@ -13,7 +13,7 @@ from crawlmgr.management.base import Result
 from crawlmgr.models import Export
 from crawlmgr.services import runs, saved_exports
 
-HELP = "remove a kept export with its files"
+HELP = "remove a saved export with its files"
 
 
 def add_arguments(parser: Any) -> None:
@@ -24,7 +24,7 @@ def find(number: int) -> Export:
     """The export of this number. Raises CommandError."""
     found = Export.objects.filter(pk=number).first()
     if found is None:
-        raise CommandError(f"There is no export {number}; `exports list` names them.")
+        raise CommandError(f"There is no export {number}; see `exports list`.")
     return found
 
 

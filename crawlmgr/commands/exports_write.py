@@ -11,7 +11,7 @@ from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Result
 from crawlmgr.services import runs, saved_exports
 
-HELP = "write a kept export now and print where its file lies"
+HELP = "write a saved export now and print the path of its file"
 
 
 def add_arguments(parser: Any) -> None:

@@ -11,12 +11,12 @@ from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
 from crawlmgr.reads import runs
 
-HELP = "list the runs: those at work, waiting or paused, then those that ended last"
+HELP = "list active runs (running, waiting, paused), then the most recently ended ones"
 FIELDS = ("id", "kind", "label", "state", "waiting_for", "waiting_until", "stopped_by", "created", "finished")
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--ended", type=key, default=10, metavar="N", help="how many ended runs (default 10)")
+    parser.add_argument("--ended", type=key, default=10, metavar="N", help="number of ended runs to list (default 10)")
 
 
 def run(options: dict[str, Any]) -> Result:

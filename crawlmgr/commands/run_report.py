@@ -13,7 +13,7 @@ from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
 from crawlmgr.reads import reports
 
-HELP = "report of a run: status codes, content types, hosts, how its addresses ended, why it ended"
+HELP = "report of a run: status codes, content types, hosts, outcomes of its addresses, and why it ended"
 PARTS = (
     ("statuses", ("status", "answers", "bytes")), ("types", ("type", "pages", "bytes")),
     ("hosts", ("host", "pages", "failed", "bytes")), ("seeds", ("outcome", "urls")), ("outcomes", ("state", "reason", "urls")),

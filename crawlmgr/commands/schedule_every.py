@@ -13,13 +13,13 @@ from crawlmgr.management import database
 from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Result
 
-HELP = "set how often something is started by itself (forums: see `forum plan`)"
+HELP = "set the interval at which an item is started by schedule (forums: see `forum plan`)"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("kind", choices=sorted(settings.REPEATED), help="the kind of its runs")
+    parser.add_argument("kind", choices=sorted(settings.REPEATED), help="kind of the item's runs")
     parser.add_argument("target", type=key, help="its number")
-    parser.add_argument("hours", type=int, help="hours between two starts; 0: only when asked")
+    parser.add_argument("hours", type=int, help="hours between two starts; 0: only on request")
 
 
 def run(options: dict[str, Any]) -> Result:

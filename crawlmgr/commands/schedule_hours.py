@@ -13,16 +13,16 @@ from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Result
 from crawlmgr.services import timings
 
-HELP = "show or set in which hours something that recurs may begin, and how far a start is moved by chance"
+HELP = "show or set the working hours of a scheduled item and the random shift of its starts"
 SHOWN = 5
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("kind", choices=sorted(settings.TIMED), help="the kind of its runs")
-    parser.add_argument("target", type=key, help="its number: of the forum, the topic, the form or the export")
-    parser.add_argument("--hours", metavar="TEXT", help='"01:00-06:00", "mon-fri 22:00-06:00"; "" for any time')
-    parser.add_argument("--timezone", metavar="ZONE", help="the zone of these hours (default UTC)")
-    parser.add_argument("--jitter", type=int, metavar="MINUTES", help="move each start by chance, by up to so much")
+    parser.add_argument("kind", choices=sorted(settings.TIMED), help="kind of the item's runs")
+    parser.add_argument("target", type=key, help="number of the forum, topic, form or export")
+    parser.add_argument("--hours", metavar="TEXT", help='for example "01:00-06:00" or "mon-fri 22:00-06:00"; "" for any time')
+    parser.add_argument("--timezone", metavar="ZONE", help="time zone of these hours (default UTC)")
+    parser.add_argument("--jitter", type=int, metavar="MINUTES", help="shift each start at random by at most this time")
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -9,7 +9,7 @@ from crawlmgr.management import database
 from crawlmgr.management.base import Result, table
 from crawlmgr.services import recurring
 
-HELP = "list what recurs: how often, when next, in which hours"
+HELP = "list all scheduled items: interval, next start, working hours"
 MOST = 1000
 
 

@@ -9,11 +9,11 @@ from crawlmgr.management import database
 from crawlmgr.management.base import Result
 from crawlmgr.services import holds
 
-HELP = "pause all crawling, or with --off let it go on"
+HELP = "pause all crawling, or with --off resume it"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--off", action="store_true", help="let all crawling go on")
+    parser.add_argument("--off", action="store_true", help="resume all crawling")
 
 
 def run(options: dict[str, Any]) -> Result:

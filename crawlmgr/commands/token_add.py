@@ -12,13 +12,15 @@ from crawlmgr.management.base import Result
 from crawlmgr.models import TokenRole
 from crawlmgr.services import tokens
 
-HELP = "make a token of the API and print it, once"
+HELP = "create an API token and print it; it is shown only once"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("name", help="what it is for")
-    parser.add_argument("--role", choices=TokenRole.values, default="viewer", help="default viewer: it may only read")
-    parser.add_argument("--days", type=int, metavar="N", help="days until it expires (default: never)")
+    parser.add_argument("name", help="what the token is for")
+    parser.add_argument(
+        "--role", choices=TokenRole.values, default="viewer", help="role of the token (default viewer: read-only)",
+    )
+    parser.add_argument("--days", type=int, metavar="N", help="days until the token expires (default: never)")
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -8,7 +8,7 @@ from crawlmgr.management import database
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import ApiToken
 
-HELP = "list the tokens of the API"
+HELP = "list the API tokens"
 FIELDS = ("id", "name", "role", "created", "expires", "last_used")
 
 

@@ -11,11 +11,11 @@ from crawlmgr.management import database
 from crawlmgr.management.base import Result
 from crawlmgr.services import tokens
 
-HELP = "end a token of the API at once"
+HELP = "revoke an API token at once"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("id", type=int, help="its number in `token list`")
+    parser.add_argument("id", type=int, help="number of the token in `token list`")
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -130,7 +130,7 @@ class SubcommandCommand(BaseCommand):
         try:
             result: Result = module.run(options)
         except (KeyboardInterrupt, Stopped) as stop:
-            raise CommandError(str(stop) or "Stopped; what was fetched is stored.") from stop
+            raise CommandError(str(stop) or "Stopped; fetched pages are stored.") from stop
         except DatabaseProblem as error:
             if trouble.full(error):
                 raise CommandError(f"The disk of the database is full: {trouble.one_line(error)}") from error

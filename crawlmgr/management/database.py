@@ -69,7 +69,9 @@ def _refuse_if_others_need_it_as_it_is() -> None:
     unknown = sorted(key for key in applied if key[0] in OURS and key not in _known(executor.loader))
     if unknown:
         word = ".".join(unknown[-1])
-        raise CommandError(f"The database is newer than this program, which knows no {word}: update this machine.")
+        raise CommandError(
+            f"The database is newer than this program, which does not know the migration {word}: update this machine."
+        )
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan and applied and _others_live():
         raise CommandError(

@@ -22,25 +22,30 @@ from crawlmgr.web.url import UrlError, canonical, host_key
 
 NODES_SECONDS = 0.5
 """Seconds between two checks of a run that worker nodes work on."""
-NO_NODE = "No worker node is at work: start one with `manage.py node`, then the same command again."
+NO_NODE = "No worker node is running: start one with `manage.py node`, then repeat this command."
 
 
 def add_web_arguments(parser: Any) -> None:
     """Adds the options that every command with web access has."""
     parser.add_argument(
-        "--allow-private", action="store_true", help="allow the hosts named, with their ports, on loopback or private networks"
+        "--allow-private", action="store_true", help="allow the hosts and ports of the given addresses to be on loopback or "
+        "private networks"
     )
     parser.add_argument(
         "--private-host", action="append", default=[], metavar="HOST:PORT",
-        help="allow this one too (may be repeated): host, host:port, address or network",
+        help="also allow this private address (may be repeated): host, host:port, address or network",
     )
-    parser.add_argument("--delay", type=float, metavar="SECONDS", help="pause between two requests to one host (default 1)")
-    parser.add_argument("--connections", type=int, metavar="N", help="requests to one host at the same time (default 1)")
+    parser.add_argument("--delay", type=float, metavar="SECONDS", help="seconds between two requests to one host (default 1)")
+    parser.add_argument("--connections", type=int, metavar="N", help="simultaneous requests to one host (default 1)")
     parser.add_argument(
-        "--in-flight", type=int, metavar="N", help="requests over all hosts of a run at the same time (default 32)"
+        "--in-flight", type=int, metavar="N", help="simultaneous requests over all hosts of a run (default 32)"
     )
-    parser.add_argument("--pages-per-host", type=int, metavar="N", help="pages that the run takes from one host (0: no limit)")
-    parser.add_argument("--by-nodes", action="store_true", help="let the worker nodes do it, and wait until they have")
+    parser.add_argument(
+        "--pages-per-host", type=int, metavar="N", help="most pages that the run fetches from one host (0: no limit)",
+    )
+    parser.add_argument(
+        "--by-nodes", action="store_true", help="have worker nodes do the work, and wait until they have finished",
+    )
 
 
 def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "") -> dict[str, Any]:
@@ -88,7 +93,7 @@ def _leased(run: Run) -> str:
     """The message that a run cannot be worked on because another process holds its lease; a killed process holds it until it
     expires."""
     run.refresh_from_db()
-    told = f"Run {run.pk} is being worked by another process; stop it on the desk, or wait until it has ended."
+    told = f"Run {run.pk} is being worked on by another process; stop it on the desk, or wait until it ends."
     if run.lease_until is None:
         return told
     return f"{told} If that process was killed, the run is free again at {run.lease_until:%H:%M:%S} UTC."
@@ -115,7 +120,7 @@ def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False)
             state = engine.run_slice(run.pk, clock=clock, seconds=None, on_page=lambda *_: bar.update(), lag=lag)
         if state == RunState.RUNNING:
             runs.pause(run.pk, clock.now())
-            raise Stopped(f"Stopped; what was fetched is stored. Run {run.pk} is paused and goes on where it stood.")
+            raise Stopped(f"Stopped; fetched pages are stored. Run {run.pk} is paused and continues where it stopped.")
         if state == slices.NO_ROOM:
             raise CommandError(_no_room(run))
         if state == slices.LEASED:
@@ -152,16 +157,16 @@ def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
         except runs.Busy as busy:
             if busy.same or busy.interrupted:
                 return joined(busy, of)
-            say(f"Run {busy.run.pk} of this {of} is under way and does other work; this command's own starts when that ends.")
+            say(f"Run {busy.run.pk} of this {of} is active and does other work; this command's own run starts when it ends.")
             _await_end(busy.run, by_nodes)
 
 
 def joined(busy: runs.Busy, of: str) -> Run:
     """The existing active run: resumed if it was interrupted, otherwise joined; prints which, with the name `of` its object."""
     if busy.run.state == RunState.PAUSED:
-        say(f"Run {busy.run.pk} was interrupted; it goes on where it stood.")
+        say(f"Run {busy.run.pk} was interrupted; it continues where it stopped.")
         return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
-    say(f"Run {busy.run.pk} of this {of} is under way; this command joins it if nobody works it.")
+    say(f"Run {busy.run.pk} of this {of} is active; this command works on it if no worker does.")
     return busy.run
 
 
@@ -189,4 +194,4 @@ def _slice(run: Run) -> None:
 
 
 def _no_room(run: Run) -> str:
-    return f"The disk of the database is full; run {run.pk} goes on where it stood once there is room."
+    return f"The disk of the database is full; run {run.pk} continues where it stopped once there is room."

@@ -40,16 +40,16 @@ def _ended() -> dict[tuple[str, ...], int]:
 def metrics(now: datetime) -> Iterator[Metric]:
     """All metrics, in a fixed number of queries over nodes, hosts and runs; the table of pages is never read."""
     state = status_reads.status(now)
-    yield Metric("crawlmgr_nodes", "Worker nodes with a sign of life.", {(): state.nodes})
-    yield Metric("crawlmgr_nodes_silent", "Nodes alive within a day that give no sign of life now.", {(): state.silent})
+    yield Metric("crawlmgr_nodes", "Worker nodes with a recent heartbeat.", {(): state.nodes})
+    yield Metric("crawlmgr_nodes_silent", "Nodes that sent heartbeats within the last day but do not now.", {(): state.silent})
     yield Metric("crawlmgr_workers", "Worker processes of the living nodes.", {(): state.workers})
-    yield Metric("crawlmgr_tasks_queued", "Tasks waiting or being worked.", {(): queue.length()})
+    yield Metric("crawlmgr_tasks_queued", "Tasks that are waiting or in progress.", {(): queue.length()})
     yield Metric("crawlmgr_pages_last_minute", "Pages fetched in the last minute.", {(): state.pages_a_minute})
     runs = {**_ended(), **Counter(Run.objects.at_work().values_list("kind", "state"))}
     yield Metric("crawlmgr_runs", "Runs by kind and state.", runs, ("kind", "state"))
     oldest = Run.objects.at_work().aggregate(at=Min("progressed"))["at"]
     idle = max(0.0, (now - oldest).total_seconds()) if oldest else 0.0
-    yield Metric("crawlmgr_run_idle_seconds", "Since the last progress of the active run that stood still longest.", {(): idle})
+    yield Metric("crawlmgr_run_idle_seconds", "Longest time since an active run last made progress, in seconds.", {(): idle})
     host = Host.objects.aggregate(
         requests=Sum("requests", default=0),
         bytes=Sum("bytes", default=0),
@@ -58,14 +58,16 @@ def metrics(now: datetime) -> Iterator[Metric]:
         hosts=Count("id"),
         waiting=Count("id", filter=Q(next_at__gt=now) & (Q(failures__gt=0) | Q(retry_after_until__gt=now))),
     )
-    yield Metric("crawlmgr_hosts", "Hosts ever asked.", {(): host["hosts"]})
-    yield Metric("crawlmgr_hosts_held", "Hosts left alone for now: they failed, or asked for it.", {(): host["waiting"]})
+    yield Metric("crawlmgr_hosts", "Hosts that have ever been requested.", {(): host["hosts"]})
+    yield Metric("crawlmgr_hosts_held", "Hosts not requested for now: they failed or asked to wait.", {(): host["waiting"]})
     yield Metric("crawlmgr_requests", "Requests sent.", {(): host["requests"]}, counter=True)
     yield Metric("crawlmgr_received_bytes", "Bytes received.", {(): host["bytes"]}, counter=True)
     yield Metric("crawlmgr_request_errors", "Requests that failed.", {(): host["errors"]}, counter=True)
-    yield Metric("crawlmgr_refused_by_robots", "Addresses that robots.txt forbids.", {(): host["robots"]}, counter=True)
+    yield Metric("crawlmgr_refused_by_robots", "Addresses refused by robots.txt.", {(): host["robots"]}, counter=True)
     alarms: dict[tuple[str, ...], float] = {}
     for alarm in status_reads.alarms(now, limit=MOST_ALARMS):
         alarms[(alarm.code,)] = alarms.get((alarm.code,), 0) + 1
-    yield Metric("crawlmgr_alarms", "What a person should look at.", alarms, ("code",))
-    yield Metric("crawlmgr_disk_free_bytes", "Room left for data.", {(): shutil.disk_usage(settings.DATA_DIR).free})
+    yield Metric("crawlmgr_alarms", "Open problems that need attention.", alarms, ("code",))
+    yield Metric(
+        "crawlmgr_disk_free_bytes", "Free disk space for data, in bytes.", {(): shutil.disk_usage(settings.DATA_DIR).free}
+    )

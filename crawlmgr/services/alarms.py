@@ -78,7 +78,7 @@ def _end(alarm: Alarm, now: datetime) -> None:
         if not Alarm.objects.filter(pk=alarm.pk, ended=None).update(ended=now):
             return
         waiting = alarm.messages.filter(about="begun", state=MessageState.WAITING)
-        waiting.update(state=MessageState.DROPPED, detail="it had ended before")
+        waiting.update(state=MessageState.DROPPED, detail="the alarm had already ended")
         if Alarm.objects.filter(pk=alarm.pk, muted=None).exists():
             told = alarm.messages.filter(about="begun").exclude(state__in=[MessageState.DROPPED, MessageState.FAILED])
             for message in told.select_related("channel"):
@@ -140,7 +140,9 @@ def send(now: Callable[[], datetime], on_step: Callable[[], None] = lambda: None
 def _recover(now: datetime) -> None:
     lost = AlarmMessage.objects.filter(claimed_until__lte=now)
     lost.filter(state=MessageState.CLAIMED).update(state=MessageState.WAITING)
-    lost.filter(state=MessageState.HANDED).update(state=MessageState.UNSURE, detail="the process was killed while it sent it")
+    lost.filter(state=MessageState.HANDED).update(
+        state=MessageState.UNSURE, detail="the process was killed while it sent the message"
+    )
 
 
 def _claim(now: datetime) -> AlarmMessage | None:

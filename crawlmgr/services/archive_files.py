@@ -26,7 +26,7 @@ def path_of(file: WarcFile) -> Path:
     """The path of a WARC file in the archive folder. Raises ValueError for a name that leaves the folder."""
     path = (settings.ARCHIVE_DIR / file.name).resolve()
     if path.parent != Path(settings.ARCHIVE_DIR).resolve():
-        raise ValueError(f"{file.name} is no name of an archive file")
+        raise ValueError(f"{file.name} is not the name of an archive file")
     return path
 
 

@@ -157,7 +157,7 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
     """Fills an empty installation from a backup. All rows are restored in one transaction, committed after the files are in
     place, so that a killed restore can be repeated. Raises BackupRefused."""
     if _filled():
-        raise BackupRefused("This installation holds data already; restore into an empty one (another CRAWLMGR_DATA).")
+        raise BackupRefused("This installation already contains data; restore into an empty one (set another CRAWLMGR_DATA).")
     try:
         with tarfile.open(source, "r:") as tar:
             manifest = _manifest(tar, source)
@@ -201,9 +201,9 @@ def _manifest(tar: tarfile.TarFile, source: Path) -> dict[str, Any]:
         manifest = json.load(_member(tar, MANIFEST))
         known = manifest["format"] == FORMAT and isinstance(manifest["rows"], dict) and isinstance(manifest["files"], dict)
     except (KeyError, ValueError) as error:
-        raise BackupRefused(f"{source} is no whole backup.") from error
+        raise BackupRefused(f"{source} is not a complete backup.") from error
     if not known:
-        raise BackupRefused(f"{source} is of another format than this version reads.")
+        raise BackupRefused(f"{source} has a format that this version cannot read.")
     return dict(manifest)
 
 
@@ -272,7 +272,7 @@ def _kept_place(name: str) -> Path:
     """The path of a file of a kept folder. Raises ValueError for any other name."""
     folder, _slash, plain = name.partition("/")
     if folder not in settings.KEPT_FOLDERS or not PLAIN_NAME.fullmatch(plain):
-        raise ValueError(f"{name[:80]!r} is no name of a kept file")
+        raise ValueError(f"{name[:80]!r} is not the name of a kept file")
     return Path(settings.DATA_DIR) / folder / plain
 
 

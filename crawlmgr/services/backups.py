@@ -66,7 +66,7 @@ def name_at(created: datetime) -> str:
 def put(*, every_hours: int, keep: int, now: datetime, user: Any = None) -> BackupPlan:
     """Sets how often a backup is made and how many files are kept. Raises ValueError with one line."""
     if not 0 <= every_hours <= MOST_HOURS:
-        raise ValueError(f"a backup is made every 1 to {MOST_HOURS} hours, or 0: only when asked")
+        raise ValueError(f"a backup is made every 1 to {MOST_HOURS} hours, or 0: only on request")
     if not 1 <= keep <= MOST_KEPT:
         raise ValueError(f"1 to {MOST_KEPT} files can be kept")
     with transaction.atomic():

@@ -50,8 +50,8 @@ def admit(names: Iterable[str], clock: Clock) -> None:
     if abs(ahead) > MOST_AHEAD_SECONDS:
         way = "ahead of" if ahead > 0 else "behind"
         raise Refused(
-            f"This machine's clock is {abs(ahead):.1f} s {way} the database server's, on which hosts' pauses hang: set"
-            " both by NTP."
+            f"This machine's clock is {abs(ahead):.1f} s {way} the database server's, and crawl delays depend on"
+            " both: synchronise them by NTP."
         )
     held = standing.runs_in_hand(clock.now())
     for node in living(clock.now()):
@@ -66,8 +66,8 @@ def admit(names: Iterable[str], clock: Clock) -> None:
         over = node.state == NodeState.DRAINING and not held[node.name]  # it has drained and takes no more work
         if node.version and node.version != __version__ and node.name not in own and not over:
             raise Refused(
-                f"Node {node.name} is of version {node.version}, this program of {__version__}: let the nodes of one version"
-                " drain (`node drain NAME`) before those of another are started."
+                f"Node {node.name} is of version {node.version}, this program of {__version__}: drain the nodes of one version"
+                " (`node drain NAME`) before starting nodes of another."
             )
 
 

@@ -54,7 +54,7 @@ def put(address: str, path: Path) -> None:
     _ask(lambda client: client.upload_file(str(path), place.bucket, place.key, ExtraArgs=extra, Config=_transfer()))
     there, here = size(address), path.stat().st_size
     if there != here:
-        raise Unreachable(f"{address} has {there} bytes in place of {here}")
+        raise Unreachable(f"{address} has {there} bytes instead of {here}")
 
 
 def size(address: str) -> int | None:

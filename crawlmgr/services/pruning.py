@@ -109,7 +109,7 @@ def keep(days: Mapping[str, int], *, now: datetime, user: Any = None) -> list[st
     """Sets retention times in days; returns the kinds that changed. Raises ValueError with a one-line message."""
     wrong = [kind for kind, number in days.items() if kind not in settings.KEEP_DAYS or not 0 <= number <= MOST_DAYS]
     if wrong:
-        raise ValueError(f"no number of days from 0 to {MOST_DAYS}: {', '.join(sorted(wrong))}")
+        raise ValueError(f"not a number of days from 0 to {MOST_DAYS}: {', '.join(sorted(wrong))}")
     before = kept()
     changed = [kind for kind, number in days.items() if before[kind] != number]
     with transaction.atomic():

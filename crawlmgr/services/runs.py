@@ -204,7 +204,7 @@ def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_
     if not taken:
         return None
     if before is not None and before[0] and before[1] is not None and before[1] <= now:
-        told = f"{before[0]} gave no sign of life for {(now - before[1]).total_seconds() + seconds:.0f} s; {holder} goes on"
+        told = f"{before[0]} sent no heartbeat for {(now - before[1]).total_seconds() + seconds:.0f} s; {holder} goes on"
         events.warn("worker_silent", told, now=now, run_id=run_id)
     run = Run.objects.only("fence", "started").get(pk=run_id)
     if run.started is None:

@@ -33,11 +33,11 @@ def check(wish: Export) -> None:
     if wish.format == WARC and (wish.table != "pages" or wish.run is None):
         raise ValueError("WARC holds the pages of one run: choose the table pages and name the run")
     if wish.every_hours not in Every.values:
-        raise ValueError(f"an export is written every {', '.join(map(str, Every.values[1:]))} hours, or 0: only when asked")
+        raise ValueError(f"an export is written every {', '.join(map(str, Every.values[1:]))} hours, or 0: only on request")
     if not 1 <= wish.keep <= MOST_KEPT:
         raise ValueError(f"1 to {MOST_KEPT} files can be kept")
     if wish.days is not None and not 1 <= wish.days <= MOST_DAYS:
-        raise ValueError(f"the last days are 1 to {MOST_DAYS}")
+        raise ValueError(f"the number of last days must be 1 to {MOST_DAYS}")
     table = exports.tables()[wish.table]
     exports.picked(wish.table, table.header(chosen(wish, wish.created)), exports.Shape(wish.columns))
 

@@ -72,7 +72,7 @@ def shown_anywhere(value: Any) -> Any:
 
 
 def filled(wishes: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Submitted settings, with stored values in place of the dots that the form showed.
+    """Submitted settings, with stored values instead of the dots that the form showed.
 
     A proxy's password is only used for that proxy: dots with another address are refused. Raises ValueError with a one-line
     message.

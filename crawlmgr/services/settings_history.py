@@ -68,9 +68,9 @@ def undo(kind: str, target: int, current: Values, *, now: datetime) -> Values:
     if change is None:
         raise ValueError("there is no change to undo")
     if differences(change.after, current):
-        raise ValueError("the settings were changed in another way since; nothing was undone")
+        raise ValueError("the settings have been changed otherwise since; nothing was undone")
     if not SettingsChange.objects.filter(pk=change.pk, undone__isnull=True).update(undone=now):
-        raise ValueError("the change is undone already")
+        raise ValueError("the change is already undone")
     before: Values = change.before
     return before
 

@@ -80,7 +80,7 @@ def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | N
     except runs.LeaseLost:
         if found is not None:
             found.forget()
-        log.warning("another worker has the run by now", extra={"event": "lease_lost"})
+        log.warning("another worker now holds the run", extra={"event": "lease_lost"})
         return LEASED
     except Exception as error:
         if found is not None:
@@ -95,7 +95,7 @@ def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Cl
     try:
         if not trouble.calmly(lambda: runs.holds(lease), clock):
             # Its write conflicted with the other worker's and was rolled back.
-            log.warning("another worker has the run by now: %s", text, extra={"event": "lease_lost"})
+            log.warning("another worker now holds the run: %s", text, extra={"event": "lease_lost"})
             return LEASED
         if trouble.full(error):
             return _no_room(lease, text, clock)
@@ -104,7 +104,7 @@ def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Cl
             log.info(text, extra={"event": "work_done_again", "times": times})
             if times:
                 return times
-        log.info("what broke the slice", exc_info=error, extra={"event": "slice_broke_at"})
+        log.info("the error that ended the slice", exc_info=error, extra={"event": "slice_broke_at"})
         _broke(lease, text, found, clock)
     except runs.LeaseLost:
         return LEASED

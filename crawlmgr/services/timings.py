@@ -70,7 +70,7 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     if zone not in available_timezones():
         raise ValueError(f"there is no time zone {zone[:60]!r}")
     if not 0 <= jitter <= MOST_JITTER_SECONDS:
-        raise ValueError(f"a start is moved by 0 to {MOST_JITTER_SECONDS // 60} minutes")
+        raise ValueError(f"a start can be shifted by 0 to {MOST_JITTER_SECONDS // 60} minutes")
     found = windows.parse(str(values["hours"]), ZoneInfo(zone))
     return {"hours": found.text if found is not None else "", "timezone": zone, "jitter_seconds": jitter}
 

@@ -162,10 +162,10 @@ def check_chat(url: str) -> tuple[str, str]:
     ValueError with a one-line message."""
     scheme = url.partition("://")[0].lower()
     if scheme not in CHATS:
-        raise ValueError(f"{scheme[:20]!r} is no chat service; known are {', '.join(sorted(CHATS))}")
+        raise ValueError(f"{scheme[:20]!r} is not a chat service; known ones are {', '.join(sorted(CHATS))}")
     service = _apprise().instantiate(url)
     if service is None:
-        raise ValueError(f"that is no address of {scheme}")
+        raise ValueError(f"that is not an address of {scheme}")
     return str(service.url(privacy=True))[:200], str(getattr(service, "host", None) or "")
 
 
@@ -177,7 +177,7 @@ def send_chat(url: str, title: str, text: str, before: Before, allow: frozenset[
     before()
     with _guarded(allow):
         if not service.notify(body=text, title=title):
-            raise NotSent("the service did not take it")
+            raise NotSent("the service did not accept the message")
 
 
 @cache

@@ -393,7 +393,7 @@ def _check_target(exchange: Exchange) -> None:
     except (OSError, UnicodeError):
         addresses = []
     if not addresses and not exchange.settings.proxy_resolves:
-        raise exchange.failed(Failure.dns, "the name is unknown here, and the proxy is not said to look names up")
+        raise exchange.failed(Failure.dns, "the name cannot be resolved here, and the proxy is not configured to resolve names")
     for _family, sockaddr in addresses:
         _check(sockaddr[0], host, port, exchange.settings)
     if not exchange.settings.proxy_resolves:

@@ -65,7 +65,7 @@ def address(url: str) -> Address:
     host = host.removesuffix(":80") if parts.scheme == "http" else host.removesuffix(":443")
     query = parts.query.replace(";", "&")
     path = unquote(parts.path)
-    if _ROUTED.match(query):  # index.php?forums/name.3/page-2: a path in place of the query
+    if _ROUTED.match(query):  # index.php?forums/name.3/page-2: a path instead of the query
         routed, _, query = query.partition("&")
         path = f"{path}?{unquote(routed)}"
     path, named = _named_segments(path)

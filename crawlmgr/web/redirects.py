@@ -62,7 +62,7 @@ def next_request(
     except UrlError as error:
         raise RedirectError(Failure.bad_redirect, str(error)) from error
     if step.shuns is not None and step.shuns(target):
-        raise RedirectError(Failure.bad_redirect, f"{target} is not to be asked for")
+        raise RedirectError(Failure.bad_redirect, f"{target} may not be requested")
     if hops >= max_redirects:
         raise RedirectError(Failure.too_many_redirects, target)
     step = replace(step, url=target, etag=None, last_modified=None)

@@ -342,14 +342,14 @@ def read_record(path: Path, offset: int) -> WarcRecord:
     """The record at a file position. Raises WarcError if there is none, OSError."""
     for record in iter_records(path, offset):
         return record
-    raise WarcError(f"no whole record at byte {offset} of {path.name}")
+    raise WarcError(f"no complete record at byte {offset} of {path.name}")
 
 
 def record_of(data: bytes, offset: int) -> WarcRecord:
     """The record that begins these bytes, which lie at `offset` of a file. Raises WarcError if none does."""
     found = _read(_Source(BytesIO(data), 0), 0)
     if found is None:
-        raise WarcError(f"no whole record at byte {offset}")
+        raise WarcError(f"no complete record at byte {offset}")
     return replace(found, offset=offset)
 
 

@@ -46,15 +46,20 @@ class BudgetForm(django_forms.Form):
     min_gain = django_forms.FloatField(label=gettext_lazy("Minimum gain"), min_value=0, max_value=1, initial=0.01)
     coverage = django_forms.FloatField(label=gettext_lazy("Coverage to reach"), min_value=0.01, max_value=1, required=False)
     seed_terms = django_forms.CharField(label=gettext_lazy("Initial query words"), max_length=2_000, required=False)
-    paper_seeds = django_forms.IntegerField(label=gettext_lazy("Initial query words of the paper's "
-        "method"), min_value=1, required=False)
+    paper_seeds = django_forms.IntegerField(
+        label=gettext_lazy("Initial query words of the paper's method"), min_value=1, required=False
+    )
     per_round = django_forms.IntegerField(label=gettext_lazy("Words per round"), min_value=1, max_value=1_000, required=False)
     rounds = django_forms.IntegerField(label=gettext_lazy("Rounds"), min_value=1, max_value=1_000, required=False)
     min_candidates = django_forms.IntegerField(label=gettext_lazy(
         "Minimum number of candidate words"
     ), min_value=1, required=False)
-    too_common = django_forms.FloatField(label=gettext_lazy("Ignore words in at least this share of records"), min_value=0, max_value=1, required=False)
-    too_rare = django_forms.FloatField(label=gettext_lazy("Ignore words in less than this share of records"), min_value=0, max_value=1, required=False)
+    too_common = django_forms.FloatField(
+        label=gettext_lazy("Ignore words in at least this share of records"), min_value=0, max_value=1, required=False
+    )
+    too_rare = django_forms.FloatField(
+        label=gettext_lazy("Ignore words in less than this share of records"), min_value=0, max_value=1, required=False
+    )
     stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)
 
     def wishes(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The system's Chromium, which the journeys drive."""
+"""The system's Chromium, used by the browser tests."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ sync_api = pytest.importorskip("playwright.sync_api")
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")  # the first has no windows: half the CPU of the others
 CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), None)
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-LONGEST = 300_000  # milliseconds that a step may take on a machine with much else to do; none takes long by itself
+LONGEST = 300_000  # time limit of one step in milliseconds, for a machine under heavy load; ordinary steps take far less

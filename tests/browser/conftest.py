@@ -1,4 +1,5 @@
-"""One browser for all journeys that a process makes in a row; each has a window with cookies and storage of its own."""
+"""Fixtures of the browser tests: one browser for all tests of a process; each test has a window with its own cookies and
+storage."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ import pytest
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    # imported here, as without Playwright the files that import it are skipped
+    # imported here: without Playwright the files that import this one are skipped
     from tests.browser.chromium import CHROMIUM, QUIET, sync_api
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver keeps an event loop in the test's thread
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright keeps an event loop in the test's thread, in which Django refuses database access by default
         with sync_api.sync_playwright() as playwright:
             opened = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
             yield opened

@@ -1,4 +1,4 @@
-"""What the desk says in the language of a test, by the words that stand in the program."""
+"""The desk's texts in the language of a test, looked up by their English source text."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import pytest
 from django.utils import translation
 
 LANGUAGES = ["en", pytest.param("zh-hans", marks=pytest.mark.slow)]
-"""Of a long journey `make test` makes the one in English; the rooms are looked at in both languages by shorter tests."""
+"""Long journeys run in English only under `make test`; shorter tests look at the same pages in both languages."""
 
 PLACE = re.compile(r"%\((\w+)\)s")
 
 
 class Said:
-    """The desk's words in one language."""
+    """The desk's texts in one language."""
 
     def __init__(self, language: str) -> None:
         self.language = language
 
     def __call__(self, text: str) -> str:
-        """A text without places for values."""
+        """The translation of a text without placeholders."""
         with translation.override(self.language):
             return translation.gettext(text)
 
     def part(self, text: str) -> str:
-        """The longest part of a text between its places for values."""
+        """The longest part of a translated text between its placeholders."""
         return max((piece for piece in re.split(r"%\(\w+\)s|%%|\n", self(text))), key=len).strip()
 
     def value(self, text: str, name: str, seen: str) -> str:
-        """What stands in a place of a text that is seen on a page. Raises AssertionError where the text is not there."""
+        """The value shown in place of a placeholder of a text. Raises AssertionError if the page does not contain the text."""
         whole = re.escape(self(text).replace("%%", "%"))
         pattern = PLACE.sub(lambda place: f"(?P<{place[1]}>.+?)", whole.replace(r"%\(", "%(").replace(r"\)s", ")s"))
         found = re.search(pattern, seen)
@@ -39,7 +39,7 @@ class Said:
 
 
 def speak(page: Any, desk: str, said: Said) -> None:
-    """Shows the desk in a language, as a person does who picks it in the menu."""
+    """Switches the desk to a language through its menu, as a user does."""
     if said.language == "en":
         return
     page.goto(f"{desk}/admin/")

@@ -1,4 +1,4 @@
-"""Backups in a real browser, made by workers: one comes due by its schedule, one is asked for, and an empty home is filled from each."""
+"""Backups in a real browser, made by workers: one by schedule and one on request; each is restored into an empty installation."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ print(json.dumps({
 MOVING = {
     "auth.User", "crawlmgr.BackupPlan", "crawlmgr.Event", "crawlmgr.Node", "crawlmgr.Run",
 }  # fmt: skip
-"""What a desk at work writes while it is backed up and after: logins, the next backup, signs of life, the backup's own run."""
+"""Tables that a running desk changes during and after a backup: logins, the next backup, heartbeats, the backup's own run."""
 
 
 def rows(environment: Mapping[str, str]) -> dict[str, list[list[str]]]:
-    """Every row of every table that a backup holds."""
+    """All rows of all tables that a backup contains."""
     settings = {**environment, "DJANGO_SETTINGS_MODULE": "crawlmgr.settings"}
     done = subprocess.run([sys.executable, "-c", TOLD], cwd=ROOT, env=settings, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -49,12 +49,12 @@ def rows(environment: Mapping[str, str]) -> dict[str, list[list[str]]]:
 
 @pytest.fixture
 def serve(installed: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
-    """A desk with workers and a forum that has been read; nothing else is crawled."""
+    """A desk with workers and a forum that was read once; nothing else is crawled."""
     environment = {**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}
     with ForumServer(LocalForum(boards=2, threads=6)) as forum:
         assert manage(environment, "forum", "add", forum.url, *OWN).returncode == 0
         assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *OWN).returncode == 0
-    assert manage(environment, "schedule", "pause").returncode == 0  # what is read stays as it is; backups are made all the same
+    assert manage(environment, "schedule", "pause").returncode == 0  # stored data no longer changes; backups are made even while crawling is paused
     made = Serve(environment, tmp_path / "log")
     made.start()
     try:
@@ -66,12 +66,12 @@ def serve(installed: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
 
 @pytest.fixture
 def desk(serve: Serve) -> str:
-    """Its address."""
+    """The address of the desk."""
     return serve.address().rstrip("/")
 
 
 def is_due(data: Path) -> None:
-    """The next backup's time has come."""
+    """Makes the scheduled backup due now."""
     with closing(sqlite3.connect(data / "crawlmgr.sqlite3", timeout=60)) as database:
         changed = database.execute("UPDATE crawlmgr_backupplan SET next_at = datetime('now', '-1 minute') WHERE next_at IS NOT NULL")
         database.commit()
@@ -79,7 +79,7 @@ def is_due(data: Path) -> None:
 
 
 def restored(serve: Serve, file: Path, home: Path) -> dict[str, str]:
-    """An empty home filled from a backup; its environment."""
+    """Restores a backup into an empty data folder; returns the environment of the new installation."""
     environment = {**serve.environment, "CRAWLMGR_DATA": str(home)}
     done = manage(environment, "restore", str(file))
     assert done.returncode == 0, done.stderr
@@ -100,7 +100,7 @@ def test_a_backup_comes_due_and_one_is_asked_for_and_they_fill_an_empty_home(  #
     page.wait_for_selector(f"text={said('Saved.')}")
     assert page.locator("#content table.list tbody tr").count() == 0, "a schedule begins a day from now"
     is_due(data)
-    page.wait_for_selector("#content table.list tbody tr")  # it comes without a reload by hand
+    page.wait_for_selector("#content table.list tbody tr")  # it appears without a manual reload
     first = page.inner_text("#content td.title").strip()
     page.wait_for_selector(f"h2:has-text('{said('Being written')}')", state="detached")
     page.click(f"button:has-text('{said('Back up now')}')")
@@ -112,12 +112,12 @@ def test_a_backup_comes_due_and_one_is_asked_for_and_they_fill_an_empty_home(  #
     assert sorted(page.locator("tr[data-row] td.title a").all_inner_texts()) == sorted(names), "a run is called as its file"
     assert page.wrong == []
     serve.end(signal.SIGTERM)
-    if language == "en":  # the files are the same in all languages
+    if language == "en":  # the files do not depend on the language
         fills_an_empty_home(serve, names, tmp_path)
 
 
 def fills_an_empty_home(serve: Serve, names: list[str], folder: Path) -> None:
-    """Each backup holds what the desk held, row by row and file by file."""
+    """Checks that each backup restores the desk's content row by row and file by file."""
     data = Path(serve.environment["CRAWLMGR_DATA"])
     before = rows(serve.environment)
     assert len(before["forums.Post"]) > 20 and len(before["crawlmgr.Page"]) > 8
@@ -128,7 +128,7 @@ def fills_an_empty_home(serve: Serve, names: list[str], folder: Path) -> None:
         assert {label: after[label] for label in after.keys() - MOVING} == {label: before[label] for label in before.keys() - MOVING}
         for label in MOVING - {"crawlmgr.Event", "crawlmgr.Run"}:
             assert [row[0] for row in after[label]] == [row[0] for row in before[label]]
-        for label in ("crawlmgr.Event", "crawlmgr.Run"):  # some came after the snapshot; those before are the same
+        for label in ("crawlmgr.Event", "crawlmgr.Run"):  # rows added after the snapshot are missing; those before it are equal
             known = {row[0]: row for row in before[label]}
             assert all(row[0] in known for row in after[label])
         assert [row for row in after["crawlmgr.Run"] if "'backup'" not in row] == [row for row in before["crawlmgr.Run"] if "'backup'" not in row]

@@ -1,4 +1,4 @@
-"""A correction in a real browser: a field is clicked, said to be something else, its effect looked at, saved, taken back."""
+"""A correction in a real browser: a field is clicked and assigned, the effect is previewed, saved and undone."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def server(lasting: ForumServer) -> ForumServer:
 
 @pytest.fixture
 def desk(live_server: Any, server: ForumServer, settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A desk whose one forum has been visited. It has no workers: only its pages are needed."""
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver keeps an event loop in the test's thread
+    """A desk with one visited forum and no workers, because only its pages are needed."""
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright keeps an event loop in the test's thread, in which Django refuses database access by default
     settings.CONTACT = "me@example.org"
     Site.objects.filter(pk=read_once(server).pk).update(name="The local forum")
     User.objects.create_superuser("admin", password=PASSWORD)

@@ -1,4 +1,5 @@
-"""A correction on a real forum: made by a click, taken back, the stored pages read again; the export is then the truth."""
+"""A correction on real forum software: a wrong one is made by a click and undone, stored pages are read again, and the export
+equals the true content."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ pytestmark = [
 
 
 class Live(NamedTuple):
-    """A desk with a real forum that was visited, what that holds, and where exports go."""
+    """A desk on which a real forum was visited, with the forum's true content and the export folder."""
 
     address: str
     environment: dict[str, str]
@@ -50,8 +51,8 @@ def live(installed: dict[str, str], tmp_path: Path) -> Iterator[Live]:
         assert manage(environment, "forum", "add", target.url, *own).returncode == 0
         assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode == 0
         truth = true_posts(target.truth())
-    assert manage(environment, "schedule", "pause").returncode == 0  # planned visits would keep a reread waiting
-    serve = Serve(environment, tmp_path / "log")  # the forum is gone: what follows asks it for nothing
+    assert manage(environment, "schedule", "pause").returncode == 0  # a planned visit would delay reading the stored pages again
+    serve = Serve(environment, tmp_path / "log")  # the forum is stopped here: the rest must not request it
     serve.start()
     try:
         assert wait_for(lambda: serve.health()[0]), serve.told()

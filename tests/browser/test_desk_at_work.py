@@ -1,7 +1,7 @@
-"""An operator's questions and errands, each from the first page to its answer, in English and in Chinese.
+"""Tasks of an operator, each from the home page to its result, in English and in Chinese.
 
-One browser and one server serve all of them; a journey has a database and a window of its own. Nothing works in the background:
-what workers would do a journey does itself, at the step where it would happen.
+One browser and one server serve all tests; each test has its own database and window. No workers run: a test runs the work
+itself at the step where a worker would.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def language(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def say(language: str) -> Say:
-    """A text of the desk as the journey's person reads it."""
+    """Returns the desk's texts in the language of the test."""
 
     def said(text: str, **values: object) -> str:
         with translation.override(language):
@@ -50,7 +50,7 @@ def say(language: str) -> Say:
 
 @pytest.fixture
 def page(browser: Any, live_server: Any, client: Any, settings: LazySettings, language: str) -> Iterator[Any]:
-    """A window of somebody who is logged in; what goes wrong in it fails the journey."""
+    """A window of a logged-in user; errors in the page fail the test."""
     settings.CONTACT = "me@example.org"
     client.force_login(user("first"))
     context = browser.new_context(viewport=DESKTOP, base_url=live_server.url)
@@ -67,7 +67,7 @@ def page(browser: Any, live_server: Any, client: Any, settings: LazySettings, la
 
 
 def work(kind: str) -> Run:
-    """What workers do: the newest run of a kind, to its end."""
+    """Works on the newest run of a kind to its end, in place of a worker."""
     run = Run.objects.filter(kind=kind).latest("pk")
     for _ in range(SLICES):
         if engine.run_slice(run.pk) in (RunState.FINISHED, RunState.FAILED, RunState.STOPPED):
@@ -78,7 +78,7 @@ def work(kind: str) -> Run:
 
 
 def forum(name: str = "Riverside", **values: Any) -> Site:
-    """A forum with three boards, threads in the first of them, and posts in the hours of three weeks."""
+    """A forum with three boards; the first has threads whose posts are spread over three weeks."""
     now = datetime.now(UTC)
     host = Host.objects.create(key=f"{name.lower()}.example")
     site = Site.objects.create(name=name, url=f"https://{name.lower()}.example/", url_hash=host.pk, host=host, added=now, **values)
@@ -130,7 +130,7 @@ def test_a_forum_is_added_and_read(page: Any, say: Say) -> None:
 
 
 def test_why_a_board_is_late(page: Any, say: Say) -> None:
-    """From the figure of the first page over the list of late boards to the reason, and to the page that says more of it."""
+    """From the delay on the home page to the list of late boards, the reason, and the page with details."""
     site = forum()
     late = Board.objects.filter(site=site, name="Bridges")
     late.update(next_visit=datetime.now(UTC) - timedelta(hours=5))
@@ -187,7 +187,7 @@ def test_everything_is_paused_and_goes_on(page: Any, say: Say) -> None:
 
 
 def test_why_a_site_is_silent(page: Any, say: Say) -> None:
-    """The forum's hours end two days ago while its visits go on."""
+    """The forum's last post is two days old, while visits continue to succeed."""
     site = forum(silent_since=datetime.now(UTC) - timedelta(days=2))
     BoardHour.objects.filter(hour__gt=datetime.now(UTC) - timedelta(days=2)).delete()
     page.goto("/admin/")
@@ -199,7 +199,7 @@ def test_why_a_site_is_silent(page: Any, say: Say) -> None:
 
 
 def test_by_the_palette_alone(page: Any, say: Say) -> None:
-    """A forum is found by its name, visited, and everything paused, without a click."""
+    """Finds a forum by its name, visits it and pauses all crawling using only the command palette."""
     site = forum()
     page.goto("/admin/")
 
@@ -219,7 +219,8 @@ def test_by_the_palette_alone(page: Any, say: Say) -> None:
 
 
 def test_by_the_keyboard_alone(page: Any, say: Say) -> None:
-    """Boards, a board's threads and a thread beside each other; a thread is kept as a tab that outlives a reload."""
+    """Uses only the keyboard to open boards, the threads of a board and a thread beside each other; keeps a thread as a tab
+    that is still open after a reload."""
     forum()
     page.goto("/admin/")
     page.keyboard.press("g")
@@ -248,12 +249,12 @@ def test_by_the_keyboard_alone(page: Any, say: Say) -> None:
 
 
 def test_the_pane_sorts_pages_and_searches_for_itself(page: Any, say: Say) -> None:
-    """What stands in the pane asks only for the pane: the list beside it stays as it is."""
+    """Sorting, paging and searching in the pane request only the pane; the list beside it stays unchanged."""
     forum()
     page.goto("/admin/forums/boards/")
     page.click("[data-pane]")
     page.wait_for_selector("#pane tr[data-row]")
-    page.select_option("#pane select[data-go]", label=f"{say('Replies')} ↓")  # beside a list there is no room for heads
+    page.select_option("#pane select[data-go]", label=f"{say('Replies')} ↓")  # beside a list there is no space for column headers
     page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 49')")
     page.click("#pane .pager a[rel=next]")
     page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 19')")
@@ -280,7 +281,7 @@ def test_days_dragged_over_in_a_chart_narrow_the_list_below(page: Any, say: Say)
 
 
 def drag(page: Any, first: float, last: float) -> None:
-    """Over the chart that narrows a list, from one share of its width to another."""
+    """Drags over the chart that filters a list, between two positions given as shares of its width."""
     page.wait_for_selector("[data-brushed]")
     box = page.locator("[data-brushed] .nsewdrag").bounding_box()
     page.mouse.move(box["x"] + first * box["width"], box["y"] + box["height"] / 3)
@@ -290,17 +291,18 @@ def drag(page: Any, first: float, last: float) -> None:
 
 
 def asked(page: Any) -> dict[str, str]:
-    """What the address of a list says."""
+    """The filters in the address of a list."""
     return dict(parse_qsl(urlsplit(page.url).query))
 
 
 def listed(page: Any) -> set[str]:
-    """The names in a list of runs."""
+    """The names shown in a list of runs."""
     return {one.strip() for one in page.locator("tr[data-row] td.title a").all_inner_texts()}
 
 
 def test_days_dragged_over_narrow_the_runs_and_all_come_back(page: Any, say: Say) -> None:
-    """Every day of the chart has a run; the list and the address have those of the days dragged over, whichever way."""
+    """Every day of the chart has a run; after dragging in either direction, the list and its address contain the selected days.
+    """
     now = datetime.now(UTC)
     ends = {f"Quarry {back:02}": now - timedelta(days=back) for back in range(29)}
     Run.objects.bulk_create(
@@ -332,7 +334,8 @@ def test_days_dragged_over_narrow_the_runs_and_all_come_back(page: Any, say: Say
 
 
 def test_on_a_phone(page: Any, say: Say) -> None:
-    """The tree is a drawer, a list is cards sorted by a choice, details are a sheet; nothing is wider than the screen."""
+    """On a phone the tree is a drawer, a list is shown as sortable cards, details are a sheet, and nothing is wider than the
+    screen."""
     forum()
     page.set_viewport_size(PHONE)
     page.goto("/admin/")

@@ -1,5 +1,5 @@
-"""A search site from the desk alone, in both languages: looked at, a field corrected, harvested by a chosen policy, figures that
-agree with what is exported."""
+"""A search site used only through the desk, in both languages: forms are found, a field is corrected, a policy is chosen, and
+the figures agree with the export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["desk", "page"]
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 RECORDS, QUERIES = 300, 24
 AT_REST = "[data-live]:not([data-fresh]) dl.facts"
-"""A page whose run has ended: it was loaded anew by itself, and changes no more."""
+"""A page of an ended run that has reloaded itself once and does not change any more."""
 FACTS = ("queries", "valid", "efficiency", "records", "a_query", "returned", "cut", "requests", "details", "total", "coverage")
 
 
@@ -30,7 +30,7 @@ def server() -> Iterator[FormServer]:
 
 
 def facts(page: Any) -> dict[str, str]:  # noqa: F811 - the fixture
-    """The figures of a harvest as its page shows them."""
+    """The figures of a harvest as shown on its page."""
     return dict(zip(FACTS, (each.strip() for each in page.locator("[data-live] dl.facts dd").all_inner_texts()), strict=True))
 
 
@@ -45,11 +45,11 @@ def found_form(page: Any, desk: str, server: FormServer) -> None:  # noqa: F811 
     page.fill("#id_delay", "0")
     page.check("#id_private")
     page.click("button.btn.main")
-    page.locator("a[href*='/deepweb/form/']").first.click()  # there once the page was loaded anew, at the end of the look
+    page.locator("a[href*='/deepweb/form/']").first.click()  # visible once the page has reloaded itself after the inspection
 
 
 def fits(page: Any) -> None:  # noqa: F811 - the fixture
-    """Nothing is wider than the window, on a desktop and on a phone."""
+    """Checks that nothing is wider than the window, on a desktop and on a phone."""
     for width, height in ((390, 844), (1440, 900)):
         page.set_viewport_size({"width": width, "height": height})
         width_used = "Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)"
@@ -84,7 +84,7 @@ def test_from_an_address_to_the_export_of_its_records(page: Any, desk: str, serv
     assert 0 < number(told["records"]) <= RECORDS <= number(told["returned"])
     assert number(told["requests"]) >= number(told["queries"])
     if told["coverage"] == "–":
-        assert page.locator("[data-live] p.soft").inner_text().strip()  # why the size cannot be told
+        assert page.locator("[data-live] p.soft").inner_text().strip()  # the reason why the number of records cannot be estimated
     else:
         low, high = (number(end) for end in told["total"].split(" – "))
         assert number(told["records"]) <= high and low <= high

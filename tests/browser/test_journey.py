@@ -1,4 +1,4 @@
-"""An operator's first hour in a real browser: first login, a forum added, its run watched, stopped, exported."""
+"""First use in a real browser: first login, a forum is added, its run is watched, stopped and exported."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="
 
 @pytest.fixture(scope="module")
 def forum() -> Iterator[ForumServer]:
-    """Slow enough that its first crawl can be watched and stopped."""
+    """A forum that responds slowly, so that its first crawl can be watched and stopped."""
     with ForumServer(LocalForum(boards=3, threads=30, delay_seconds=0.1)) as server:
         yield server
 
 
 @pytest.fixture
 def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
-    """The address of a desk of its own with workers."""
+    """The address of a separate desk with workers."""
     serve = Serve({**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}, tmp_path / "log")
     serve.start()
     try:
@@ -39,7 +39,7 @@ def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Any, desk: str) -> Iterator[Any]:
-    """A page on a desktop that notes what went wrong in it and what it asked of other hosts."""
+    """A desktop window that records errors of the page and requests to other hosts."""
     opened = browser.new_page(viewport={"width": 1440, "height": 900})
     opened.set_default_timeout(LONGEST)
     opened.wrong = []
@@ -59,7 +59,7 @@ def login(page: Any, desk: str) -> None:
 
 
 def add_forum(page: Any, forum: ForumServer) -> None:
-    """Pastes the address and waits, without a reload by hand, until the boards can be chosen."""
+    """Enters the forum's address and waits, without a manual reload, until its boards can be selected."""
     page.click("text=Add forum >> nth=0")
     page.fill("#id_address", forum.url)
     page.fill("#id_delay", "0")
@@ -82,7 +82,7 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: s
     page.locator("[data-tick-all]").check()
     page.fill("#id_name", "The local forum")
     page.fill("#id_history", "400")
-    forum.forum.delay_seconds = 1.5  # the visit is to be watched and stopped before its end, also where the browser is slow
+    forum.forum.delay_seconds = 1.5  # slow enough that the visit can be watched and stopped on a slow machine too
     page.click("main button:has-text('Save'), #content button:has-text('Save')")
     page.wait_for_selector("h1:has-text('The local forum')")
 
@@ -93,7 +93,7 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: s
     page.evaluate("window.opened = true")
     page.wait_for_function(f"Number(document.querySelector('dl.facts dd')?.innerText.replace(',', '')) > {before}")
     assert page.evaluate("window.opened"), "the page was loaded anew"
-    page.wait_for_selector("dl.facts div:has(dt:text-is('New')) dd:not(:text-is('0'))")  # so that the charts have something to show
+    page.wait_for_selector("dl.facts div:has(dt:text-is('New')) dd:not(:text-is('0'))")  # so that the charts are not empty
 
     page.on("dialog", lambda dialog: dialog.accept())
     page.click("button:has-text('Stop')")
@@ -112,7 +112,7 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: s
 
 
 def charts_fit(page: Any) -> None:
-    """Charts fill their boxes, whatever the window's width, and take nobody else's room."""
+    """Checks that charts fill their boxes at any window width without covering other elements."""
     for width in (1440, 390, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(

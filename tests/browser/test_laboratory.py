@@ -1,4 +1,5 @@
-"""A Chinese topic from three pasted texts and an ontology: crawled, marked, its strategies compared, the best one taken, exported."""
+"""A Chinese topic from three texts and an ontology: crawled and marked, its strategies compared, the best one adopted, the
+pages exported."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="
 TEXTS = "\n---\n".join(ON[:3])
 ONTOLOGY = "concept,broader,labels\n信息系统,,信息系统\n爬虫,信息系统,爬虫;采集器\n搜索引擎,信息系统,搜索引擎;检索系统\n"
 SYNONYM = "采集器"
-"""Shares no character with the texts' words; the ontology makes it alike to one of them."""
+"""A word without common characters with the sample texts; the ontology makes it similar to one of their words."""
 
 
 FOUND_MOST = (
@@ -80,12 +81,12 @@ COMPARED = {"Breadth first": "breadth_first", "Shark search": "shark"}
 
 
 def fact(page: Any, name: str) -> str:  # noqa: F811
-    """What stands beside a name in the list of facts."""
+    """The value beside a name in the list of facts."""
     return str(page.locator("dl.facts div", has_text=name).locator("dd").first.inner_text())
 
 
 def score(page: Any, topic: str, text: str, said: Said) -> float:  # noqa: F811
-    """What the topic makes of a text."""
+    """The score that the topic gives to a text."""
     page.goto(f"{topic}try/")
     page.fill("#id_text", text)
     page.click(f"button:has-text('{said('Try it')}')")
@@ -95,7 +96,7 @@ def score(page: Any, topic: str, text: str, said: Said) -> float:  # noqa: F811
 
 
 def crawl(page: Any, topic: str, said: Said) -> str:  # noqa: F811
-    """Saves the number of pages without a start, then crawls; gives the run's address."""
+    """Saves the number of pages without starting, then starts a crawl; returns the address of the run."""
     page.goto(f"{topic}crawl/")
     page.fill("#o_pages", "40")
     page.click(f"button:has-text('{said('Save without starting')}')")
@@ -107,7 +108,8 @@ def crawl(page: Any, topic: str, said: Said) -> str:  # noqa: F811
 
 
 def mark(page: Any, run: str, said: Said) -> None:  # noqa: F811
-    """Marks every text on topic as off topic: the judge, asked anew, says something else of the pages that are left."""
+    """Marks all pages that are on topic as off topic and lets the judge score again: its verdicts on the unmarked pages change.
+    """
     page.goto(f"{run}marks/")
     page.wait_for_selector("[data-marks]")
     before = judged(page)
@@ -120,7 +122,7 @@ def mark(page: Any, run: str, said: Said) -> None:  # noqa: F811
             page.wait_for_selector("[data-marks]")
             marked += 1
             if not page.locator("[data-marks] tr[data-marked=off]").count():
-                break  # the button loaded the list anew: its rows have moved
+                break  # the click reloaded the list, so its rows have changed
     page.goto(f"{run}marks/")
     after = judged(page)
     assert int(fact(page, said("Marks"))) == marked > 0
@@ -129,7 +131,7 @@ def mark(page: Any, run: str, said: Said) -> None:  # noqa: F811
 
 
 def judged(page: Any) -> dict[str, str]:  # noqa: F811
-    """What the judge says of each listed page, and how sure it is."""
+    """The judge's verdict on each listed page, with its confidence."""
     found = {}
     for row in page.locator("[data-marks] tbody tr").all():
         cells = row.locator("td").all_inner_texts()
@@ -138,7 +140,7 @@ def judged(page: Any) -> dict[str, str]:  # noqa: F811
 
 
 def compare(page: Any, topic: str, said: Said) -> str:  # noqa: F811
-    """Compares two strategies over the run's pages and takes the one that the page names first; gives its name."""
+    """Compares two strategies over the run's pages and adopts the one that the page ranks first; returns its name."""
     page.goto(f"{topic}compare/")
     for box in page.locator("input[name=strategy]").all():
         box.set_checked(box.get_attribute("value") in COMPARED.values())
@@ -155,7 +157,7 @@ def compare(page: Any, topic: str, said: Said) -> str:  # noqa: F811
 
 
 def test_every_choice_of_the_crawl_form_is_what_is_saved(page: Any, desk: str, site: LocalSite) -> None:  # noqa: F811
-    """Each strategy is picked, every field of it and every option changed, and saved; the form that comes back shows the same."""
+    """Selects each strategy, changes all its fields and all options, and saves; the form must then show the same values."""
     login(page, desk)
     page.goto(f"{desk}/admin/topics/add/")
     page.fill("#id_name", "Choices")
@@ -187,6 +189,6 @@ CHANGE = """() => document.querySelectorAll("[name^=p_], [name^=o_]").forEach((f
   field.value = field.value === field.max ? field.min : field.max;
   field.dispatchEvent(new Event("change", { bubbles: true }));
 })"""
-"""Every field gets another value; those that share one whole move each other."""
+"""Every field gets a different value; weights that sum to one change each other."""
 TYPED = """() => Object.fromEntries([...document.querySelectorAll("[name^=p_], [name^=o_]")].map((field) =>
   [field.name, field.type === "checkbox" ? field.checked : field.type === "number" ? Number(field.value) : field.value]))"""

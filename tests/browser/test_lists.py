@@ -1,4 +1,4 @@
-"""Lists in a real browser: by keyboard alone, with what a row is about beside them, and what they offer to a screen reader."""
+"""Lists in a real browser: keyboard use, details beside a row, and accessibility to screen readers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def axe() -> str:
-    """The script of axe-core, from the package of tests/requirements.txt; "" where that is not installed."""
+    """The script of axe-core, from the package in tests/requirements.txt; "" if it is not installed."""
     try:
         import axe_playwright_python
     except ImportError:
@@ -37,7 +37,7 @@ def axe() -> str:
 
 @pytest.fixture
 def page(browser: Any, live_server: Any, client: Any, settings: LazySettings) -> Iterator[Any]:
-    """A desktop's page of somebody who is logged in, noting what goes wrong in it."""
+    """A desktop window of a logged-in user that records errors of the page."""
     settings.CONTACT = "me@example.org"
     client.force_login(user("first"))
     name = settings.SESSION_COOKIE_NAME
@@ -83,7 +83,7 @@ FURTHER = (
     *("deepweb/records", "deepweb/harvests", "deepweb/clusters", "auth/user", "auth/user/add", "django_q/schedule"),
 )
 FAULTS = "rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']}).then(found => found.violations)"
-"""What axe-core finds wrong on a page; what it finds right is not gathered."""
+"""Script that returns axe-core's violations on a page; passed checks are not collected."""
 OF_A_TOPIC = ("", "crawl/", "compare/", "words/", "ontology/", "try/", "search/", "delete/")
 OF_A_SITE = ("", "delete/")
 WITH_ROWS = (
@@ -94,7 +94,8 @@ WITH_ROWS = (
 
 
 def others(keys: dict[str, int]) -> list[str]:
-    """Addresses of rooms that the common rows do not lead to, with rows of their own: a backup, an export, a topic, a search site."""
+    """Addresses of views for which the common rows are not sufficient, with rows made for them: a backup, an export, a topic, a
+    search site."""
     now = datetime.now(UTC)
     folder = Path(settings.BACKUP_DIR)
     folder.mkdir(parents=True, exist_ok=True)
@@ -110,7 +111,7 @@ def others(keys: dict[str, int]) -> list[str]:
 
 
 def filled() -> list[str]:
-    """Addresses of rooms of topics and search sites that have rows to show: runs, pages, marks, forms, harvests, records."""
+    """Addresses of views of topics and search sites that have rows to show: runs, pages, marks, forms, harvests, records."""
     sizes = Sizes(forums=3, posts=600, runs=1000, pages=100, topic_pages=400, now=datetime.now(UTC))
     crawled_topics.fill(sizes)
     search_sites.fill(sizes)
@@ -134,11 +135,11 @@ UNREACHABLE = """() => {
   }
   return wrong;
 }"""
-"""What a page offers that cannot be reached by the Tab key."""
+"""Script that returns the controls of a page that cannot be reached with the Tab key."""
 
 
 def every_room(tmp_path: Path, settings: LazySettings) -> list[str]:
-    """Addresses of all rooms, each with something to show."""
+    """Addresses of all views, each with content."""
     settings.BACKUP_DIR = tmp_path / "backups"
     keys = world(3)
     shown = [one for one in rooms(keys) if "part=" not in one and "json" not in one and "/tree/" not in one]
@@ -146,7 +147,7 @@ def every_room(tmp_path: Path, settings: LazySettings) -> list[str]:
 
 
 def grave(found: list[dict[str, Any]], room: str) -> list[str]:
-    """What is serious or critical of what axe-core found in a room."""
+    """The violations of a view that axe-core rates serious or critical."""
     wrong = [one for one in found if one["impact"] in ("serious", "critical")]
     return [f"{room}: {one['id']}: {node['html'][:160]}" for one in wrong for node in one["nodes"][:4]]
 

@@ -1,4 +1,5 @@
-"""A node's life as the desk shows it, in both languages: it joins, is paused, named, drained, started again, lost, and back."""
+"""The states of a node as the desk shows them, in both languages: started, paused, renamed, drained, started again, lost, and
+back."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def machines(database_server: Server, tmp_path: Path, request: pytest.FixtureReq
 
 @pytest.fixture
 def desk(machines: Cluster, tmp_path: Path) -> Iterator[str]:
-    """The desk's machine, whose own node goes on all the while."""
+    """The desk's machine, whose own node keeps running."""
     serve = Serve(machines.environment, tmp_path / "serve.log")
     serve.start()
     try:
@@ -44,25 +45,25 @@ def desk(machines: Cluster, tmp_path: Path) -> Iterator[str]:
 
 
 class Room:
-    """The rooms of the nodes in a window, in one language."""
+    """The pages about nodes in a window, in one language."""
 
     def __init__(self, page: Any, desk: str, said: Said) -> None:  # noqa: F811 - the fixture
         self.page, self.desk, self.said = page, desk, said
 
     def shows(self, state: str, name: str = NODE) -> None:
-        """Waits until the list, which refreshes itself, says so of a node."""
+        """Waits until the list, which refreshes itself, shows this state for a node."""
         self.page.goto(f"{self.desk}/admin/workers/")
         badge = f"tr:has(a:text-is('{name}')) .badge:text-is('{self.said(state)}')"
         self.page.wait_for_selector(badge)
 
     def opens(self, name: str = NODE) -> None:
-        """Opens the node's page from the list."""
+        """Opens a node's page from the list."""
         self.page.goto(f"{self.desk}/admin/workers/")
         self.page.click(f"tr a:text-is('{name}')")
         self.page.wait_for_selector(f"h1:has-text('{name}')")
 
     def presses(self, button: str, state: str) -> None:
-        """Presses a button of the node's page, which then says so."""
+        """Presses a button on the node's page and waits until the page shows the new state."""
         self.page.click(f"#content button:has-text('{self.said(button)}')")
         self.page.wait_for_selector(f".badge:text-is('{self.said(state)}')")
 

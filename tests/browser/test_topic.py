@@ -1,4 +1,5 @@
-"""A Chinese topic from the desk alone, in both languages of the desk: texts pasted, a crawl started and watched, a page found again and explained, an export."""
+"""A Chinese topic used only through the desk, in both languages of the desk: texts are pasted, a crawl is started and watched,
+a page is found by search and explained, pages are exported."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ OFF = ("番茄炒蛋先把鸡蛋打散，热锅下油。", "红烧排骨要先�
 
 @pytest.fixture
 def site() -> Iterator[LocalSite]:
-    """Every text on topic twice, in simplified (/jian/) and in traditional characters (/fan/), and some recipes."""
+    """A site with every on-topic text twice, in simplified (/jian/) and traditional characters (/fan/), and some off-topic
+    recipes."""
     traditional = opencc.OpenCC("s2t").convert
     links = [f"/{kind}/{n}.html" for n in range(len(ON)) for kind in ("jian", "fan")] + [f"/cai/{n}.html" for n in range(len(OFF))]
     with LocalSite() as served:
@@ -123,7 +125,7 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
 
 
 def score(page: Any, text: str, said: Said) -> float:  # noqa: F811 - the fixture's name
-    """What the desk makes of a pasted text."""
+    """The score that the desk gives to a pasted text."""
     if not page.locator("#id_text").count():
         page.click(f"a.btn:has-text('{said('Try it')}')")
     page.fill("#id_text", text)

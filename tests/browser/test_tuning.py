@@ -1,4 +1,4 @@
-"""Schedules in a real browser: an event file simulated by the workers, a slider that redraws, a plan saved and followed."""
+"""Schedules in a real browser: workers simulate an event file, a slider redraws a chart, a plan is saved and followed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServ
     page.click("main button:has-text('Save'), #content button:has-text('Save')")
     page.wait_for_selector("a:has-text('Plan') >> nth=0")
     page.click(".tabs a:has-text('Plan')")
-    page.wait_for_selector("text=adaptive: chooses each visit")  # a new forum is visited by the loop
+    page.wait_for_selector("text=adaptive: chooses each visit")  # the adaptive policy is the default for a new forum
     page.click(".tabs a:has-text('Tuning')")
     page.wait_for_url("**/tuning/")
     tune(page)
@@ -33,7 +33,7 @@ def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServ
     address = page.url
 
     def visits_come() -> bool:
-        return "h brings" in page.request.get(address).text()  # asked without drawing the page, which takes a second of computing
+        return "h brings" in page.request.get(address).text()  # requested without rendering the page, which takes a second of CPU
 
     assert wait_for(visits_come, LONGEST / 1000, 1.0)
     page.goto(address)
@@ -45,7 +45,7 @@ def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServ
 
 
 def simulate(page: Any, desk: str, folder: Path) -> None:  # noqa: F811
-    """Uploads a log, watches the progress and sees the charts come without a reload by hand."""
+    """Uploads an event file, watches the progress, and waits until the charts appear without a manual reload."""
     log = folder / "log.csv"
     log.write_bytes(csv_of())
     page.goto(f"{desk}/admin/forums/simulations/new/")
@@ -58,7 +58,7 @@ def simulate(page: Any, desk: str, folder: Path) -> None:  # noqa: F811
 
 
 def tune(page: Any) -> None:
-    """Moves the slider: the curve's upright and the bars follow, the exact figures come, and the plan is saved."""
+    """Moves the slider: the marker in the curve and the bars follow, the exact figures appear, and the plan is saved."""
     page.wait_for_function("document.querySelectorAll('[data-ready]').length === 3")
     page.select_option("[name=policy]", "optimal")
     page.evaluate(

@@ -1,4 +1,4 @@
-"""The API: who may use it, what it answers, and that it does what the desk's buttons do."""
+"""The API: who may use it, its responses, and that it does the same as the desk's buttons."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _address(path: str) -> str:
 
 
 def test_every_operation_wants_a_token_and_each_that_changes_something_one_that_may() -> None:
-    """A session of the desk opens nothing here, so no page of another site can use it."""
+    """A login session of the desk is not accepted, so that no page of another site can use the API."""
     nobody, session, viewer, operator = Client(), Client(), _client("viewer"), _client("operator")
     session.force_login(user("first"))
     operations = _operations()
@@ -169,7 +169,7 @@ def test_requests_of_a_token_are_counted_and_too_many_are_told_to_wait(monkeypat
     assert other.get("/api/v1/status").status_code == 200
 
 
-@pytest.mark.django_db(transaction=True)  # the end of a response ends its connection
+@pytest.mark.django_db(transaction=True)  # the end of a response closes its connection
 def test_the_stream_tells_state_and_events_and_goes_on_after_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "TICK_SECONDS", 0.0)
     now = datetime.now(UTC)
@@ -187,7 +187,7 @@ def test_the_stream_tells_state_and_events_and_goes_on_after_the_last_one(monkey
     resumed.close()
 
 
-@pytest.mark.django_db(transaction=True)  # the end of a response ends its connection
+@pytest.mark.django_db(transaction=True)  # the end of a response closes its connection
 def test_only_so_many_streams_are_open_at_once_and_a_closed_one_makes_room() -> None:
     client = _client("viewer")
     held = [client.get("/api/v1/stream") for _ in range(shared.STREAMS)]

@@ -1,4 +1,4 @@
-"""A client made from the API's own description, and nothing else, adds a forum, crawls it, reads it and takes it out."""
+"""A client generated only from the API's description adds a forum, crawls it, reads it and deletes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JSON = "application/json"
 
 
 class Generated:
-    """One method for each operation of an OpenAPI description, by its id; parameters by their names, a body as `body`."""
+    """One method per operation of an OpenAPI description, named by its id; parameters by name, the body as `body`."""
 
     def __init__(self, description: dict[str, Any], client: Client) -> None:
         for path, methods in description["paths"].items():
@@ -83,13 +83,13 @@ def test_a_generated_client_adds_crawls_reads_and_exports(forum: ForumServer) ->
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its times to the millisecond: lists give them so, exports to the microsecond."""
+    """A row with its times cut to milliseconds: lists give milliseconds, exports microseconds."""
     times = {name: datetime.fromisoformat(row[name]) for name in ("posted", "first_seen", "edited_at", "gone_at") if row[name]}
     return {**row, **{name: time.replace(microsecond=time.microsecond // 1000 * 1000) for name, time in times.items()}}
 
 
 def _open(run: int, url: str) -> None:
-    """What an administrator does on the desk: this one private address may be reached."""
+    """Allows one private address for the run, as an administrator does on the desk."""
     found = Run.objects.get(pk=run)
     found.parameters["settings"]["allow_private"] = urlsplit(url).netloc
     found.save(update_fields=["parameters"])

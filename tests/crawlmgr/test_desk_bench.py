@@ -1,4 +1,4 @@
-"""`bench desk` forgets no address: each is asked for, or told with the reason why not."""
+"""`bench desk` measures every address, or reports the reason why it does not."""
 
 from __future__ import annotations
 

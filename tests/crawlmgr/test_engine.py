@@ -1,4 +1,4 @@
-"""The crawl loop by itself: its end, a run that another worker has taken, how it waits and how much it claims."""
+"""The crawl loop alone: its end, a run taken over by another worker, how it waits, and how many addresses it claims."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Ending:
-    """A crawler without addresses that writes at its end."""
+    """A crawler without addresses that writes to the database at its end."""
 
     def settings(self, run: Run) -> CrawlSettings:
         return CrawlSettings()
@@ -40,11 +40,11 @@ class Ending:
         return "complete"
 
     def ended(self, state: str, *_: Any) -> None:
-        """Nothing is held."""
+        """Does nothing: the crawler holds no resources."""
 
 
 class Reading(Ending):
-    """Fetches the addresses of its parameters; a page that says so cannot be stored."""
+    """Fetches the addresses of its parameters; storing a page fails if its content says so."""
 
     def settings(self, run: Run) -> CrawlSettings:
         return CrawlSettings.from_mapping({"delay_seconds": 0.0, "allow_private": "127.0.0.1", "respect_robots": False, "in_flight": 16})
@@ -68,7 +68,7 @@ class ReadingTogether(Reading):
 
 
 class Noting(ManualClock):
-    """Notes for how long somebody slept."""
+    """A clock that records how long it was slept on."""
 
     def __init__(self) -> None:
         super().__init__(NOW)
@@ -95,7 +95,7 @@ def test_who_has_lost_the_run_writes_nothing_at_its_end(run: Run, monkeypatch: p
     original = frontier.next_turn
 
     def taken(run_id: int, now: datetime) -> frontier.Wait | None:
-        Run.objects.filter(pk=run_id).update(fence=F("fence") + 1)  # another worker, when the lease had run out
+        Run.objects.filter(pk=run_id).update(fence=F("fence") + 1)  # another worker took the run after the lease had expired
         return original(run_id, now)
 
     monkeypatch.setattr(frontier, "next_turn", taken)
@@ -143,5 +143,5 @@ def test_a_slice_that_breaks_leaves_no_thread_behind(settings: LazySettings) -> 
             engine.run_slice(run.pk)
     left = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("in-flight-")]
     for thread in left:
-        thread.join(window.IDLE_SECONDS / 2)  # by itself an idle one would end later
+        thread.join(window.IDLE_SECONDS / 2)  # an idle thread would otherwise end only later
     assert not any(thread.is_alive() for thread in left)

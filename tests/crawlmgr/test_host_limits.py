@@ -1,4 +1,4 @@
-"""Pages that a run takes from one host: held exactly with many requests in flight, told, and kept over slices."""
+"""The limit of pages per host of one run: exact with many requests in flight, reported, and kept over slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Hostile pages cost in proportion to their size at most, and a page that costs too much ends with that reason."""
+"""Parsing hostile pages costs at most time in proportion to their size; a page that exceeds its CPU budget ends with that
+reason."""
 
 from __future__ import annotations
 

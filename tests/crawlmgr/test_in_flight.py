@@ -1,4 +1,4 @@
-"""Many requests of one run in flight: over hosts, within a host's connections, given back when the slice has to end."""
+"""Many requests of one run in flight: over several hosts, within a host's connections, and released when the slice has to end."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from tests.site.server import LocalSite, Reply, Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATIENCE = 20.0  # seconds that a server waits for what must come at the same time, before it answers 500
+PATIENCE = 20.0  # seconds for which the server waits for simultaneous requests before it responds with 500
 
 
 class Plain:
-    """Fetches the addresses of its parameters and follows nothing."""
+    """Fetches the addresses of its parameters and follows no links."""
 
     paces_new_hosts = True
     pages_together = 4
@@ -59,13 +59,13 @@ class Plain:
 
 
 class WithAlone(Plain):
-    """Addresses of the kind "step" are asked for alone."""
+    """A crawler whose addresses of the kind "step" are requested with no other request in flight."""
 
     alone_kinds = frozenset({"step"})
 
 
 class Patient(Plain):
-    """Reads a page only when so many addresses have been asked for."""
+    """Processes a page only after a given number of addresses have been requested."""
 
     pages_together = 16
     asked = threading.Event()
@@ -75,7 +75,7 @@ class Patient(Plain):
 
 
 class Noting(ManualClock):
-    """Notes for how long somebody slept."""
+    """A clock that records how long it was slept on."""
 
     def __init__(self) -> None:
         super().__init__(datetime(2026, 3, 1, 12, tzinfo=UTC))
@@ -87,7 +87,7 @@ class Noting(ManualClock):
 
 
 class Counter:
-    """How many requests are being answered, by site and over all, and the most that ever were."""
+    """The number of requests in progress per site and in total, and the maximum reached."""
 
     def __init__(self) -> None:
         self.lock, self.now, self.most = threading.Lock(), 0, 0
@@ -120,7 +120,7 @@ def begun(links: Sequence[Any], kind: str = "plain", **settings: Any) -> Run:
 
 
 def together(barrier: threading.Barrier) -> Callable[[Request], Reply]:
-    """A page that is answered only when so many others have been asked for at the same time."""
+    """A page that is served only after a given number of other pages have been requested at the same time."""
 
     def answer(request: Request) -> Reply:
         try:
@@ -191,7 +191,7 @@ def test_an_address_that_was_claimed_early_is_sent_when_its_hosts_turn_comes(sit
 
 
 class Frozen(Noting):
-    """Whoever sleeps on it wakes ten seconds late."""
+    """A clock on which every sleep ends ten seconds late."""
 
     def sleep(self, seconds: float) -> None:
         super().sleep(seconds + 10)
@@ -210,7 +210,7 @@ def test_a_process_that_was_frozen_when_a_turn_came_does_not_ask(sites: Any, rob
         line.send(item, FetchRequest(item.url))
     arrivals = line.land(PATIENCE, 1, 0.0)
     assert arrivals.held_up == [item] and not arrivals.pages and len(line) == 0
-    line.ask_robots(item)  # it can be asked for anew
+    line.ask_robots(item)  # it can be requested again
     line.close()
     assert web.paths() == []
 

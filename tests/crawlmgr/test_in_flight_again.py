@@ -1,4 +1,5 @@
-"""What is asked for again in runs with many requests in flight: after a worker's death, a lost lease, a robots file that failed."""
+"""Repeated requests in runs with many requests in flight: after a worker's death, a lost lease, or a robots.txt that could not
+be read."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def dying_after(pages: int) -> Callable[..., None]:
-    """A page callback that ends the slice as a task's time-out does."""
+    """A page callback that ends the slice as a task's time limit does."""
     left = iter(range(pages))
 
     def die(*_: Any) -> None:
@@ -43,7 +44,7 @@ def test_a_worker_that_dies_repeats_only_what_was_on_the_wire(sites: Any) -> Non
             engine.run_slice(run.pk, on_page=dying_after(draw.randint(1, 9)))
         except SystemExit:
             deaths += 1
-            Run.objects.filter(pk=run.pk).update(lease_until=SYSTEM.now())  # its lease runs out
+            Run.objects.filter(pk=run.pk).update(lease_until=SYSTEM.now())  # its lease expires
     run.refresh_from_db()
     asked = [path for web in webs for path in web.paths() if path != "/robots.txt"]
     assert deaths >= 3 and run.fetched == run.items == Page.objects.filter(run=run).count() == 48
@@ -59,7 +60,7 @@ def test_what_a_worker_that_lost_the_run_left_behind_is_fetched_before_the_end(s
     left: list[Url] = []
 
     def leave(run: Run, item: Url, _response: FetchResponse) -> None:
-        """Once, as a worker whose lease was lost would: claims one address, and takes the host of another for empty."""
+        """Acts once like a worker that has lost its lease: claims one address and marks the host of another as empty."""
         others = list(Url.objects.filter(run=run, state=UrlState.WAITING).order_by("pk"))
         if not left and len(others) >= 2:
             later = SYSTEM.now() + timedelta(seconds=90)
@@ -75,7 +76,8 @@ def test_what_a_worker_that_lost_the_run_left_behind_is_fetched_before_the_end(s
 @pytest.mark.parametrize("status", [500, 429, 503, 0])
 @pytest.mark.parametrize("failures", [1, 2, 3])
 def test_a_robots_file_that_fails_in_passing_is_asked_for_again(sites: Any, status: int, failures: int) -> None:
-    """As often as a page; then nothing may be fetched for now, and the run says so."""
+    """A robots.txt that fails temporarily is requested as often as a page; after that, nothing may be fetched for now, and the
+    run reports this."""
     (web,), left = sites(1), [failures]
 
     def robots(request: Request) -> Reply | None:

@@ -1,4 +1,4 @@
-"""Jobs: pause, stop, the end of the process and an error of the program, each where it finds the run."""
+"""Jobs: pause, stop, the end of the process and a program error, each at different points of the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Counting:
-    """Three steps; each stores one number. What a test wants to happen meanwhile stands in `meanwhile`."""
+    """A job of three steps, each of which stores one number; `meanwhile` holds a function that is called during a step."""
 
     stored: list[int] = []
     meanwhile: Callable[[Run, jobs.Pulse], None] = staticmethod(lambda run, pulse: None)

@@ -1,5 +1,5 @@
-"""Imports point down only and in no circle, files and functions are short (complexity is held by ruff), and the few doors to
-sockets, page files and the queue stay where they are."""
+"""Imports point down the layers and have no cycles; files and functions are short (ruff checks complexity); only a few modules
+use sockets, WARC files and the queue."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FILE_LINES, FUNCTION_LINES = 400, 60
 
 ADMIN, ENTRY, CRAWLER, ENGINE, SERVICES, MODELS, PURE = range(1, 8)
 
-# Modules whose layer does not follow from the folder they lie in.
+# Modules whose layer does not follow from their folder.
 SINGLE = {
     "crawlmgr.urls": ADMIN, "crawlmgr.wsgi": ADMIN, "crawlmgr.tasks": ENTRY, "crawlmgr.engine": ENGINE, "crawlmgr.crawling": ENGINE, "crawlmgr.storing": ENGINE,
     "crawlmgr.jobs": ENGINE,
     "crawlmgr": PURE, "crawlmgr.services": SERVICES,
 }
-# Django's own entry files: settings and checks are read by every layer above the pure one.
+# Django's own entry files: settings and checks, which all layers above the pure one may read.
 DJANGO_GROUND = {"crawlmgr.settings", "crawlmgr.apps", "crawlmgr.checks", "forums.apps", "focused.apps", "deepweb.apps"}
 STANDS_ASIDE = ("migrations", "benches")
 # Crawler files that use Django; every other file of a crawler is pure.
@@ -35,9 +35,9 @@ CRAWLER_DJANGO = {"crawler", "discovery_crawler", "services", "reads"}
 
 SOCKET_MODULES = {"socket", "ssl", "socketserver", "asyncio", "http.client", "http.server", "urllib.request"}
 SOCKET_LIBRARIES = {"requests", "urllib3", "httpx", "aiohttp"}
-HARMLESS = {"requests.structures"}  # a dictionary of headers
+HARMLESS = {"requests.structures"}  # a dictionary of headers; opens no socket
 OPENS_SOCKETS = {"crawlmgr.web.deliver", "crawlmgr.web.direct", "crawlmgr.web.fetch", "crawlmgr.web.wire"}
-LISTENS = {  # they hand a listening socket to the web server, or answer on one themselves
+LISTENS = {  # modules that pass a listening socket to the web server, or listen themselves
     "crawlmgr.supervisor", "crawlmgr.management.commands.serve", "crawlmgr.demo.site",
 }
 PAGE_FILES = {"crawlmgr.services.archive", "crawlmgr.services.archive_files", "crawlmgr.services.archive_moves", "crawlmgr.web.warc"}
@@ -59,7 +59,7 @@ class Import(NamedTuple):
 
 @cache
 def modules() -> list[Module]:
-    """Every module of ours, parsed when the first test asks: each worker process imports this file, and one of them runs it."""
+    """All modules of the project, parsed on first use: every worker process imports this file, but only one of them runs it."""
     found = []
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
@@ -101,7 +101,7 @@ def imports() -> list[Import]:
 
 
 def layer(name: str) -> int | None:
-    """The layer of a module of ours; None for what stands aside (Django's own files, migrations, benches)."""
+    """The layer of a module; None for modules outside the layers (Django's own files, migrations, benchmarks)."""
     parts = name.split(".")
     if name in DJANGO_GROUND or any(part in STANDS_ASIDE for part in parts):
         return None
@@ -172,7 +172,7 @@ def test_types_of_every_pure_file_are_checked_strictly() -> None:
 
 
 def test_ignored_types_have_a_reason() -> None:
-    """A comment behind the brackets, in the files that mypy reads."""
+    """A comment after the brackets, in the files that mypy checks."""
     silent = [
         f"{module.path.relative_to(ROOT)}:{number}"
         for module in modules() if layer(module.name) == PURE
@@ -209,7 +209,7 @@ def _attributes(module: Module, name: str) -> set[str]:
 
 
 def test_only_the_archive_service_touches_page_files() -> None:
-    """Reading a WARC file that a person names is open to all; the archive's own folder and its writer are not."""
+    """Any module may read a WARC file that a user names; only the archive service uses the archive's folder and its writer."""
     wrong = []
     for module in modules():
         if module.name in PAGE_FILES or "benches" in module.name:
@@ -232,7 +232,7 @@ def test_only_the_queue_knows_django_q() -> None:
 
 
 def test_no_import_inside_a_function() -> None:
-    """Except of libraries of the machine-learning kind, which cost a second to load and are not needed by every process."""
+    """Exceptions: machine-learning libraries that take a second to load and that not every process needs."""
     wrong = [one for one in imports() if one.nested and _ours(one.target)]
     assert not wrong, _told(wrong)
 
@@ -250,7 +250,7 @@ def test_settings_are_not_read_at_import_time() -> None:
 
 
 def _import_time(tree: ast.AST) -> Iterator[ast.AST]:
-    """What runs when the module is imported: everything but the bodies of functions."""
+    """Yields the nodes that are executed when the module is imported: everything except function bodies."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             early = [*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", [])]
@@ -312,7 +312,7 @@ def test_files_and_functions_are_short_and_imports_run_in_no_circle() -> None:
 
 @cache
 def without_effect(tree: ast.Module) -> set[int]:
-    """Lines of imports that do not run when the module is imported: inside functions, and for type checkers only."""
+    """Line numbers of imports that are not executed when the module is imported: in functions, and for type checkers only."""
     outer = [
         node for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
@@ -321,7 +321,7 @@ def without_effect(tree: ast.Module) -> set[int]:
 
 
 def long_functions(tree: ast.AST) -> Iterator[tuple[str, int, int]]:
-    """Name, line and number of lines of each function that is too long."""
+    """Name, line and length of each function that is too long."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
             size = node.end_lineno - node.lineno + 1
@@ -330,8 +330,8 @@ def long_functions(tree: ast.AST) -> Iterator[tuple[str, int, int]]:
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """A circle for each group of nodes that reach each other; [] if there is none. Nodes without incoming or outgoing edges are
-    taken away until none is left; what remains lies on circles or between them."""
+    """One cycle for each group of nodes that reach each other; [] if there is none. Nodes without incoming or outgoing edges
+    are removed until none is left; the remaining ones lie on cycles or between them."""
     left = {name: set(targets) for name, targets in graph.items()}
     while ends := {name for name, targets in left.items() if not targets & left.keys()}:
         for name in ends:

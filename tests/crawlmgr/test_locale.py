@@ -1,4 +1,4 @@
-"""Both languages are complete: every text of the product is in the Chinese catalogue, and the compiled one is the current one."""
+"""Both languages are complete: every text of the program is in the Chinese catalogue, and the compiled catalogue is current."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACE = re.compile(r"%\(\w+\)[sd]")
 
 
 def entries(text: str) -> list[tuple[str, list[str]]]:
-    """(msgid, its msgstrs) of a catalogue's living entries."""
+    """(msgid, its msgstrs) of a catalogue's current entries."""
     found = []
     for block in re.split(r"\n\s*\n", text):
         lines = [line for line in block.splitlines() if not line.startswith("#")]
@@ -52,11 +52,11 @@ def test_the_compiled_catalogue_is_the_current_one(folder: Path) -> None:
 
 
 def texts_of_the_product() -> set[str]:
-    """What templates and Python files mark for translation, found by their marks."""
+    """All texts that templates and Python files mark for translation."""
     found: set[str] = set()
     for path in [*ROOT.glob("templates/**/*.html")]:
         marked = re.findall(r"""{%\s*translate\s+"([^"]+)"\s*%}""", path.read_text(encoding="utf-8"))
-        found |= {text.replace("%", "%%") for text in marked}  # the template language doubles it for the catalogue
+        found |= {text.replace("%", "%%") for text in marked}  # the template engine doubles the percent sign in the catalogue
     for app in ("crawlmgr", "forums", "focused", "deepweb"):
         for path in (ROOT / app).rglob("*.py"):
             source = path.read_text(encoding="utf-8")

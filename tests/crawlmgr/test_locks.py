@@ -1,4 +1,4 @@
-"""Locks on files as seen by others."""
+"""File locks as seen from other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log: what stands on a line, what must not, many writers and rotation."""
+"""The log: the content of a line, masked secrets, several writing processes, and rotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Several workers with runs over the same hosts, counted at the server: only real processes show that they share one clock."""
+"""Several workers with runs over the same hosts, counted at the server: only real processes can show that they share one host
+clock."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def test_no_host_is_asked_twice_at_once_or_too_soon(workers: int, installed: dic
 
 
 class Door:
-    """Notes when each request comes, and how many were inside at once; a search site lies on the same host."""
+    """Records the time of each request and the maximum number of simultaneous ones; a search site is on the same host."""
 
     def __init__(self) -> None:
         self.search = SearchSite(books=40)
@@ -62,7 +63,7 @@ class Door:
             self.paths.append(path)
             self.inside += 1
             self.most = max(self.most, self.inside)
-        time.sleep(0.05)  # long enough for another to meet it
+        time.sleep(0.05)  # long enough that a simultaneous request would overlap
         with self.lock:
             self.inside -= 1
         if not path.startswith(("/search", "/book")):

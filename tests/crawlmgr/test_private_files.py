@@ -1,4 +1,4 @@
-"""The data folder is its owner's only: what is made, and what older versions had left open."""
+"""Only the owner has access to the data folder: new files, and files left open by older versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _modes(folder: Path) -> dict[str, str]:
 
 
 def _start(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """A command of the project under the mask that most systems set."""
+    """Runs a command of the project under the umask that most systems set."""
     program = [sys.executable, "manage.py", *words]
     return subprocess.run(program, cwd=ROOT, env=environment, umask=0o022, capture_output=True, text=True, check=True, timeout=600)
 
@@ -29,7 +29,7 @@ def test_what_a_command_makes_is_its_owners_only_and_an_old_installation_is_mend
     data = Path(installed["CRAWLMGR_DATA"])
     data.mkdir(exist_ok=True)
     _start(installed, "export", "runs", "--out", str(data / "exports" / "runs.csv"))
-    for path in [data, *data.rglob("*")]:  # as versions before left it
+    for path in [data, *data.rglob("*")]:  # as left by older versions
         path.chmod(0o755 if path.is_dir() else 0o644)
     (data / "archive" / "old.warc.gz").write_bytes(b"x")
     told = _start(installed, "export", "runs", "--out", str(data / "exports" / "more.csv")).stderr

@@ -1,4 +1,5 @@
-"""The report of a run: counted as answers are stored, equal to what is stored, the same everywhere, and never counted anew."""
+"""The report of a run: counted while responses are stored, equal to the stored data, the same on desk, API and command line,
+and never counted again."""
 
 from __future__ import annotations
 

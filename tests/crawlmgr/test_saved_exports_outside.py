@@ -1,4 +1,4 @@
-"""Exports that are kept, over the API and from the command line: the definitions of the exports room, and who may change them."""
+"""Saved exports over the API and on the command line: the same definitions as on the desk, and who may change them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(values: dict[str, Any], s
 
 
 def test_who_may_only_read_is_refused_on_the_desk_and_over_the_api_alike() -> None:
-    """Every change of an export: by a token of a viewer, and by a viewer's login."""
+    """Every change of an export, with a viewer's token and with a viewer's login."""
     keys = world(2)
     operator, viewer, desk = program("operator"), program("viewer"), Client()
     desk.force_login(user("viewer"))

@@ -1,4 +1,4 @@
-"""A wrong value in the environment stops the start with one clear line; times that do not fit are refused by the checks."""
+"""An invalid environment variable stops the start with a one-line message; inconsistent time limits fail the system checks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("CRAWLMGR_WORKERS", "many", "no number"),
-        ("CRAWLMGR_WORKERS", "2.5", "no whole number"),
+        ("CRAWLMGR_WORKERS", "many", "not a number"),
+        ("CRAWLMGR_WORKERS", "2.5", "not a whole number"),
         ("CRAWLMGR_WORKERS", "0", "outside"),
         ("CRAWLMGR_SLICE_SECONDS", "nan", "outside"),
         ("CRAWLMGR_RETRY_SECONDS", "inf", "outside"),
@@ -32,8 +32,8 @@ ROOT = Path(__file__).resolve().parents[2]
         ("CRAWLMGR_DATA", "/proc/nowhere", "cannot be written"),
         ("DATABASE_URL", "mysql://a/b", "not supported"),
         ("DATABASE_URL", "postgresql://user@host", "name of the database"),
-        ("DATABASE_URL", "postgresql://user@host:port/name", "no address"),
-        ("DATABASE_URL", "postgresql://[half/name", "no address"),
+        ("DATABASE_URL", "postgresql://user@host:port/name", "not an address"),
+        ("DATABASE_URL", "postgresql://[half/name", "not an address"),
         ("DATABASE_URL", "sqlite://relative.sqlite3", "sqlite:////absolute/path"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Eqs. (1) and (2), the threshold and the choice, by hand; and what comes of them by the virtual clock."""
+"""Eqs. (1) and (2), the threshold and the choice of a node computed by hand, and their effect on a virtual clock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_equation_1() -> None:
 
 def test_tasks_of_the_last_minutes_by_hand() -> None:
     buckets = {100: 12, 99: 40, 98: 20, 97: 0, 96: 8, 95: 100, 94: 999}
-    # a quarter into minute 100: of the oldest minute of each window three quarters are inside
+    # a quarter of minute 100 has passed: three quarters of the oldest minute of each window are counted
     assert trailing(buckets, 100.25) == [12 + 30, 52 + 15, 72 + 0, 72 + 6, 80 + 75]
     assert trailing({}, 100.25) == [0.0] * 5
 
@@ -33,28 +33,29 @@ def test_tasks_of_the_last_minutes_by_hand() -> None:
 def test_equation_2_by_hand() -> None:
     # k = 5: (42/1 + 67/2 + 72/3 + 78/4 + 155/5) / 5
     assert weight([42, 67, 72, 78, 155], 60) == pytest.approx((42 + 33.5 + 24 + 19.5 + 31) / 5)
-    # up for two and a half minutes: windows of 3, 4 and 5 minutes are 2.5 long
+    # up for two and a half minutes: windows of 3, 4 and 5 minutes have a length of 2.5
     assert weight([50, 100, 125, 125, 125], 2.5) == pytest.approx((50 + 50 + 50 + 50 + 50) / 5)
     assert weight([50, 100], 0.99) is None
 
 
 def test_equation_2_weighs_the_minutes_by_hand() -> None:
-    """A task j minutes ago counts (1/k) (1/j + … + 1/k): all of k = 5 for the last minute, only the last term for the fifth."""
-    sums = [137 / 60, 77 / 60, 47 / 60, 27 / 60, 12 / 60]  # 1 + 1/2 + 1/3 + 1/4 + 1/5, and so on without the first terms
+    """A task j minutes ago has the weight (1/k) (1/j + … + 1/k): all k = 5 terms for the last minute, only the last term for
+    the fifth."""
+    sums = [137 / 60, 77 / 60, 47 / 60, 27 / 60, 12 / 60]  # 1 + 1/2 + 1/3 + 1/4 + 1/5, then without the first terms
     for back, wanted in enumerate(sums, 1):
-        counts = trailing({100 - back: 60.0}, 100.0)  # all in one minute, the one that ended `back` - 1 minutes ago
+        counts = trailing({100 - back: 60.0}, 100.0)  # all tasks in one minute, which ended `back` - 1 minutes ago
         assert counts == [60.0 * (i >= back) for i in range(1, 6)]
         assert weight(counts, 60) == pytest.approx(60 * wanted / 5)
-    # the simple variant n_k / k would be 12 for each of them; together they weigh the same
+    # the simple mean n_k / k would be 12 for each of them; in sum the weights are equal
     assert sum(sums) / 5 == pytest.approx(1.0)
 
 
 def test_shares_and_thresholds_of_three_nodes_by_hand() -> None:
-    """From the counts of minutes to what each may hold: two that ran throughout, one in its first minute."""
+    """From counts per minute to the tasks that each node may hold: two nodes that ran throughout, and one in its first minute."""
     minutes = {"fast": {99: 60, 98: 60, 97: 60, 96: 60, 95: 60}, "tired": {99: 0, 98: 0, 97: 30, 96: 30, 95: 30}, "new": {99: 5}}
     up = {"fast": 60.0, "tired": 60.0, "new": 0.5}
     found = {name: weight(trailing(counts, 100.0), up[name]) for name, counts in minutes.items()}
-    # tired: (0/1 + 0/2 + 30/3 + 60/4 + 90/5) / 5 = (10 + 15 + 18) / 5
+    # the node “tired”: (0/1 + 0/2 + 30/3 + 60/4 + 90/5) / 5 = (10 + 15 + 18) / 5
     assert found == {"fast": pytest.approx(60.0), "tired": pytest.approx(8.6), "new": None}
     known = filled(found)
     assert known["new"] == pytest.approx((60 + 8.6) / 2)
@@ -90,7 +91,7 @@ def test_the_next_task_goes_to_the_least_loaded_below_its_threshold() -> None:
         assert name is not None
         node.give(name, 10)
         given_to.append(name)
-    # loads: 0/40 and 0/10, the faster first; 10/40 against 0/10; then 10/40, 20/40, 30/40 against 10/10
+    # loads: 0/40 and 0/10, so the faster node comes first; 10/40 against 0/10; then 10/40, 20/40, 30/40 against 10/10
     assert given_to == ["fast", "slow", "fast", "fast", "fast"]
     assert node.best() is None and node.ranking() == []
     node.done("slow", 4)

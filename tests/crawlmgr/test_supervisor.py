@@ -1,4 +1,4 @@
-"""Process groups that are watched, restarted and never left behind."""
+"""Process groups are supervised, restarted and never left behind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _wait(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> b
 
 
 def _gone(pid: int) -> bool:
-    """True where the process runs no more; one that nobody has reaped yet is gone as well."""
+    """True if the process is not running; a zombie counts as not running."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -172,7 +172,7 @@ def test_a_second_request_to_stop_ends_the_grace(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("victims", ["supervisor", "middle", "first and supervisor"])
 def test_no_orphan_whoever_is_killed(tmp_path: Path, victims: str) -> None:
-    """The supervisor, a process in the middle of the group, or the supervisor together with the group's first process."""
+    """Kills the supervisor, a process in the middle of the group, or the supervisor together with the group's first process."""
     family = Family(tmp_path / "family")
     script = tmp_path / "boss.py"
     program = [str(family.folder / "family.py"), str(family.folder)]
@@ -240,7 +240,7 @@ def test_workers_hear_that_they_may_end_early(tmp_path: Path) -> None:
     child = Child("worker", [str(script), str(tmp_path)], folder=ROOT, ends_early=True)
     child.start(0.0)
     assert _wait(lambda: (tmp_path / "ready").exists())
-    os.killpg(child.pid, signal.SIGUSR1)  # what ask_to_end sends to the group: only the worker listens to it
+    os.killpg(child.pid, signal.SIGUSR1)  # what ask_to_end sends to the group: only the worker handles it
     assert _wait(lambda: (tmp_path / "clean").exists())
     child.sweep(1.0)
     assert (tmp_path / "heard").exists()

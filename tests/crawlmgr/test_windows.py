@@ -1,4 +1,4 @@
-"""Hours of work: read, over midnight, on some days, over changes of the clock, and moments moved into them."""
+"""Working hours: parsed; past midnight, on some days of the week, across clock changes; and times moved into them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def at(text: str) -> datetime:
         ("01:00-06:00", "2026-05-01T06:00:00", "2026-05-02T01:00:00"),
         ("22:00-06:00", "2026-05-01T03:00:00", "2026-05-01T03:00:00"),
         ("22:00-06:00", "2026-05-01T12:00:00", "2026-05-01T22:00:00"),
-        ("mon-fri 22:00-06:00", "2026-05-02T03:00:00", "2026-05-02T03:00:00"),  # Saturday, of the window that opened on Friday
+        ("mon-fri 22:00-06:00", "2026-05-02T03:00:00", "2026-05-02T03:00:00"),  # on Saturday, in the window that opened on Friday
         ("mon-fri 22:00-06:00", "2026-05-02T06:00:00", "2026-05-04T22:00:00"),
         ("sat,sun 00:00-24:00", "2026-05-01T09:00:00", "2026-05-02T00:00:00"),
         ("sat,sun 00:00-24:00", "2026-05-03T23:59:59", "2026-05-03T23:59:59"),

@@ -1,4 +1,4 @@
-"""A few plain forms of three types, in two languages."""
+"""Simple forms of three types in two languages, for tests of the classifier."""
 
 PAGES = {
     "search": [

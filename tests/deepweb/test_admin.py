@@ -1,4 +1,4 @@
-"""The deep web's rooms: what they show, who may do what, and that they ask no more for many rows than for few."""
+"""The desk's pages of search sites: their content, permissions, and a number of queries that does not grow with the rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def client(role: str) -> Client:
 
 
 def filled(forms: int = 1, rows: int = 3) -> Harvest:
-    """A site with forms, a harvest, queries and records, one of which would like to be markup."""
+    """A site with forms, a harvest, queries and records, one of which contains markup that must be escaped."""
     source = Source.objects.create(url="http://books.example/", key_hash=forms, name="books.example", created=NOW, records=rows)
     cluster = Cluster.objects.create(name="books", terms=["book", "title"], forms_count=forms, made=NOW)
     described = form_to_json(read_forms(HTML, "http://books.example/")[0])
@@ -220,7 +220,7 @@ def test_no_room_asks_more_for_many_rows() -> None:
     Cluster.objects.all().delete()
     many = filled(forms=30, rows=40)
     for address, before in zip(pages(many), counts, strict=True):
-        browser.get(address)  # figures that are kept for some seconds are made anew before they are counted
+        browser.get(address)  # recomputes figures that are cached for some seconds, before queries are counted
         with CaptureQueriesContext(connection) as asked:
             browser.get(address)
         assert len(asked) <= before + 1, f"{address}: {before} queries for few, {len(asked)} for many"

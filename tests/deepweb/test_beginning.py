@@ -1,4 +1,4 @@
-"""How the asking of a form begins: a choice without a word, and the words of what it brings."""
+"""The first queries of a harvest: a choice without a word, then words from the records that it returned."""
 
 from __future__ import annotations
 

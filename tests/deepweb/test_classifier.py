@@ -1,4 +1,5 @@
-"""The form model: our evaluation against scikit-learn's, the file format, the shipped weights on forms in many languages."""
+"""The form classifier: our evaluation compared with scikit-learn's, the file format, and the shipped weights on forms in many
+languages."""
 
 import json
 from pathlib import Path

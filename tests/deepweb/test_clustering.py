@@ -1,4 +1,4 @@
-"""Clusters: eq. (3) as a dot product, hand-made cases of both algorithms, the planted K, new pages, names."""
+"""Clusters of forms: eq. (3) as a dot product, both algorithms on cases computed by hand, the planted K, new pages, names."""
 
 import math
 
@@ -38,7 +38,7 @@ def weighed(pages):
 def test_equation_3_is_a_dot_product(seed, c1, c2):
     rng = np.random.default_rng(seed)
     page, form = (rng.gamma(0.3, 2.0, size=(6, n)) * (rng.random((6, n)) < 0.5) for n in (30, 8))
-    form[0] = 0  # a form that says nothing
+    form[0] = 0  # a form without any features
     rows = joined(TwoSpaces(sparse.csr_matrix(page), sparse.csr_matrix(form)), c1, c2).toarray()
     for a in range(6):
         for b in range(6):
@@ -77,8 +77,8 @@ def test_both_algorithms_part_the_hand_made_pages():
 
 
 def test_the_literal_algorithm_renews_a_centre_after_each_page():
-    # Seeds A=(1,0), B=(0,1). P=(10,9) joins A and turns A's centre to (11,9), so that Q=(1,1) is nearer to A than to B
-    # by more than before; with centres left alone until the round ends Q=(1,1.01) would go to B.
+    # Seeds A=(1,0), B=(0,1). P=(10,9) joins A and moves A's centre to (11,9), so that Q=(1,1) is nearer to A than to B by a
+    # larger margin; if centres were updated only after each round, Q=(1,1.01) would join B.
     pages = np.array([[1.0, 0], [0, 1.0], [10, 9], [1, 1.01]])
     spaces = TwoSpaces(sparse.csr_matrix(pages), sparse.csr_matrix(np.ones((4, 1))))
     seed = next(s for s in range(50) if set(np.random.default_rng(s).choice(4, size=2, replace=False)) == {0, 1})

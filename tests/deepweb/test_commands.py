@@ -1,4 +1,4 @@
-"""`deepweb classify` and `deepweb train` as the command line gives them."""
+"""The commands `deepweb classify` and `deepweb train`."""
 
 import gzip
 import json

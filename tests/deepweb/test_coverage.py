@@ -1,4 +1,5 @@
-"""Sizes: formulas by hand, intervals that hold, honest refusals; and the rules that end a harvest."""
+"""Size estimates: formulas by hand, intervals that contain the true size, refusals to estimate; and the rules that end a
+harvest."""
 
 import math
 
@@ -91,7 +92,7 @@ def test_probes_find_the_true_size_in_a_narrow_interval_although_answers_are_cut
 
 
 def test_a_site_that_matches_parts_of_words_is_recognised():
-    # "w1" is found in "w12" too; the records tell their whole text, but as terms only its first words.
+    # "w1" also occurs inside "w12"; records contain their whole text, but only its first words count as terms.
     rng = np.random.default_rng(4)
     texts = [" ".join(f"w{word}" for word in rng.integers(0, 400, size=6)) for _ in range(1_500)]
     words = [Term(BOX, f"w{word}") for word in range(400)]

@@ -1,4 +1,4 @@
-"""Fields of detail pages and of lists that mark things up in their own way (as a tracker of tickets does)."""
+"""Fields of detail pages, and of lists with unusual markup (such as an issue tracker's)."""
 
 from deepweb.reading import Context, read_answer, read_detail
 from deepweb.result_list import Furniture

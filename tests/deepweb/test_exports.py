@@ -1,4 +1,4 @@
-"""Records exported while a harvest goes on, with names of columns that pages gave them."""
+"""Records are exported while a harvest is running, with column names taken from pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every figure of a harvest is one figure: counters, JSON, desk and curve agree with a recount from the stored queries."""
+"""Each figure of a harvest has one value: counters, JSON, desk and chart agree with a recount from the stored queries."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_every_figure_agrees_with_a_recount_from_the_database() -> None:
 
 
 def numbers_in(shown: str) -> list[float]:
-    """The numbers of one fact as the page shows it, without its tags."""
+    """The numbers of one figure as shown on the page, without markup."""
     return [float(number.replace(",", "")) for number in re.findall(r"\d[\d,.]*", re.sub(r"<[^>]*>", " ", shown))]
 
 

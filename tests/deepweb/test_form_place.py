@@ -1,4 +1,4 @@
-"""What stands about a form: page title, heading above, names around; read alike live and for training."""
+"""The context of a form (page title, heading above it, names around it) is extracted in the same way live and for training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What fields are for, seen together: names that mislead, ends of ranges, choices that must be made, and what people said."""
+"""Roles of a form's fields, decided for the whole form: misleading names, ends of ranges, required choices, and corrections by
+users."""
 
 from __future__ import annotations
 

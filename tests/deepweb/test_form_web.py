@@ -1,4 +1,5 @@
-"""The local web of forms: makes of forms that were asked wrongly or not at all are harvested; the oracle knows what can be had."""
+"""Harvests of forms on the local web that are unusual or were read wrongly before; the web itself knows how many records can be
+found."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from deepweb.models import Form, Harvest, Query, QueryState, Record
 from deepweb.services import forms, harvests, sources
 from tests.deepweb.test_harvest import OPEN, now
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # what they ask of a database, tests of harvests ask too
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # tests of harvests already use the database in the same way
 RECORDS = 160
 
 
@@ -62,7 +63,7 @@ def test_few_records_are_enough_for_words_of_their_own() -> None:
 
 
 def test_nothing_is_asked_without_a_word_where_answers_are_cut() -> None:
-    _, harvest = harvested("cut_ranked", 8, records=2000, seed=901)  # the first answer holds eleven records, the next is cut
+    _, harvest = harvested("cut_ranked", 8, records=2000, seed=901)  # the first response contains eleven records, the next is truncated
     assert Query.objects.filter(harvest=harvest, overflowed=True).exists()
     assert not any(dict(query.terms)["q"] == "" for query in Query.objects.filter(harvest=harvest))
 

@@ -1,4 +1,5 @@
-"""Deep-web sites end to end over real HTTP: forms found, asked, paged through; no other form is ever sent."""
+"""Search sites end to end over real HTTP: forms are found and queried, results are paged through; no other form is ever
+submitted."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def test_every_form_of_a_site_is_found_once_and_typed() -> None:
         assert kinds["contact"] == 1 and Form.objects.count() == 6
         assert not server.site.submitted and not server.site.posts
         assert not any("/private/" in line for line in server.site.log)
-        assert found(server).pk != run.pk and Form.objects.count() == 6  # looked at again: nothing twice
+        assert found(server).pk != run.pk and Form.objects.count() == 6  # inspected again: nothing is stored twice
 
 
 def test_depth_and_pages_are_kept() -> None:
@@ -211,7 +212,7 @@ def test_forms_that_are_no_search_forms_are_never_sent() -> None:
             with pytest.raises(harvests.Refused):
                 harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
         for form in Form.objects.filter(type__in=("login", "registration", "newsletter", "contact")):
-            forms.correct(form, "search", None, now())  # not even when a person says that it is one
+            forms.correct(form, "search", None, now())  # not even if a user says that it is a search form
             form.refresh_from_db()
             with pytest.raises(harvests.Refused):
                 harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
@@ -258,14 +259,14 @@ def test_a_form_that_brings_nothing_ends_with_its_reason(answer: tuple[int, dict
     with SearchServer(SearchSite()) as server:
         found(server)
         server.site.failing["/search"] = lambda count: answer
-        ends = RunState.FAILED if reason == "http_500" else RunState.FINISHED  # a site out of order was not reached at all
+        ends = RunState.FAILED if reason == "http_500" else RunState.FINISHED  # a site that fails with 500 was not reached at all
         run = sources_settings(harvest, max_attempts=1)(the_form(), ends)
         assert Harvest.objects.get().stopped_by == reason
         assert run.stopped_by == reason and run.result["records"] == 0 and not server.site.submitted
 
 
 def sources_settings(call: Any, **settings: Any) -> Any:
-    """The call with further settings of the site."""
+    """The call with additional settings of the site."""
 
     def changed(*args: Any, **kwargs: Any) -> Any:
         Source.objects.update(parameters={**OPEN, **settings})
@@ -365,7 +366,7 @@ def test_the_key_of_a_run_over_many_things_tells_all_of_them() -> None:
 def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harvests, "COVERAGE_FROM", 4)
     monkeypatch.setattr(probing, "FROM_QUERIES", 4)
-    monkeypatch.setattr(probing, "A_QUERY", 8)  # some of the words are of a column that is not searched
+    monkeypatch.setattr(probing, "A_QUERY", 8)  # some of the words belong to a column that is not searched
     with SearchServer(SearchSite(books=250, layout="bare", a_page=40)) as server:
         found(server)
         run = harvest(the_form(), queries=200, probes=32, coverage=0.7, random_seed=2)

@@ -1,4 +1,4 @@
-"""Words that sites find anywhere in a text, or in one column: told from their answers, counted as they count them."""
+"""Sites that find words inside other words, or in one column only: recognised from their responses and counted accordingly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_site_looks_inside_words_where_it_finds_them_behind_other_letters() ->
     assert looks_inside(inside, RECORDS, BOX)
     assert not looks_inside(inside, RECORDS, "other")
     stems = [asked(1, (Term(BOX, "star"),), [1, 2]), asked(2, (Term(BOX, "tea"),), [5])]
-    assert not looks_inside(stems, RECORDS, BOX)  # "star" begins "stars" and "starting", as a stem does
+    assert not looks_inside(stems, RECORDS, BOX)  # "star" is the beginning of "stars" and "starting", as a stem would be
 
 
 def test_the_words_inside_of_a_word_are_known_ones_only() -> None:
@@ -45,7 +45,7 @@ def test_a_word_counts_in_every_record_that_holds_it_anywhere() -> None:
     log.append(asked(4, (Term(BOX, "y"),), [6]))
     choice, worth = words.best(log, outcomes(log), records, FreshPolicy(()), ["title"])
     place = words.seen.place(Term(BOX, "art"))
-    assert place is not None and words.seen.frequency[place] == 5  # party, starting, depart, cartwheel, art
+    assert place is not None and words.seen.frequency[place] == 5  # words that contain “art”: party, starting, depart, cartwheel, art
     assert choice is not None and choice.query == (Term(BOX, "art"),) and worth > 0
 
 

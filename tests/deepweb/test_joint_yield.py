@@ -1,4 +1,4 @@
-"""Words beside choices: sizes of choices from all answers to them, and which query a plan begins with."""
+"""Words combined with choices: sizes of choices estimated from all responses, and the query that a plan begins with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ RECORDS, CUT = 1_500, 40
 
 
 class Site:
-    """Records with two choices that its lists show or hide, and words; the first 40 of one order are shown, totals are told."""
+    """Records with two choices, which lists may show or hide, and with words; a response shows the first 40 records in one
+    order and states the total."""
 
     def __init__(self, shown: bool) -> None:
         rng = np.random.default_rng(4)
@@ -53,7 +54,7 @@ def test_the_sizes_of_choices_and_of_all_are_fitted_to_the_answers(shown: bool) 
         assert told.sizes["genre"][place] == pytest.approx(len(site.matching((Term("genre", value),))), rel=0.05)
     assert told.sizes["place"][0] == pytest.approx(0.35 * RECORDS, rel=0.25)
     members = told.members["genre"]
-    assert members.shape == (seen.records, 7) and np.allclose(members.sum(axis=1), 1.0)  # each was found by one of them
+    assert members.shape == (seen.records, 7) and np.allclose(members.sum(axis=1), 1.0)  # each record was found by one of them
 
 
 def test_nothing_asked_of_a_choice_leaves_the_guess_and_even_shares() -> None:
@@ -92,8 +93,8 @@ def offers(worths: list[float]) -> list[Offer]:
 
 def test_a_plan_begins_with_disjoint_queries_where_all_of_them_together_bring_more() -> None:
     words, cells = offers([30.0]), offers([25.0] * 20)
-    assert first_of_plan(words, [cells], 600.0, 1) == words[0]  # one query: the best one
-    assert first_of_plan(words, [cells], 600.0, 20) == cells[0]  # 20 words overlap: 600 (1 - 1 / e) < 500
+    assert first_of_plan(words, [cells], 600.0, 1) == words[0]  # with a budget of one query, the best single query
+    assert first_of_plan(words, [cells], 600.0, 20) == cells[0]  # with 20 queries, words overlap: 600 (1 - 1 / e) < 500
     assert first_of_plan(words, [offers([5.0] * 20)], 600.0, 20) == words[0]
     assert first_of_plan([], [cells], 600.0, 3) == cells[0]
     assert first_of_plan([], [], 600.0, 3) is None

@@ -1,6 +1,6 @@
-"""A harvest whose process is killed at random moments: it goes on, no record twice, no POST twice.
+"""The process of a harvest is killed at random moments: the harvest continues, without duplicate records or POST requests.
 
-CRAWLMGR_KILLS sets how many kills (two by default; ten is the long form).
+CRAWLMGR_KILLS sets the number of kills (two by default; ten in the long form).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_a_killed_harvest_goes_on(method: str, installed: dict[str, str]) -> Non
                     process.send_signal(signal.SIGKILL)
                     process.communicate()
                     kills += 1
-                    time.sleep(1.1)  # until the lease of the dead has run out
+                    time.sleep(1.1)  # until the lease of the killed process has expired
                     continue
             out, told = process.communicate(timeout=2 * PATIENCE_SECONDS)
             assert process.returncode == 0, told[-2000:]

@@ -1,4 +1,4 @@
-"""Records in the data of a page for a script: lists, totals, next pages, whatever the JSON looks like."""
+"""Records in JSON data that a page contains for its script: lists, totals and next pages in any JSON structure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of a form page with their K, and words as a site spells them."""
+"""Words of a form's page with their value K, and the spelling of words as on the site."""
 
 import pytest
 

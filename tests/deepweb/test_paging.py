@@ -1,4 +1,4 @@
-"""The way to the next page of results, by all the means that sites have for it."""
+"""The link to the next page of results, in all the forms in which sites give it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source's own method end to end: its seeds, its rounds, its stop reasons; and what forms of a cluster share."""
+"""The method of the deep-web paper end to end: its seeds, rounds and stop reasons; and what the forms of a cluster share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def fresh_hosts() -> None:
-    """Sites on loopback take ports that earlier tests had: what was remembered of those is forgotten."""
+    """Forgets what is remembered of hosts, because loopback sites reuse ports of earlier tests."""
     hosts.forget()
 
 

@@ -1,4 +1,5 @@
-"""Ranges cut by where records lie: cells of about an answer's size, what was answered never asked again, columns found out."""
+"""Ranges divided by the distribution of records: intervals of about one response's size, nothing queried twice, and the column
+behind a range is found out."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ LIMIT = 50
 
 
 def covered(values: np.ndarray, whole: Range, queries: int, stated: bool) -> int:
-    """Records found after so many queries of a site that ranks at random and shows the first 50."""
+    """Records found after a number of queries on a site that ranks at random and shows the first 50."""
     rng = np.random.default_rng(1)
     order, seen, asked = rng.permutation(len(values)), set(), []
     span = whole

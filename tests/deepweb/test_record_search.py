@@ -1,4 +1,4 @@
-"""Records are found by parts of their words, whatever the index knows of them, and stay found as they change."""
+"""Searching records by parts of words, whatever words the index knows; the index follows changes of records."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def _found(text: str) -> list[str]:
 
 @pytest.mark.parametrize("most", [record_search.MOST_FOUND, 3, 0])
 def test_every_word_is_somewhere_in_the_text(rows: list[Record], monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    """However many fit: a word of two letters, of three, signs that search languages give a meaning, words on every record."""
+    """For any number of hits: words of two and three letters, characters with a meaning in search languages, words in all
+    records."""
     monkeypatch.setattr(record_search, "MOST_FOUND", most)
     for query in ("CRAWL", "crawl web", '"frontier"', "50%", "all_pages", "网页", "搜索引擎", "网页 archive", "plain", "record 3", "a", "no such"):
         expected = [text for text in TEXTS if all(word.lower() in text.lower() for word in query.split())]

@@ -1,4 +1,4 @@
-"""Cut answers to one word are refined live by a second one, where the site joins words by AND and no choice is offered."""
+"""Truncated responses to one word are refined by a second word, if the site combines words with AND and offers no choice."""
 
 from __future__ import annotations
 

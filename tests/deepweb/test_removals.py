@@ -1,4 +1,4 @@
-"""Search sites that go, and harvests that begin at the same moment: nothing is asked twice, nothing is left behind."""
+"""Search sites are deleted while harvests begin: nothing is queried twice, and nothing is left behind."""
 
 from __future__ import annotations
 

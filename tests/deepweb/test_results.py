@@ -1,4 +1,4 @@
-"""Result pages told from pages that say nothing, errors from both; templates worth asking; what a form sends."""
+"""Distinguishing result pages, pages without results and error pages; templates worth querying; what a form sends."""
 
 from urllib.parse import parse_qsl, urlsplit
 
@@ -41,7 +41,7 @@ def test_nonsense_is_nonsense():
 
 def test_pages_are_judged_by_what_they_say_besides_the_template(nothing):
     assert judge(200, page("zebra"), ["zebra"], 0, nothing) is ResultKind.NO_RESULTS
-    assert judge(200, page("zebra"), ["zebra"], 7, nothing) is ResultKind.NO_RESULTS  # seven menu entries are no records
+    assert judge(200, page("zebra"), ["zebra"], 7, nothing) is ResultKind.NO_RESULTS  # seven menu entries are not records
     one = page("zebra", "The striped horse: a study of zebra herds", count=1)
     assert judge(200, one, ["zebra"], 1, nothing) is ResultKind.VALID
     assert judge(200, one, ["zebra"], 0, nothing) is ResultKind.NO_RESULTS

@@ -1,4 +1,5 @@
-"""Forms that scripts send, read where the request is plain; big forms cut into their parts; "load more" that names its address."""
+"""Forms submitted by scripts, where the request can be read from the page; large forms split into parts; "load more" buttons
+that contain an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms as values: labels, options, roles, addresses, signatures, and pages that are broken on purpose."""
+"""Forms as parsed values: labels, options, roles, addresses, signatures, and deliberately broken pages."""
 
 import pytest
 
@@ -132,7 +132,7 @@ def test_hostile_pages_cost_no_more_than_their_length(page, size):
 
 def test_hostile_pages_are_read_as_far_as_the_limits():
     assert read_forms("<div>" * 200 + "<form><input name=q></form>", URL)
-    read_forms("<div>" * 50_000 + "<form><input name=q></form>", URL)  # deeper than the parser follows: nothing, no error
+    read_forms("<div>" * 50_000 + "<form><input name=q></form>", URL)  # deeper than the parser follows: no form and no error
     assert read_forms("<form>" + "<input name=a>" * 20_000 + "</form>", URL)
     assert len(read_forms("<form><input name=q></form>" * 1_000, URL)) == 200
     options = only("<form><select name=s>" + "<option>o" * 5_000 + "</select></form>").fields[0].options

@@ -1,4 +1,4 @@
-"""Query policies on small hidden databases, by hand and against each other."""
+"""Query policies on small hidden databases, computed by hand and compared with each other."""
 
 from collections import Counter
 
@@ -74,7 +74,8 @@ def test_a_replayed_log_gives_the_same_next_query(cut_database):
 
 
 def test_paper_rounds_filters_and_stop_rules_by_hand():
-    # Ten records: "all" is in every one (template), "lone" in one; a … f in two to four, so rarer ones weigh more a record.
+    # Ten records: "all" is in every record (template word), "lone" in one; a … f are in two to four, so the rarer ones have a
+    # higher weight per record.
     records = [
         q("all", "seed", *words.split())
         for words in ("a b c", "a b d", "a c e", "b d f", "c e f", "d e a", "f b lone", "a c d", "e f b", "c d e")
@@ -102,7 +103,7 @@ def test_paper_stops_when_candidates_run_short_or_after_five_rounds_and_goes_on_
     seeds = middling_terms(cut_database, np.random.default_rng(3), 5)
     policy = PaperPolicy(seeds, refused=cut_database.refused)
     stopped = harvest(cut_database, policy, 200)
-    assert len(stopped.outcomes) == 25 and policy.ended == ROUNDS_OVER  # five rounds of five
+    assert len(stopped.outcomes) == 25 and policy.ended == ROUNDS_OVER  # five rounds of five queries
     few = HiddenDatabase([q("seed", "a"), q("seed", "a", "b"), q("seed", "b")])
     policy = PaperPolicy(q("seed"))
     assert len(harvest(few, policy, 50).outcomes) == 1 and policy.ended == TOO_FEW
@@ -171,7 +172,7 @@ def test_refinement_splits_a_cut_answer_and_pairs_reach_what_single_words_cannot
     [
         ([50, 12, 50, 3, 50, 50, 7], [], 50),
         ([50, 12, 9, 3, 50], [], None),  # twice may be chance
-        ([20, 20, 20, 31], [], None),  # a larger answer: twenty is no limit
+        ([20, 20, 20, 31], [], None),  # a larger response shows that twenty is not a limit
         ([30, 30], [4000, 30], 30),
         ([5, 5], [5, 5], None),
         ([], [], None),

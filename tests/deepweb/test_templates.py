@@ -1,4 +1,5 @@
-"""Forms of several inputs: ranges halved, templates proved and refined, and whole sites harvested without a box for words."""
+"""Forms with several inputs: ranges are halved, templates are tested and refined, and whole sites are harvested without a text
+box."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ FORM = """<form action=/s><input name=q>
 
 @given(st.integers(-1_000, 10**7), st.integers(0, 10**7), st.booleans())
 def test_halves_cover_the_range_and_end(low: int, width: int, days: bool) -> None:
-    begin = 600_000 + abs(low) % 100_000  # from the year 1643 on
+    begin = 600_000 + abs(low) % 100_000  # the first date is in the year 1643
     whole = Range(begin, begin + width % 90_000, "%Y-%m-%d") if days else Range(low, low + width)
     left, right = whole.halves() or (whole, whole)
     assert (left.low, right.high) == (whole.low, whole.high) and right.low <= left.high + 1
@@ -43,7 +44,7 @@ def test_ranges_are_read_from_the_form() -> None:
 
 
 class Books:
-    """Records 0 … n-1 with a kind and a price; answers show the first `cut`; inputs in `deaf` are not heeded."""
+    """Records 0 … n-1 with a kind and a price; responses show the first `cut`; inputs in `deaf` have no effect."""
 
     def __init__(self, count: int, cut: int, deaf: Iterable[str] = ()) -> None:
         self.all = [("abc"[n % 3], (n * 37) % 500) for n in range(count)]

@@ -1,4 +1,5 @@
-"""A total is what proves to be one over queries: not what a record says, nor a price, a year or a version."""
+"""A number counts as the total of results only if several queries confirm it: not numbers inside records, prices, years or
+versions."""
 
 from __future__ import annotations
 

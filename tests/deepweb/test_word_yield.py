@@ -1,4 +1,4 @@
-"""What words will bring: sizes and repeats fitted to answers."""
+"""The expected yield of words: sizes and repetitions fitted to responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from deepweb.word_yield import fitted, new_of
 
 
 def _asked(ranked: bool, queries: int, told: bool = False, limit: int = 60) -> tuple[Seen, float, float]:
-    """What a harvest saw, its share of the oracle's records, and matches to records seen of the words not asked."""
+    """Simulates a harvest. Returns what it saw, its share of the site's records, and for words not yet queried the number of
+    seen records that contain them."""
     database = synthetic(np.random.default_rng(5), 3_000, 3_000, limit=limit, mean_length=50.0)
     database.ranked = ranked
     policy, seen = FreshPolicy(middling_terms(database, np.random.default_rng(1), 2), limit, database.refused), Seen()

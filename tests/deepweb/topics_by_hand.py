@@ -1,4 +1,4 @@
-"""Form pages of planted topics: each topic has words of its own among words that all share."""
+"""Generated form pages on known topics: each topic has its own words among words common to all."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from deepweb.page_words import FormPageWords
 def planted(
     topics: int, pages: int, random_seed: int, own: int = 30, shared: int = 200
 ) -> tuple[list[FormPageWords], np.ndarray]:
-    """`pages` form pages over `topics` topics: two in five words are of the topic, forms have three to six words."""
+    """`pages` form pages over `topics` topics: two in five words belong to the topic; forms have three to six words."""
     rng = np.random.default_rng(random_seed)
     truth = rng.integers(0, topics, size=pages)
     found = []

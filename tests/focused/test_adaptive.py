@@ -1,4 +1,5 @@
-"""The strategy that learns: features and credit by hand, the same order everywhere, corrected by what it meets, trained on other webs."""
+"""The strategy `adaptive`: features and credit computed by hand, a repeatable order, corrections during the crawl, and a prior
+trained on other webs."""
 
 import random
 from dataclasses import replace
@@ -37,7 +38,7 @@ def test_features_by_hand():
     assert [links.urls[t] for t in links.open_targets()] == [url("b"), url("c")]
     b, c = links.features()
     mean = 0.75
-    of_s = (0.5 + 5 * (mean + 1.0) / 2) / (1 + 5)  # a is closed, worth 0.5
+    of_s = (0.5 + 5 * (mean + 1.0) / 2) / (1 + 5)  # a is closed, with credit 0.5
     of_a = (0.0 + 5 * (mean + 0.5) / 2) / 5
     assert (b[PLACE["anchor"]], b[PLACE["context"]]) == (0.4, 0.3)
     assert (b[PLACE["parent_best"]], b[PLACE["parent_mean"]]) == (1.0, 0.75)
@@ -68,7 +69,7 @@ def test_a_revised_worth_gives_the_features_of_a_table_that_knew_it_from_the_fir
 
     revised, direct = table(early), table(late)
     revised.revise(np.array(late))
-    same = [i for i, name in enumerate(FEATURES) if name != "rank"]  # rank is what a page handed on when it came
+    same = [i for i, name in enumerate(FEATURES) if name != "rank"]  # the rank is what a page passed on when it was fetched
     assert np.allclose(revised.features()[:, same], direct.features()[:, same])
 
 
@@ -107,7 +108,7 @@ def test_the_judge_learns_words_that_the_samples_do_not_have_and_heeds_marks():
     judge = Feedback([{"crawler": 1, "frontier": 1}])
     for words in [*pages_about(draw, on, 20), *pages_about(draw, off, 60)]:
         judge.add(hashed(words))
-    judge.add(hashed({"web1": 1, "web2": 1}))  # no word of the samples
+    judge.add(hashed({"web1": 1, "web2": 1}))  # contains no word of the samples
     judge.add(hashed({"soup1": 1, "soup2": 1}))
     scores = judge.rank()
     assert scores[80] > scores[81]
@@ -130,7 +131,7 @@ def test_pages_linked_beside_pages_on_topic_are_judged_better():
         for _ in range(10):
             judge.add(hashed(dict.fromkeys(draw.sample(side, 3), 1)))
     for _ in range(2):
-        judge.add(hashed({"w3": 1, "w9": 1}))  # says nothing by itself; one is linked beside the first ten, one beside the others
+        judge.add(hashed({"w3": 1, "w9": 1}))  # uninformative by itself; one such page is linked beside the first ten, one beside the others
     alone = judge.rank()
     assert alone[22] == pytest.approx(alone[23])
     parents = np.array([0] * 11 + [1] * 11)
@@ -162,7 +163,8 @@ def test_the_order_does_not_depend_on_anything_but_the_pages():
 
 
 def test_it_learns_what_the_prior_has_wrong():
-    """A prior that trusts the words around links alone, which say nothing here; anchors mislead: those that say nothing pay."""
+    """A prior that relies only on the words around links, which are uninformative on this web, and distrusts anchors;
+    uninformative anchors lead to pages on topic."""
     kinds = [("crawler topical", 30, False), ("soup", 30, True), ("crawler topical", 6, True)]
     links, pages, draw = [], {}, random.Random(5)
     for anchor, number, good in kinds:
@@ -239,7 +241,7 @@ def test_the_parts_of_a_score_add_up_to_it():
 
 
 def test_a_prior_is_learned_from_other_webs_and_leads_to_more():
-    """A web where only anchors tell: what is learned there finds more in another web of the kind than weights of zero."""
+    """On a web where only anchors are informative, a learned prior finds more on another such web than weights of zero."""
 
     def anchored(seed):
         draw, pages = random.Random(seed), {}
@@ -290,7 +292,7 @@ def test_what_to_mark_are_the_pages_nearest_the_cut():
         judge.add(hashed({"crawler": 1}))
     judge._levels = (0.0, 1.0)
     scores = np.array([0.9, 0.1, 0.55, 1.2, -0.3])
-    assert judge.to_mark(scores, 2) == [2, 0]  # the cut lies at 0.5; of equals the first
+    assert judge.to_mark(scores, 2) == [2, 0]  # the threshold is 0.5; ties are resolved in favour of the first
     judge.mark(2, True)
     assert judge.to_mark(scores, 2) == [0, 1]
     judge.mark(2, None)

@@ -1,4 +1,5 @@
-"""The topic rooms: a topic from pasted Chinese samples to its export, changes, roles, searches, what became of an address."""
+"""The desk's pages of topics: from pasted Chinese samples to the export; changes, roles, searches, and the status of an
+address."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ ZH = {
 
 
 def test_a_chinese_topic_from_the_desk_alone_start_to_export(client: Client) -> None:
-    client.force_login(user("administrator"))  # operators open no private address
+    client.force_login(user("administrator"))  # operators may not allow a private address
     with LocalSite() as site:
         for path, html in ZH.items():
             site.add(path, html)
@@ -183,7 +184,7 @@ def test_the_others_over_a_runs_pages_in_one_click_and_draws_that_a_kill_does_no
     assert len(trails) == 3 * len(BUILT_IN) and all(row["draws"] == len(row["areas"]) == 3 for row in whole["results"])
     assert "95 % interval" in client.get(f"/admin/topics/comparison/{found.pk}/").content.decode()
     keys = [part.pk for part in found.parts.order_by("id")]
-    found.parts.filter(pk__in=keys[len(keys) // 2 :]).delete()  # as if killed half way: what was through lies in its rows
+    found.parts.filter(pk__in=keys[len(keys) // 2 :]).delete()  # as if killed half way: completed rows are kept
     Comparison.objects.update(result={})
     Run.objects.filter(pk=found.run.pk).update(state=RunState.QUEUED, finished=None)
     assert jobs.run_slice(found.run.pk) == RunState.FINISHED
@@ -284,7 +285,7 @@ def test_words_are_edited_drawn_and_tried(client: Client, crawled: Run) -> None:
     assert page.title in shown and "the archive" in shown and "Your saved scope rules let this address in." in shown
     topic.options = {"scope": {"without_paths": "*.html"}}
     topic.save(update_fields=["options"])
-    for url in (page.url, "http://a.example/b/x/b/y/b/"):  # by a rule of its own, and as a trap
+    for url in (page.url, "http://a.example/b/x/b/y/b/"):  # refused by a rule of its own, and as a trap
         shown = client.post(f"/admin/topics/{topic.pk}/try/", {"url": url}).content.decode()
         assert "The scope rules exclude it:" in shown and "let this address in" not in shown
     assert client.post(f"/admin/topics/{topic.pk}/try/", {"url": "http://"}).status_code == 200

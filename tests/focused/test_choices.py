@@ -1,4 +1,4 @@
-"""Every choice on the topic's forms is what runs: the strategy that is picked, its parameters, the options."""
+"""Every choice on the topic's forms takes effect in the run: the strategy, its parameters, the options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def topic(**values: object) -> Topic:
 
 
 def other(one: Parameter) -> bool | int | float | str:
-    """A value that is not the default."""
+    """A value of the parameter other than its default."""
     if one.choices:
         return next(choice for choice in one.choices if choice != one.default)
     if isinstance(one.default, bool):

@@ -1,4 +1,5 @@
-"""Fronts, spread, the ants' transition and pheromone, web space evolution and the table of links, by hand and by brute force."""
+"""Ant colony and web space evolution: Pareto fronts, spread, the ants' transition rule, pheromone and the table of links,
+computed by hand and by brute force."""
 
 import itertools
 import random
@@ -58,7 +59,7 @@ def test_nearest_farthest_is_the_greedy_of_the_definition(objectives, number):
 def test_nearest_farthest_covers_within_twice_the_best_radius(objectives, number):
     objectives = objectives[:9]
     if number < 4:
-        number = 4  # the best of three objectives take up to three places
+        number = 4  # the best in each of three objectives take up to three places
     scaled = normalised(objectives)
 
     def radius(centres):
@@ -66,14 +67,14 @@ def test_nearest_farthest_covers_within_twice_the_best_radius(objectives, number
 
     chosen = nearest_farthest(objectives, number)
     extremes = len(set(objectives.argmax(axis=0).tolist()))
-    free = number - extremes + 1  # the greedy bound holds for the places it had a choice in
+    free = number - extremes + 1  # the greedy bound holds for the places that it could choose
     best = min(radius(c) for c in itertools.combinations(range(len(scaled)), min(free, len(scaled))))
     assert radius(chosen) <= 2 * best + 1e-9
 
 
 def test_best_spread_takes_whole_fronts_before_thinning_one_out():
     rows = np.array([[1, 1], [0, 0], [3, 1], [1, 3], [2, 2]], dtype=float)
-    assert best_spread(rows, 2) == [2, 3]  # of the first front the best of each objective
+    assert best_spread(rows, 2) == [2, 3]  # from the first front, the best in each objective
     assert sorted(best_spread(rows, 4)) == [0, 2, 3, 4]
     assert sorted(best_spread(rows, 9)) == [0, 1, 2, 3, 4]
 
@@ -85,8 +86,8 @@ def test_transition_exploits_or_draws_in_proportion():
     picks = [transition(pheromone, promise, 0.5, 1, 2, 0.51, pick) for pick in (0.0, 0.74, 0.76, 0.9, 0.95)]
     assert picks == [0, 0, 1, 1, 2]
     assert transition(pheromone, promise, 1, 5, 1, 0.0, 0.0) == 1  # 3, 32, 1
-    assert transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1  # neither counts: equal chances
-    assert transition(pheromone, 0 * promise, 0, 1, 1, 0.1, 0.5) in range(3)  # nothing promises anything
+    assert transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1  # neither exponent counts: equal probabilities
+    assert transition(pheromone, 0 * promise, 0, 1, 1, 0.1, 0.5) in range(3)  # no link has any promise
 
 
 def colony(**values):
@@ -128,7 +129,7 @@ def test_pheromone_evaporates_when_it_is_met_and_keeps_its_bounds():
 def test_score_mixes_anchor_page_and_target():
     ants = colony(h1=0.5, h2=0.2, h3=0.3)
     ants._links.add(url("s"), 0.5, ["http://h.example/x/1.html"], [0.2], [0.4], url("s"))
-    # nothing known of the target's kin: expected is the prior
+    # no similar target is known, so the expected value is the prior
     assert ants.score(np.array([0]))[0] == pytest.approx(0.5 * 0.2 + 0.2 * 0.5 + 0.3 * 0.4)
 
 
@@ -138,11 +139,11 @@ def test_ants_walk_over_fetched_pages_where_nothing_else_is_left():
     ants._links.add(s, 0.5, [a, b], [0.1, 0.2], [0.1, 0.2], s)
     ants._links.add(a, 0.5, [url("c"), s], [0.3, 0.0], [0.3, 0.0], a)
     ant = Ant(s, {ants._links.number(s)}, [])
-    assert ants._candidates(ant).tolist() == [1]  # b; a was fetched
+    assert ants._candidates(ant).tolist() == [1]  # b only, because a was already fetched
     ants._light[1] = True
-    assert ants._candidates(ant).tolist() == [0]  # b was too light in this cycle: over a, which still leads on
+    assert ants._candidates(ant).tolist() == [0]  # b had too low a weight in this cycle; a is still followed, because it leads further
     ants._too_light[ants._links.number(a)] = 1
-    assert ants._candidates(ant).tolist() == []  # all that a leads to was too light as well
+    assert ants._candidates(ant).tolist() == []  # everything that a leads to had too low a weight as well
     ants._links.close(url("c"))
     ants._too_light.clear()
     assert ants._candidates(ant).tolist() == []
@@ -173,7 +174,7 @@ def test_starts_are_pages_by_the_best_of_their_open_links():
     assert [ants._links.urls[row] for row in ants._best_of_pages(ants._links.open_rows())] == [b, url("d")]
     assert ants._starts() == [s]
     ants._links.close(b)
-    assert ants._starts() == [a]  # nothing of s is left
+    assert ants._starts() == [a]  # s has no links left
 
 
 def test_an_ant_colony_counts_fetches_once_for_all_ants():
@@ -185,7 +186,7 @@ def test_an_ant_colony_counts_fetches_once_for_all_ants():
 
 def test_a_colony_without_direction_stops():
     web = Web({"s": (OFF, [f"p{i}" for i in range(8)]), **{f"p{i}": (OFF, []) for i in range(8)}})
-    hopeless = {"threshold": 1.0, "rho": 1.0}  # too few links for a threshold of their own, none worth it
+    hopeless = {"threshold": 1.0, "rho": 1.0}  # too few links to compute a threshold, and none above it
     stopped = run("ant_colony", web, ["s"], **hopeless, stop=True)
     assert (stopped.fetched < 9, stopped.stopped_by) == (True, "no_direction")
     everything = run("ant_colony", web, ["s"], **hopeless)

@@ -1,4 +1,4 @@
-"""`topic add`, `crawl` and `compare` from the command line: forms, exit statuses, what is stored."""
+"""The commands `topic add`, `topic crawl` and `topic compare`: output, exit statuses, stored data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WEB = ("--allow-private", "--delay", "0")
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    """The JSON document of a subcommand; raises CommandError as the command line would end."""
+    """Runs a subcommand and returns its JSON document; raises CommandError where the command line would exit with an error."""
     made = command.Command()
     made._words = words
     parser = made.create_parser("manage.py", "topic")

@@ -1,4 +1,5 @@
-"""Comparing over WARC files: redirects, what is outside, labels, repeatability; the commands on top; recorded sites where they lie."""
+"""Comparisons of strategies over WARC files: redirects, pages outside the archive, labels, repeatability; the commands;
+recorded sites where they are available."""
 
 import io
 import json
@@ -88,13 +89,13 @@ def test_compare_by_hand(archive):
     (outcome,) = compare(TOPIC, archive, [Entry("breadth_first")], 4, labels=LABELS, checkpoints=2)
     assert [step.url for step in outcome.trail.steps] == [at("/"), at("/a"), at("/b"), at("/new")]
     assert (outcome.fetched, outcome.relevant) == (4, 2)
-    assert outcome.recall == pytest.approx(2 / 3)  # b1 is a sample: fetched, not scored
+    assert outcome.recall == pytest.approx(2 / 3)  # b1 is a sample: it is fetched but not scored
     assert outcome.harvest_rate == 0.5
     assert list(outcome.curve) == [(2, 0), (4, 2)]
     assert outcome.tunnel_lengths == {1: 2}
     assert outcome.similarity_curve[-1] == pytest.approx(outcome.mean_similarity)
     (growing,) = compare(TOPIC, archive, [Entry("breadth_first")], 4, labels=LABELS, checkpoints=2, growing=True)
-    assert growing.similarity_curve[-1] == pytest.approx(outcome.mean_similarity)  # one run: its last point has the same pages
+    assert growing.similarity_curve[-1] == pytest.approx(outcome.mean_similarity)  # with a single run, its last point has the same pages
     assert growing.similarity_curve[0] != outcome.similarity_curve[0]
     row = json.loads(json.dumps(outcome.as_json()))
     assert row["tunnel_lengths"] == {"1": 2}

@@ -1,4 +1,4 @@
-"""The rule that keeps one link a concept: by hand, in a walk of ants, and its wrong drops counted over an archive."""
+"""The rule that keeps one link per concept: by hand, during a walk of ants, and its wrong skips counted over an archive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def link(name: str, anchor: str) -> Link:
 
 
 class Held(Web):
-    """A made-up web as a comparison wants its archive."""
+    """A generated web with the interface of an archive, as a comparison expects it."""
 
     def __contains__(self, wanted: str) -> bool:
         return wanted in self.pages

@@ -1,4 +1,4 @@
-"""What a page of a live topic crawl costs the database, and that what is claimed ahead is never lost."""
+"""The number of statements per page of a live topic crawl, and that addresses claimed ahead are never lost."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from tests.focused.topical import TopicalWeb
 __all__ = ["web"]
 pytestmark = pytest.mark.django_db(transaction=True)
 STATEMENTS = 15
-"""The page's three rows, the run's and the topic's sums, the report's sums by status and by host, the host's clock and hour, the
-address ended, the next one and its host entered, and its claim: the hosts that are due, the turn, the address."""
+"""The statements of one page: its three rows; sums of the run and the topic; sums of the report by status and by host; the
+host's clock and hourly sums; the end of its address; the next address and its host entry; and the next claim (due hosts, the
+host's turn, the address)."""
 
 
 def test_a_page_costs_one_transaction_of_few_statements(web: TopicalWeb) -> None:
@@ -30,7 +31,7 @@ def test_a_page_costs_one_transaction_of_few_statements(web: TopicalWeb) -> None
         assert engine.run_slice(run.pk, on_page=seen) == RunState.FINISHED
     pages = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).count()
     assert pages > 30
-    plain = sorted(costs, key=len)[: pages // 2]  # without the pages before which something else happened
+    plain = sorted(costs, key=len)[: pages // 2]  # excludes pages before which something else happened
     for statements in plain:
         ends = [statement for statement in statements if statement.startswith(("BEGIN", "COMMIT"))]
         assert sum(statement.startswith("COMMIT") for statement in ends) == 1

@@ -1,4 +1,4 @@
-"""Topic crawls end to end over real HTTP and from the archive: order, resuming, redirects, refusals, budgets, edits."""
+"""Topic crawls end to end, over real HTTP and from the archive: order, resumption, redirects, refusals, budgets, edits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def now() -> datetime:
 
 @pytest.fixture
 def web(request: pytest.FixtureRequest) -> Iterator[TopicalWeb]:
-    """A local web; `SMALL` makes one for tests that crawl it many times."""
+    """A local web; `SMALL` makes a smaller one for tests that crawl it many times."""
     hosts.forget()
     sessions._live.clear()
     sessions._parsed.clear()
@@ -113,7 +113,7 @@ def test_memory_and_database_give_the_same_order_interrupted_or_not(web: Topical
         draw = random.Random(5)
         while (state := stretch(run, draw)) == RunState.RUNNING:
             if draw.random() < 0.5:
-                sessions._live.clear()  # the next slice is another process's
+                sessions._live.clear()  # the next slice is run by another process
         assert state == RunState.FINISHED
         orders.append(log(run))
     assert len(orders[0]) > 25
@@ -122,7 +122,7 @@ def test_memory_and_database_give_the_same_order_interrupted_or_not(web: Topical
 
 
 def stretch(run: Run, draw: random.Random) -> str:
-    """Some steps of a run, then the end of its slice."""
+    """Works on a run for some steps, then ends its slice."""
     before = TopicRun.objects.get(pk=run.pk).steps
     limit = before + draw.randint(1, 25)
     original = TopicCrawler.session
@@ -157,7 +157,7 @@ def test_a_live_run_taken_over_by_other_processes_goes_on_as_if_nothing_had_been
 
 
 class Ticking(ManualClock):
-    """A second passes whenever somebody looks at it."""
+    """A clock that advances by one second each time it is read."""
 
     def now(self) -> datetime:
         self.time += timedelta(seconds=1)
@@ -166,7 +166,7 @@ class Ticking(ManualClock):
 
 @pytest.fixture
 def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TopicPage]:
-    """The steps that were gone through again; a transaction a step."""
+    """Records the steps that are replayed from the database, one transaction per step."""
     monkeypatch.setattr("focused.crawler.RECALL_SECONDS", 0.0)
     steps: list[TopicPage] = []
     original = sessions._again
@@ -180,7 +180,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TopicPage]:
 
 
 def forgotten(web: TopicalWeb) -> tuple[Run, list[tuple[int, str]]]:
-    """A run from the archive in the middle of its way, whose process is gone; and the log of one that was left alone."""
+    """A run over the archive interrupted half way, whose process is gone; and the log of an uninterrupted run."""
     topic = topic_of(web)
     whole(topic)
     expected = log(crawled(topic, source="archive"))

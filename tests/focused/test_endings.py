@@ -1,4 +1,4 @@
-"""A run ends only when nothing waits that its strategy may follow, and says by which rule links were left out."""
+"""A run ends only when no waiting link may be followed by its strategy, and reports the rule by which links were left out."""
 
 import random
 from copy import copy
@@ -29,7 +29,7 @@ EVERY = [*BUILT_IN, *(f"{name} ruled" for name in RULED)]
 
 
 def any_web(number: int) -> Web:
-    """A web of which nothing was asked yet."""
+    """A web of which nothing has been requested yet."""
     web = copy(made(number))
     web.asked = []
     return web
@@ -37,7 +37,7 @@ def any_web(number: int) -> Web:
 
 @lru_cache(maxsize=GRAPHS)
 def made(number: int) -> Web:
-    """A small graph of any shape: chains, islands, circles, dead ends, broken pages, few links or many, all on topic or none."""
+    """A small random graph: chains, islands, cycles, dead ends, broken pages, few or many links, all or no pages on topic."""
     draw = random.Random(number)
     pages, links = draw.randint(2, 24), draw.choice([1, 2, 3, 8])
     share = draw.choice([0.0, 0.1, 0.5, 1.0])
@@ -66,7 +66,8 @@ def reachable(web: Web, seeds: list[str]) -> set[str]:
 
 
 def run_over(name: str, number: int) -> str:
-    """Runs a strategy ("fish", or "fish ruled" with its strictest rule) over a random graph; checks its end and gives the reason."""
+    """Runs a strategy ("fish", or "fish ruled" with its strictest rule) over a random graph; checks that it ended correctly and
+    returns the reason."""
     web = any_web(number)
     seeds = ["p0"] if number % 3 else ["p0", "p1"]
     strategy_name, _, ruled = name.partition(" ")
@@ -118,5 +119,5 @@ def test_seeds_added_after_the_end_are_followed(name):
     graph, about = MemoryGraph(), topic(["s"])
     strategy = strategy_class(name)(Relevance(about), graph)
     assert crawl(strategy, graph, web, about.seeds, 9).fetched == 1
-    more = crawl(strategy, graph, web, [url("t")], 9)  # as an edit of a run under way does it
+    more = crawl(strategy, graph, web, [url("t")], 9)  # as an edit of an active run does
     assert (more.fetched, more.stopped_by) == (2, "frontier")

@@ -1,4 +1,4 @@
-"""The judge's figures by hand, and against the linear algebra that defines them."""
+"""The evaluation figures computed by hand and compared with the linear algebra that defines them."""
 
 import random
 from collections import Counter
@@ -38,14 +38,14 @@ def test_targets_and_curve():
 
 def test_tunnel_lengths_by_hand():
     run = steps(("s", None), ("on1", "s"), ("x", "on1"), ("y", "x"), ("on2", "y"), ("on3", "on2"), ("z", "s"), ("on4", "z"))
-    # s off topic before on1: 1; x, y before on2: 2; on3 straight from on2: none; s, z before on4: 2
+    # tunnel lengths: s is off topic before on1: 1; x, y before on2: 2; on3 directly from on2: none; s, z before on4: 2
     assert tunnel_lengths(run, frozenset({"on1", "on2", "on3", "on4"})) == {1: 1, 2: 2}
 
 
 def test_similarity_by_hand():
     pages = {"p": {"crawler": 2, "soup": 1}, "q": {"soup": 1}}
     judge = SimilarityJudge({"crawler": 1, "harvest": 1}, pages)
-    crawler, soup, harvest = 1 + log(2), 1.0, 1 + log(2)  # no page has harvest: n_k = 1
+    crawler, soup, harvest = 1 + log(2), 1.0, 1 + log(2)  # no page contains “harvest”: n_k = 1
     expected = 2 * crawler * crawler / (sqrt(crawler**2 + harvest**2) * sqrt((2 * crawler) ** 2 + soup**2))
     assert judge.page("p") == pytest.approx(expected)
     assert judge.page("q") == 0
@@ -82,7 +82,7 @@ def test_hits_agrees_with_the_principal_eigenvector():
 
 def test_links_inside_a_host_do_not_count_where_there_are_many_hosts():
     inside = {f"http://a.example/{i}": ["http://a.example/0"] for i in range(1, 9)} | {"http://a.example/0": []}
-    assert hits_authorities(inside) == ["http://a.example/0"]  # one host: all there is
+    assert hits_authorities(inside) == ["http://a.example/0"]  # all pages are on one host, so it is the only authority
     assert "http://a.example/0" not in hits_authorities({**inside, **LINKS})
     assert hits_authorities({"http://x.example/": []}) == pagerank_pages({}) == []
 
@@ -133,7 +133,7 @@ def test_pagerank_of_any_graph_agrees_with_the_linear_system(seed):
 def test_hits_of_any_graph_agrees_with_the_principal_eigenvector(seed):
     names, matrix = as_matrix(drawn_links(seed))
     values, vectors = np.linalg.eigh(matrix.T @ matrix)
-    assume(values[-2] < 0.8 * values[-1])  # one direction, which 50 rounds reach
+    assume(values[-2] < 0.8 * values[-1])  # a single dominant direction, which 50 iterations reach
     best = dict(zip(names, np.abs(vectors[:, -1]), strict=True))
     found = [best[name] for name in hits_authorities(drawn_links(seed))]
     assert sorted(found, reverse=True) == pytest.approx(found, abs=1e-4)

@@ -1,4 +1,4 @@
-"""The graph in memory: order, moves between queues, aliases, and agreement with sorting everything."""
+"""The in-memory graph: order, moves between queues, aliases, and agreement with sorting all links."""
 
 import random
 

@@ -1,6 +1,7 @@
-"""A topic crawl whose process is killed at random moments: no page stored or counted twice, the same set in the end.
+"""The process of a topic crawl is killed at random moments: no page is stored or counted twice, and the final set of pages is
+the same.
 
-CRAWLMGR_KILLS sets how many kills (two by default for each graph; ten is the long form).
+CRAWLMGR_KILLS sets the number of kills (two by default for each graph; ten in the long form).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def test_nothing_is_lost_or_stored_twice(installed: dict[str, str], tmp_path: Pa
         while killed < KILLS:
             goal = len(web.asked()) + draw.randint(3, 12)
             web.go.clear()
-            web.stops_at = goal + 5  # so that it is met before its end
+            web.stops_at = goal + 5  # so that the process is killed before the crawl ends
             process = crawl(environment, graph)
             if not wait_for(lambda p=process, g=goal: len(web.asked()) >= g or p.poll() is not None, every=0.05):
                 pytest.fail(f"no page came; {process.communicate()}")

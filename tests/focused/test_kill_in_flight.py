@@ -1,4 +1,4 @@
-"""A topic crawl with 64 requests in flight whose worker is killed, and whose next worker freezes until another has the run."""
+"""A topic crawl with 64 requests in flight: its worker is killed, and the next worker freezes until another one has the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEASE_SECONDS = 4
 
 
 def page(host: int, path: str) -> str:
-    """A page of its own words that leads to one of the next host, so that there is always one address a host."""
+    """A page with its own words and a link to a page of the next host, so that each host always has one address."""
     depth = int(path.strip("/"))
     words = " ".join(random.Random(host * DEPTH + depth).choices(ON, k=30))
     link = f'<a href="//127.3.0.{(host + 1) % HOSTS + 1}:{web_port}/{depth + 1}">crawler {depth}</a>' if depth + 1 < DEPTH else ""
@@ -61,14 +61,14 @@ def test_a_kill_and_a_freeze_repeat_only_what_was_on_the_wire(installed: dict[st
             killed = web.until(2 * HOSTS)[HOSTS:]
             workers[0].send_signal(signal.SIGKILL)
             workers[0].communicate()
-            web.let_go()  # to nobody
+            web.let_go()  # the worker that requested them is dead
 
             workers.append(taking_over(lambda: crawl(environment), lambda: len(web.asked)))
             frozen = web.until(3 * HOSTS)[2 * HOSTS :]
             workers[1].send_signal(signal.SIGSTOP)
             workers.append(taking_over(lambda: crawl(environment), lambda: len(web.asked)))
             web.until(4 * HOSTS)
-            workers[1].send_signal(signal.SIGCONT)  # finds its answers and a run that is another's
+            workers[1].send_signal(signal.SIGCONT)  # receives its responses, but the run belongs to another worker
             web.open()
             out, err = workers[2].communicate(timeout=180)
             assert workers[2].returncode == 0, err

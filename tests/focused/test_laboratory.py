@@ -1,4 +1,5 @@
-"""Several draws together: areas by hand, means of draws, and a verdict that tells a difference from chance."""
+"""Comparisons with several random repetitions: areas under curves by hand, means over repetitions, and the test of
+significance."""
 
 from dataclasses import replace
 

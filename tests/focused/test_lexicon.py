@@ -1,4 +1,4 @@
-"""Host-page rules one by one, lexicons drawn from pages."""
+"""Each rule for host pages, and lexicons extracted from host pages."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Parts of the strategy that learns: addresses read by folder, sums that grow row by row, the greatest of many scores."""
+"""Parts of the strategy `adaptive`: addresses indexed by folder, sums that grow row by row, the largest of many scores."""
 
 import random
 
@@ -64,7 +64,8 @@ def test_the_greatest_are_those_of_a_stable_sort(values, number):
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_features_are_the_same_whenever_closed_targets_are_removed_and_changes_made(seed):
-    """Columns of closed targets kept or removed at once, changes made after every page or at the end: bit for bit."""
+    """Columns of closed targets removed at once or later, changes made after every page or at the end: the features are equal
+    bit for bit."""
 
     def table(fewest, read_always):
         draw, links = random.Random(seed), LinkFeatures()

@@ -1,4 +1,4 @@
-"""A topic crawl on SQLite while other processes write to the same database all the time."""
+"""A topic crawl on SQLite while other processes constantly write to the same database."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print(engine.run_slice(1))
 
 @contextmanager
 def writers(path: Path, number: int) -> Iterator[None]:
-    """Processes that commit all the time, as other workers do."""
+    """Processes that commit constantly, as other workers do."""
     found = [subprocess.Popen([sys.executable, "-c", WRITER, str(path)]) for _ in range(number)]
     try:
         yield
@@ -49,7 +49,8 @@ def writers(path: Path, number: int) -> Iterator[None]:
 
 @pytest.mark.once
 def test_a_run_gone_through_again_does_not_mind_other_writers(installed: dict[str, str], tmp_path: Path) -> None:
-    """Going through more than 100 steps again, the lease is prolonged between two of them, over what was an open cursor."""
+    """While more than 100 steps are replayed, the lease is renewed between two of them, at a point where a cursor used to be
+    open."""
     environment = {**installed, "CRAWLMGR_LEASE_SECONDS": "1", "CRAWLMGR_MIN_FREE_MB": "0"}
     database = Database(environment)
     samples = tmp_path / "samples"

@@ -1,4 +1,5 @@
-"""Marks: the operator's word on pages changes the judge, a run under way and the next run; the list and its keys' requests."""
+"""Marks: a user's marks on pages change the judge, an active run and the next run; the list of pages and its keyboard requests.
+"""
 
 import random
 from datetime import UTC, datetime

@@ -1,4 +1,5 @@
-"""Ontologies: read from Turtle and CSV, refused in one line, and alike words by hand; a topic with one, and the ants that use it."""
+"""Ontologies: parsed from Turtle and CSV, refused with a one-line message, and word similarities computed by hand; a topic with
+an ontology, and the ants that use it."""
 
 from __future__ import annotations
 

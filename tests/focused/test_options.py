@@ -1,4 +1,4 @@
-"""Options of runs: each one is read and changes what happens; scope rules; repeated runs by schedule."""
+"""Options of topic runs: each has an effect; scope rules; repeated runs by schedule."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_wrong_scope_rules_are_refused(rules: dict[str, object]) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_kill_while_a_repeated_run_is_started_starts_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
-        """As the signal that ends a worker."""
+        """Simulates the signal that ends a worker."""
 
     def killed(*given: object, **values: object) -> None:
         crawl(*given, **values)

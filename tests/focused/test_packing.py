@@ -1,4 +1,5 @@
-"""Packs made of recorded webs: topics from sections, folders or by hand; what reads packs reads them; bad input in one line."""
+"""Packs made from recorded webs: topics from sections, folders or by hand; commands that read packs accept them; bad input
+gives a one-line message."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ WORDS = {"bees": "honey hive swarm queen", "ships": "anchor sail mast harbour", 
 
 
 def pages(*, up: bool = True, folder: bool = True) -> dict[str, bytes]:
-    """A book of three chapters of 30 pages: a chain of contents pages leads to each, pages link on and across."""
+    """A book of three chapters of 30 pages: a chain of contents pages leads to each chapter, and pages link forward and across.
+    """
     draw = random.Random(5)
     links: dict[str, list[str]] = {"/index.html": ["/a.html"], "/a.html": ["/b.html"], "/b.html": ["/c.html"]}
     links["/c.html"] = [f"{_place(name, 0, folder)}" for name in WORDS]
@@ -108,7 +110,7 @@ def web_of(warc: Path) -> packing.Web:
 
 
 def _addresses(web: packing.Web) -> list[str]:
-    """The words of titles, which are addresses here."""
+    """The words of titles, which serve as addresses here."""
     return [word for page in web.pages.values() for word in page.words if word not in " ".join(WORDS.values())]
 
 

@@ -1,4 +1,4 @@
-"""Parameters of strategies: each one changes the order, none is undeclared or untested, wrong ones are refused."""
+"""Parameters of strategies: each changes the order, none is undeclared or untested, and invalid values are refused."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Bytes to words and links: both parsers' contexts, main text, canonical and joined links."""
+"""Pages to words and links: link contexts from both parsers, main text, canonical and merged links."""
 
 import pytest
 

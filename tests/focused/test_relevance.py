@@ -1,4 +1,5 @@
-"""Scores of text against a topic: by hand, the threshold by leave-one-out, growing frequencies, both Chinese scripts, the reason why."""
+"""Relevance to a topic: scores by hand, the threshold by leave-one-out, growing document frequencies, both Chinese scripts, and
+explanations."""
 
 from collections import Counter
 from math import log, sqrt
@@ -18,7 +19,7 @@ def relevance(*documents, **changes):
 
 def test_similarity_by_hand():
     fit = relevance("crawler crawler page")
-    # one sample: N = 1, df = 1 for its words: idf = ln(2/2) + 1 = 1; unseen words ln 2 + 1
+    # one sample: N = 1, df = 1 for its words: idf = ln(2/2) + 1 = 1; unseen words have ln 2 + 1
     unseen = log(2) + 1
     expected = 2 / (sqrt(5) * sqrt(1 + unseen**2))
     assert fit.page({"crawler": 1, "soup": 1}) == pytest.approx(expected)
@@ -50,7 +51,7 @@ def test_threshold_by_leave_one_out():
     page, soup = log(4 / 3) + 1, log(4 / 2) + 1
     a = (1 / sqrt(1 + page**2), page / sqrt(1 + page**2))
     c = (1 / sqrt(1 + soup**2), soup / sqrt(1 + soup**2))
-    # a against the mean of another a and c; c against a
+    # a compared with the mean of another a and c; c compared with a
     length = sqrt((a[0] + c[0]) ** 2 + a[1] ** 2 + c[1] ** 2)
     first = (a[0] * (a[0] + c[0]) + a[1] * a[1]) / length
     last = a[0] * c[0]

@@ -1,4 +1,4 @@
-"""The order of a crawl does not depend on the order of sets, which another process has in another way."""
+"""The order of a crawl does not depend on the iteration order of sets, which differs between processes."""
 
 from __future__ import annotations
 

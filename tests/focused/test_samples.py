@@ -1,4 +1,4 @@
-"""Long samples are read by a worker's run, with progress; no page goes through them; bounds are said in one line."""
+"""Long samples are processed by a worker's run with progress, never while a page is rendered; limits are reported in one line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def topic() -> Topic:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The lengths of all texts that were taken apart, in order."""
+    """The lengths of all texts that were tokenised, in order."""
     seen: list[int] = []
     tokenise, rank = relevance.Tokenizer.__call__, readings.keywords
 
@@ -67,7 +67,7 @@ def sent(*texts: str) -> list[SimpleUploadedFile]:
 
 
 def test_no_web_thread_takes_a_long_text_apart(client: Client, watched: list[int]) -> None:
-    """A 5 MB word, and what made a page of the topic take seconds: only the worker goes through them, a sample a step."""
+    """A word of 5 MB, and text that took a page of the topic seconds: only the worker processes them, one sample per step."""
     form = {"name": "long", "seeds": "http://a.example/", "delay_seconds": "1", "files": sent(ONE_WORD[:-9], text(1), text(2))}
     assert client.post("/admin/topics/add/", form).status_code == 302
     topic, run = Topic.objects.get(), Run.objects.get(kind=readings.KIND)
@@ -81,7 +81,7 @@ def test_no_web_thread_takes_a_long_text_apart(client: Client, watched: list[int
     assert jobs.run_slice(run.pk) == RunState.FINISHED
     run.refresh_from_db()
     topic.refresh_from_db()
-    assert run.items == 5 and run.stopped_by == "samples_read"  # three samples, the keywords, the reading
+    assert run.items == 5 and run.stopped_by == "samples_read"  # three samples, the keywords, and the final computation
     assert max(watched) == readings.MOST_SAMPLE_CHARACTERS and "crawler" in topic.keywords
 
     watched.clear()

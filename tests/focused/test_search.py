@@ -1,4 +1,5 @@
-"""Search over fetched pages: Chinese without spaces, traditional like simplified, phrases, exclusion; gone with their topic."""
+"""Search over fetched pages: Chinese without spaces, traditional as simplified characters, phrases, exclusion; removed with the
+topic."""
 
 from __future__ import annotations
 

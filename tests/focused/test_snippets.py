@@ -1,4 +1,4 @@
-"""Snippets of a page of hits: one query for all of them."""
+"""Text snippets for a page of search results: one query for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every strategy on small webs: orders known by hand, values computed by hand, every one explained."""
+"""Every strategy on small webs: orders and values computed by hand, and an explanation for each choice."""
 
 import random
 from collections import Counter
@@ -84,12 +84,12 @@ def test_the_same_seed_gives_the_same_order(name):
     assert order(name, random_web(5), ["p0"], pages=40) == order(name, random_web(5), ["p0"], pages=40)
 
 
-# fish, shark, pagerank by hand ------------------------------------------------------------------------------------
+# values of fish, shark and pagerank by hand ------------------------------------------------------------------------
 
 
 def test_fish_by_hand():
     fish = start("fish", [f"l{i}" for i in range(10)], relevant=True, front=False)
-    assert [node(fish, f"l{i}").priority for i in (0, 6, 7, 9)] == [1.0, 1.0, 0.0, 0.0]  # int(5 * 1.5) = 7 chosen
+    assert [node(fish, f"l{i}").priority for i in (0, 6, 7, 9)] == [1.0, 1.0, 0.0, 0.0]  # int(5 * 1.5) = 7 links are chosen
     assert node(fish, "l0").data["left"] == 3
     fetch(fish, "l0", [f"m{i}" for i in range(6)])
     assert [node(fish, f"m{i}").priority for i in (0, 4, 5)] == [0.5, 0.5, 0.0]
@@ -101,7 +101,7 @@ def test_fish_starves_off_topic_and_recovers_on_topic():
     for parent, child in (("a", "b"), ("b", "c")):
         fetch(fish, parent, [child])
     assert node(fish, "b").data["left"] == 0
-    assert node(fish, "c").queue == GIVEN_UP  # b had no step left and was off topic
+    assert node(fish, "c").queue == GIVEN_UP  # b had no depth left and was off topic
     other = start("fish", ["a"], depth=2)
     fetch(other, "a", ["b"])
     fetch(other, "b", ["c"], relevant=True)
@@ -125,7 +125,7 @@ def test_shark_by_hand():
     assert node(shark, "b").priority == pytest.approx(0.5 * 0.2 + 0.5 * (0.2 * context))
     assert node(shark, "c").priority == pytest.approx(0.5 * 0.2)
     fetch(shark, "c", ["d"], similarity=0.0)
-    assert node(shark, "d").priority == pytest.approx(0.5 * (0.5 * 0.2))  # inherits what its page inherited
+    assert node(shark, "d").priority == pytest.approx(0.5 * (0.5 * 0.2))  # inherits what its page has inherited
     assert (node(shark, "c").data["left"], node(shark, "d").data["left"]) == (3, 2)
 
 
@@ -168,7 +168,7 @@ def test_timely_rank_by_hand():
     assert (node(dolphin, "b").priority, node(dolphin, "c").priority) == (4.0, 3.0)
     fetch(dolphin, "b", ["a", "c"])
     assert node(dolphin, "c").priority == 7.0
-    assert node(dolphin, "a").data["tr"] == 6.0  # fetched pages go on counting
+    assert node(dolphin, "a").data["tr"] == 6.0  # fetched pages keep counting
 
 
 def test_what_waits_is_ranked_anew_each_time_the_number_of_pages_has_doubled(monkeypatch):
@@ -189,13 +189,13 @@ def test_opic_hands_its_cash_on():
 
 def test_d_mixes_the_three_and_depth_falls_with_a_shorter_way():
     dolphin = start("dolphin", ["a"], alpha=0, beta=1, gamma=0)
-    assert node(dolphin, "a").priority == pytest.approx(1 / 2)  # the seed has d = 1
+    assert node(dolphin, "a").priority == pytest.approx(1 / 2)  # the seed has distance 1
     fetch(dolphin, "a", ["c"])
     assert node(dolphin, "c").priority == pytest.approx(1 / 3)
     mixed = start("dolphin", [("a", "crawler")], alpha=0.4, beta=0.3, gamma=0.3, about=topic(["s"], documents=("crawler",)))
     parts = mixed.explain(node(mixed, "a"))
     assert parts["D"] == pytest.approx(0.4 * parts["Ra"] + 0.3 * parts["Rd"] + 0.3 * parts["TR"])
-    assert parts["TR"] == pytest.approx(0.5)  # the frontier's median
+    assert parts["TR"] == pytest.approx(0.5)  # the median of the frontier
 
 
 @settings(max_examples=25, deadline=None)
@@ -206,7 +206,7 @@ def test_beta_one_is_breadth_first(seed):
 
 
 def replay(web, seeds, score):
-    """Best first by a score that is computed anew from all pages fetched so far; ties by who changed first."""
+    """Best first by a score that is recomputed from all pages fetched so far; ties are resolved by which link changed first."""
     queue = [url(seed) for seed in seeds]
     fetched, waiting, changes = [], {}, 0
     while queue or waiting:
@@ -251,7 +251,7 @@ def test_gamma_one_is_in_links_first_under_any_normalisation(seed, normalise):
     web = random_web(seed, 20, links=2)
 
     def tr(target, fetched):
-        """TR from the definition, replayed over the pages in the order in which they were fetched."""
+        """TR by its definition, replayed over the pages in the order in which they were fetched."""
         rank = {url("p0"): 1}
         for page in fetched:
             frozen = rank.get(page, 1)
@@ -333,7 +333,7 @@ def test_a_repeated_page_offers_only_links_that_are_new() -> None:
     text = "focused crawler fetches topical pages and follows the links of pages that seem to be on topic"
     pages = {"s": (OFF, [("a", "one"), ("b", "two")]), "a": (text, [("c", "three")]), "b": (text, [("c", "three"), ("d", "four")])}
     web = Web({**pages, "c": (OFF, []), "d": (OFF, [])})
-    for name in ("a", "b"):  # the same words but for the name
+    for name in ("a", "b"):  # equal words except for the name
         old = web.pages[url(name)]
         web.pages[url(name)] = replace(old, words=web.pages[url("a")].words, fingerprint=web.pages[url("a")].fingerprint)
     offered: list[tuple[str, list[str]]] = []

@@ -1,4 +1,4 @@
-"""Sweeps of the laboratory: what takes part, the triangle of weights that sum to one, and the heat map by hand."""
+"""Parameter sweeps: which values take part, the triangle of weights that sum to one, and the heat map by hand."""
 
 from __future__ import annotations
 

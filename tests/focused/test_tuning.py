@@ -1,4 +1,5 @@
-"""A topic's settings on the desk: saved, undone, presets, a preview on recorded pages, the best strategy taken over; names shown."""
+"""A topic's settings on the desk: saved, undone, presets, a preview on recorded pages, adopting the best strategy; displayed
+names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tunnel state machine: each transition, the hold and its cap, several parents, going through pages again."""
+"""The state machine of tunnels: each transition, the hold and its limit, several parents, and replaying pages."""
 
 import random
 
@@ -18,14 +18,14 @@ DULL = "soup"
 
 
 class Machine:
-    """A tunnelling strategy fed page by page."""
+    """A tunnelling strategy that is given pages one by one."""
 
     def __init__(self, name="dynamic_tunnel", **values):
         self.strategy = strategy_class(name)(Relevance(topic(["s"])), MemoryGraph(), random.Random(1), values)
         self.strategy.start([url("s")])
 
     def node(self, name):
-        """The node of a link that may be followed; None where the tunnels' rules gave it up."""
+        """The node of a link that may be followed; None if the tunnel rules gave it up."""
         node = self.strategy.graph.node(url(name))
         return None if node is None or node.queue == GIVEN_UP else node
 
@@ -49,7 +49,7 @@ def test_on_topic_gives_infinity_and_its_similarity_as_priority():
     machine = Machine().fetch("s", ("a", DULL), ("b", PROMISING), on_topic=True, similarity=0.7)
     assert (machine.k("a"), machine.queue("a"), machine.node("a").priority) == (UNSET, "", 0.7)
     assert machine.node("b").priority == 0.7
-    assert machine.strategy.select().url == url("a")  # first come among equals
+    assert machine.strategy.select().url == url("a")  # the first one among equals
 
 
 def test_first_page_off_topic_sets_the_depth_and_takes_one_whatever_the_link_promises():
@@ -83,7 +83,7 @@ def test_a_hold_ends_at_the_cap():
         if machine.node(f"t{i}") is None:
             break
         machine.fetch(f"t{i}", (f"t{i + 1}", PROMISING))
-    # s is the first page off topic, t0, t1, t2 the next three; the fourth in a row gives nothing on
+    # s is the first page off topic, t0, t1, t2 are the next three; a fourth in a row passes nothing on
     assert machine.node("t2") is not None
     assert machine.k("t2") == 2
     assert machine.node("t3") is None
@@ -160,7 +160,7 @@ def test_literal_mode_goes_deep_until_a_page_on_topic():
     )
     found = order("dynamic_tunnel", web, ["s"], mode="literal", order="level")
     assert found[:5] == ["s", "off", "t1", "u", "p1"]
-    assert "t4" not in found  # three links of a page off topic
+    assert "t4" not in found  # a page off topic gives at most three links
 
 
 def test_a_barren_host_has_to_wait():
@@ -170,7 +170,7 @@ def test_a_barren_host_has_to_wait():
     assert machine.queue("b") == RESERVE
     other = Machine(host_budget=2).fetch("s", ("a", DULL), ("o", DULL)).fetch("o", ("x", DULL), on_topic=True)
     other.fetch("a", ("b", DULL))
-    assert other.queue("b") == TUNNEL  # the page on topic cleared the host's account
+    assert other.queue("b") == TUNNEL  # the page on topic reset the host's counter
 
 
 @pytest.mark.parametrize(("on_topic", "expected"), [(True, 6), (False, 5)])

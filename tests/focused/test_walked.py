@@ -1,4 +1,5 @@
-"""The run page's views of ants and of objectives: pheromone of the links taken, fronts by the definition; for no other strategy."""
+"""The run page's views of ants and of objectives: pheromone of the links taken, fronts by definition; absent for other
+strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies are found by their files and bring their own words, all of them translated."""
+"""Strategies are found by their files and bring their own texts, all of them translated."""
 
 import gettext
 import random
@@ -39,7 +39,8 @@ def test_every_text_of_strategies_and_options_is_in_the_catalogue() -> None:
 
 
 def test_a_file_with_a_strategy_is_all_that_one_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The strategy of the guide in a file: found by its name, shown with its own words, run by its name."""
+    """The strategy from the contributor's guide in a file of its own is found by its name, shown with its texts, and can be
+    run."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (block,) = (one for one in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "Strategy" in one)
     (tmp_path / "shortest_of_the_guide.py").write_text(block, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A local web about a topic and about other things: a seeded random graph of pages, some of them redirected, missing or doubled."""
+"""A local web with pages on and off topic: a seeded random graph of pages, some of them redirected, missing or duplicated."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ DOCUMENTS = (
 
 
 class TopicalWeb:
-    """`pages` numbered pages; about a third on topic, which link to one another more than to others.
+    """`pages` numbered pages, about a third of them on topic; these link to each other more often than to others.
 
-    With `stops_at` set, no page is answered from that many requests on until `go` is set: a crawl can be met before its end."""
+    If `stops_at` is set, pages are not served from that number of requests on until `go` is set, so that a test can act before
+    the crawl ends.
+    """
 
     def __init__(self, pages: int = 60, links: int = 6, seed: int = 3, delay_seconds: float = 0.0) -> None:
         draw = random.Random(seed)
@@ -55,7 +57,7 @@ class TopicalWeb:
         return self.site.url(self.path(n))
 
     def asked(self) -> list[str]:
-        """The page paths that were requested, in order."""
+        """The paths of the pages that were requested, in order."""
         return [path for path in self.site.paths() if path.startswith("/page/")]
 
     def html(self, n: int) -> str:

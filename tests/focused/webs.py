@@ -1,4 +1,4 @@
-"""Small made-up webs for strategies: pages by name, each with its words and its links as (target, anchor, context)."""
+"""Small generated webs for strategies: pages by name, each with its words and its links as (target, anchor, context)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def url(name: str) -> str:
 
 
 class Web:
-    """A source of pages; names that are no page are outside, names in `broken` fail."""
+    """A source of pages; names without a page are outside the web, and pages named in `broken` fail."""
 
     def __init__(self, pages: Mapping[str, tuple[str, Sequence[WebLink]]], broken: Sequence[str] = ()) -> None:
         self.pages = {url(name): self._content(url(name), text, links) for name, (text, links) in pages.items()}
@@ -87,7 +87,7 @@ def run(
 
 
 def random_web(seed: int, pages: int = 60, links: int = 4, on_topic: float = 0.3) -> Web:
-    """A connected web in which every page has other words and anchors, a share of the pages on topic."""
+    """A connected random web in which every page has its own words and anchors; a given share of the pages is on topic."""
     rng = random.Random(seed)
     words = ON.split() + OFF.split() + [f"word{i}" for i in range(40)]
     found: dict[str, tuple[str, list[WebLink]]] = {}
@@ -105,14 +105,14 @@ def random_web(seed: int, pages: int = 60, links: int = 4, on_topic: float = 0.3
 
 
 def build(name: str, about: Topic | None = None, history: Sequence[object] = (), **values: object) -> Strategy:
-    """A strategy with a graph of its own, not started."""
+    """A strategy with its own graph, not started."""
     return strategy_class(name)(Relevance(about or topic(["s"])), MemoryGraph(), random.Random(1), values, history)
 
 
 def start(
     name: str, links: Sequence[WebLink], relevant: bool = False, similarity: float = 0.0, about: Topic | None = None, **values: object
 ) -> Strategy:
-    """A strategy whose only seed "s" was just expanded with the links."""
+    """A strategy that has just expanded its only seed "s" with the given links."""
     strategy = build(name, about, **values)
     strategy.start([url("s")])
     fetch(strategy, "s", links, relevant, similarity)
@@ -120,7 +120,7 @@ def start(
 
 
 def fetch(strategy: Strategy, name: str, links: Sequence[WebLink], relevant: bool = False, similarity: float = 0.0) -> Node:
-    """A page with links arrives."""
+    """Tells a strategy that a page with links was fetched."""
     node = strategy.graph.add(url(name), 1, None)
     strategy.graph.drop(node)
     node.state = State.FETCHED

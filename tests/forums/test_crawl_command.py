@@ -92,7 +92,7 @@ def test_a_run_that_does_the_same_is_joined_and_an_interrupted_one_resumed(
     interrupted = sites.crawl_now(site.pk, now=SYSTEM.now(), start=False)
     runs.pause(interrupted.pk, SYSTEM.now())
     document, said = crawl(capsys, site)
-    assert document["run"] == interrupted.pk and "goes on where it stood" in said
+    assert document["run"] == interrupted.pk and "continues where it stopped" in said
 
 
 def test_a_paused_visit_that_has_to_end_first_is_told(

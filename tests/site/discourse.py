@@ -1,4 +1,5 @@
-"""A local forum that answers as Discourse does: pages for readers without scripts, the same as JSON; content as in `forum.py`."""
+"""A local forum that responds like Discourse: pages for browsers without scripts, and the same content as JSON; content as in
+`forum.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ POSTS_A_PAGE = 20
 
 
 class Discourse:
-    """Stands before a LocalForum as its `on_request`. `api` False: the JSON answers 403."""
+    """Set as the `on_request` of a LocalForum. If `api` is False, JSON requests get 403."""
 
     def __init__(self, forum: LocalForum) -> None:
         self.forum = forum

@@ -1,4 +1,4 @@
-"""A local forum that names a feed on its front page and a sitemap in its robots.txt; content as in `forum.py`."""
+"""A local forum with a feed linked on its front page and a sitemap named in its robots.txt; content as in `forum.py`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class Feeds:
-    """Stands before a LocalForum as its `on_request`. `entries`: how many threads the feed names. `of_topics`: when threads were
-    opened and nothing else. `categories`: entries name their boards. `sitemap`: robots.txt names one, by way of an index."""
+    """Set as the `on_request` of a LocalForum. `entries`: number of threads in the feed. `of_topics`: the feed gives only when
+    threads were opened. `categories`: entries name their boards. `sitemap`: robots.txt names one, through a sitemap index."""
 
     def __init__(self, forum: LocalForum, url: str, *, entries: int = 12, of_topics: bool = False, categories: bool = True) -> None:
         self.forum, self.url, self.entries = forum, url.rstrip("/"), entries

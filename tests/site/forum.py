@@ -1,4 +1,4 @@
-"""A small forum on loopback with known content that tests can change while it is read."""
+"""A small forum on loopback with known content, which tests can change while it is read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ForumThread:
 
 @dataclass
 class LocalForum:
-    """Boards of threads of posts, deterministic by `seed`; `now` is the time of the newest post."""
+    """Boards with threads and posts, determined by `seed`; `now` is the time of the newest post."""
 
     boards: int = 3
     threads: int = 12
@@ -62,9 +62,9 @@ class LocalForum:
     now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(second=0, microsecond=0))
     relative: bool = False
     skin: str = "tables"
-    scheme: str = ""  # "moved": boards and threads under other addresses, with other numbers
-    members_only: bool = False  # lists and threads are for members only; the front page greets guests too
-    etags: bool = False  # pages carry an ETag, and an unchanged one is answered with 304
+    scheme: str = ""  # "moved": boards and threads have other addresses and other numbers
+    members_only: bool = False  # lists and threads are for members only; the front page is public
+    etags: bool = False  # pages carry an ETag, and an unchanged page is served as 304
     on_request: Callable[[str], tuple[int, dict[str, str], bytes] | None] | None = None
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class LocalForum:
         self.all: dict[int, ForumThread] = {}
         self.posts = 0
         self.log: list[str] = []
-        self.unchanged: list[str] = []  # paths answered with 304
+        self.unchanged: list[str] = []  # paths served as 304
         self.sessions: set[str] = set()
         self.posted: list[str] = []
         self.names = {b: f"{WORDS[b].title()} board" for b in range(1, self.boards + 1)}
@@ -109,7 +109,7 @@ class LocalForum:
 
     # --- members
     def answer(self, method: str, path: str, cookie: str, body: str) -> tuple[int, dict[str, str], bytes]:
-        """Pages for guests and members: a form with a token logs in, any request of /logout would end the session."""
+        """Pages for guests and members: a form with a token logs in; any request of /logout would end the session."""
         html = {"content-type": "text/html; charset=utf-8"}
         session = next((part.strip()[4:] for part in cookie.split(";") if part.strip().startswith("sid=")), "")
         inside = session in self.sessions
@@ -262,7 +262,7 @@ class LocalForum:
 
 
 class ForumServer(LoopbackServer):
-    """Serves a LocalForum on a free loopback port; `log` holds the paths asked for, in order."""
+    """Serves a LocalForum on a free loopback port; `log` contains the requested paths in order."""
 
     def __init__(self, forum: LocalForum) -> None:
         self.forum = self.first = forum
@@ -314,7 +314,7 @@ class ForumServer(LoopbackServer):
         super().__init__(Handler)
 
     def begin_again(self) -> None:
-        """Serves a forum of the same content from here on, of which nothing was changed or asked for yet."""
+        """Replaces the forum by a fresh one with the same content, without changes or requests so far."""
         self.forum, self.repeats = replace(self.first), True
 
 

@@ -1,4 +1,4 @@
-"""Requests that are answered only when the test says so: it knows what is on the wire at any moment."""
+"""Delays responses until the test releases them, so that the test knows which requests are in flight."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tests.serving import PATIENCE_SECONDS
 
 
 class Gate:
-    """Called by a site's own threads with the path of each request, and holds those that `holds` is true of until `let_go`;
-    after `open` none. `asked` are all paths so far, in their order."""
+    """Called by a site's threads with the path of each request; delays requests for which `holds` is true until `let_go`, and
+    none after `open`. `asked` lists all paths so far in order."""
 
     def __init__(self, holds: Callable[[str], bool]) -> None:
         self.holds = holds
@@ -30,21 +30,21 @@ class Gate:
                 self._change.wait_for(lambda: self._open or self._round > mine, PATIENCE_SECONDS)
 
     def until(self, number: int) -> list[str]:
-        """Waits until so many are held; returns them."""
+        """Waits until this number of requests is delayed; returns them."""
         with self._change:
             if not self._change.wait_for(lambda: len(self._held) >= number, PATIENCE_SECONDS):
                 raise AssertionError(f"only {len(self._held)} of {number} requests came: {self.asked[-20:]}")
             return list(self._held)
 
     def let_go(self) -> None:
-        """Answers what is held now."""
+        """Releases the requests that are delayed now."""
         with self._change:
             self._round += 1
             self._held.clear()
             self._change.notify_all()
 
     def open(self) -> None:
-        """Answers what is held now, and everything that comes."""
+        """Releases all delayed requests and delays no further ones."""
         with self._change:
             self._open = True
             self._change.notify_all()

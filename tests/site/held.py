@@ -1,4 +1,5 @@
-"""Many hosts on loopback whose pages are answered only when the test says so: it knows what is on the wire at any moment."""
+"""Many hosts on loopback whose pages are served only when the test releases them, so that it knows which requests are in
+flight."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ Page = tuple[int, str]
 
 
 class HeldWeb:
-    """Hosts 127.3.0.1, 127.3.0.2 … on one port, served by one thread; a robots.txt is answered at once, with 404.
+    """Hosts 127.3.0.1, 127.3.0.2 … on one port, served by one thread; a robots.txt gets 404 at once.
 
-    `asked` logs every request for a page as it comes. Requests are held until `let_go`, or answered at once after `open`.
+    `asked` logs every page request on arrival. Requests are delayed until `let_go`, or served at once after `open`.
     """
 
     def __init__(self, hosts: int, page: Callable[[int, str], str]) -> None:
@@ -40,18 +41,18 @@ class HeldWeb:
         return f"http://127.3.0.{host + 1}:{self.port}{path}"
 
     def until(self, number: int, seconds: float = 120.0) -> list[Page]:
-        """Waits until so many pages have been asked for in all; returns the log."""
+        """Waits until this number of pages has been requested in total; returns the log."""
         with self._change:
             if not self._change.wait_for(lambda: len(self.asked) >= number, seconds):
                 raise AssertionError(f"only {len(self.asked)} of {number} requests came")
             return list(self.asked)
 
     def let_go(self) -> None:
-        """Answers what is held now."""
+        """Releases the requests that are delayed now."""
         self._loop.call_soon_threadsafe(self._answer_held)
 
     def open(self) -> None:
-        """Answers what is held now, and everything that comes."""
+        """Releases all delayed requests and delays no further ones."""
         self._open = True
         self.let_go()
 
@@ -79,7 +80,7 @@ class HeldWeb:
                 writer.write(await self._answer(host, path))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # the client went away
+            pass  # the client has disconnected
         finally:
             writer.close()
 

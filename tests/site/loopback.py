@@ -1,4 +1,4 @@
-"""A site of a test on a free loopback port, begun and ended with a `with`."""
+"""A site for tests on a free loopback port, used as a context manager."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class LoopbackServer:
-    """Serves `handler` from its own thread; `pause` is set when it ends, for answers that are being held back."""
+    """Serves `handler` from a thread of its own; `pause` is set when the site closes, which releases delayed responses."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         self.pause = threading.Event()

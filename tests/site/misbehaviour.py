@@ -1,4 +1,4 @@
-"""Endpoints that misbehave, for LocalSite: each is one thing that the real web does to crawlers."""
+"""Misbehaving endpoints for LocalSite: each does something that real servers do to crawlers."""
 
 from __future__ import annotations
 
@@ -31,47 +31,47 @@ def _seconds(request: Request, name: str, default: float) -> float:
 
 
 def slow_drip(request: Request) -> None:
-    """A byte of body every `interval` seconds: never silent for long, never done."""
+    """Sends a byte of the body every `interval` seconds: never silent for long, never finished."""
     _head(request, "Content-Type: text/html", "Content-Length: 1000000")
     while not request.stopped.wait(_seconds(request, "interval", 0.05)):
         request.raw.sendall(b"x")
 
 
 def slow_headers(request: Request) -> None:
-    """Header bytes one by one, without end."""
+    """Sends header bytes one by one, without end."""
     request.raw.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
     while not request.stopped.wait(_seconds(request, "interval", 0.05)):
         request.raw.sendall(b"x")
 
 
 def silent(request: Request) -> None:
-    """Takes the request and says nothing."""
+    """Accepts the request and never responds."""
     request.stopped.wait(_seconds(request, "seconds", 30))
 
 
 def silent_body(request: Request) -> None:
-    """Headers and half a body, then silence."""
+    """Sends headers and half of the body, then nothing."""
     _head(request, "Content-Type: text/html", "Content-Length: 1000")
     request.raw.sendall(b"<p>half" * 10)
     request.stopped.wait(_seconds(request, "seconds", 30))
 
 
 def endless_body(request: Request) -> None:
-    """A body without length that is sent as fast as it is read."""
+    """Sends a body without length as fast as it is read."""
     _head(request, "Content-Type: text/html", "Connection: close")
     while not request.stopped.is_set():
         request.raw.sendall(b"<p>more and more</p>" * 4096)
 
 
 def endless_chunk_line(request: Request) -> None:
-    """A chunk size that never ends."""
+    """Sends a chunk size that never ends."""
     _head(request, "Content-Type: text/html", "Transfer-Encoding: chunked")
     while not request.stopped.is_set():
         request.raw.sendall(b"0" * 65536)
 
 
 def endless_trailer(request: Request) -> None:
-    """A chunked body with trailer lines that never end."""
+    """Sends a chunked body with trailer lines that never end."""
     _head(request, "Content-Type: text/html", "Transfer-Encoding: chunked")
     request.raw.sendall(b"4\r\nbody\r\n0\r\n")
     while not request.stopped.is_set():
@@ -79,7 +79,7 @@ def endless_trailer(request: Request) -> None:
 
 
 def endless_redirect(request: Request) -> Reply:
-    """Each address points to the next."""
+    """Redirects each address to the next one, without end."""
     step = int(request.query.get("n", "0")) + 1
     return Reply(b"", 302, {"Location": f"/bad/redirect-endless?n={step}"})
 
@@ -90,7 +90,7 @@ def redirect_to(request: Request) -> Reply:
 
 
 def _zeros_packed(megabytes: int) -> bytes:
-    """gzip of that many megabytes of zeros, put together from one packed megabyte."""
+    """gzip of this many megabytes of zeros, composed from one compressed megabyte."""
     zeros = bytes(1_000_000)
     packer = zlib.compressobj(9, wbits=-15)
     piece = packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -102,12 +102,12 @@ def _zeros_packed(megabytes: int) -> bytes:
 
 
 def gzip_bomb(request: Request) -> Reply:
-    """A few kilobytes that become `mb` megabytes."""
+    """A few kilobytes that decompress to `mb` megabytes."""
     return Reply(_zeros_packed(int(request.query.get("mb", "200"))), headers={"Content-Encoding": "gzip"})
 
 
 def double_gzip_bomb(request: Request) -> Reply:
-    """A bomb inside a bomb: each step is small, the last is not."""
+    """A bomb inside a bomb: the first decompression is small, the second is not."""
     return Reply(gzip.compress(_zeros_packed(100), 9), headers={"Content-Encoding": "gzip, gzip"})
 
 
@@ -119,18 +119,18 @@ def _zeros_brotli(megabytes: int) -> bytes:
 
 
 def brotli_bomb(request: Request) -> Reply:
-    """The same in Brotli."""
+    """A decompression bomb in Brotli."""
     return Reply(_zeros_brotli(int(request.query.get("mb", "200"))), headers={"Content-Encoding": "br"})
 
 
 def truncated(request: Request) -> None:
-    """Closes in the middle of the announced body."""
+    """Closes the connection in the middle of the announced body."""
     _head(request, "Content-Type: text/html", "Content-Length: 1000")
     request.raw.sendall(b"<p>the first half</p>")
 
 
 def truncated_chunks(request: Request) -> None:
-    """Closes in the middle of a chunk."""
+    """Closes the connection in the middle of a chunk."""
     _head(request, "Content-Type: text/html", "Transfer-Encoding: chunked")
     request.raw.sendall(b"12\r\n<p>first chunk</p>\r\nff\r\n<p>half")
 
@@ -143,12 +143,12 @@ def length_too_short(request: Request) -> None:
 
 
 def garbage(request: Request) -> None:
-    """Not HTTP at all."""
+    """Sends bytes that are not HTTP."""
     request.raw.sendall(b"\x00\x01\x02SSH-2.0-whatever\r\n\r\n" * 10)
 
 
 def garbage_headers(request: Request) -> None:
-    """A status line, then header lines that are none, then a page."""
+    """Sends a status line, lines that are not headers, then a page."""
     request.raw.sendall(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n: no name\r\nno colon at all\r\n\xff\xfe: \x01\r\n"
         b"Content-Length: 13\r\n\r\n<p>page</p>\r\n"
@@ -164,14 +164,14 @@ def huge_headers(request: Request) -> None:
 
 
 def many_headers(request: Request) -> None:
-    """Header lines without end."""
+    """Sends header lines without end."""
     request.raw.sendall(b"HTTP/1.1 200 OK\r\n")
     while not request.stopped.is_set():
         request.raw.sendall(b"X-Many: headers\r\n" * 1000)
 
 
 def endless_continue(request: Request) -> None:
-    """Says "100 Continue" for ever."""
+    """Sends "100 Continue" without end."""
     while not request.stopped.is_set():
         request.raw.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
 
@@ -183,17 +183,17 @@ def too_busy_date(request: Request) -> Reply:
 
 
 def reset(request: Request) -> None:
-    """Cuts the connection with a reset instead of an answer."""
+    """Resets the connection instead of responding."""
     request.raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     request.raw.close()
 
 
 def empty(request: Request) -> None:
-    """Closes without a word."""
+    """Closes the connection without a response."""
 
 
 def calendar(request: Request) -> Reply:
-    """Every month links to the next one, for ever."""
+    """A calendar in which every month links to the next one, without end."""
     found = re.search(r"/calendar/(\d+)/(\d+)", request.path)
     year, month = (int(found.group(1)), int(found.group(2))) if found else (2026, 1)
     after = f"/calendar/{year + month // 12}/{month % 12 + 1:02d}"
@@ -204,14 +204,14 @@ _SESSIONS = itertools.count(1)
 
 
 def session_links(request: Request) -> Reply:
-    """The same three pages under a new session id with every answer."""
+    """The same three pages under a new session id in every response."""
     session = f"{next(_SESSIONS):032x}"
     items = "".join(f"<li><a href='/session/page.php?id={n}&sid={session}'>page {n}</a></li>" for n in (1, 2, 3))
     return Reply(f"<ul>{items}</ul>".encode())
 
 
 class ShiftingList:
-    """A list of `per_page` rows a page that grows at its head by `grow` rows after every answer."""
+    """A list with `per_page` rows per page, to whose top `grow` rows are added after every response."""
 
     def __init__(self, rows: int = 30, per_page: int = 10, grow: int = 2) -> None:
         self.rows = list(range(rows, 0, -1))
@@ -233,7 +233,7 @@ class ShiftingList:
 
 
 def set_robots(site: LocalSite, kind: str) -> None:
-    """What /robots.txt answers: a file's text, or one of 404, 500, 429, redirect, redirect-loop, huge, slow, binary."""
+    """Sets the response to /robots.txt: a file's text, or one of 404, 500, 429, redirect, redirect-loop, huge, slow, binary."""
     page = Reply(b"User-agent: *\nDisallow: /private/\n", content_type="text/plain")
     # 600 KiB: the rule that stands after the first 500 KiB must have no effect.
     huge = b"User-agent: *\nDisallow: /early/\n" + b"# filler\n" * 68_000 + b"Disallow: /late/\n"

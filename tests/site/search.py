@@ -1,4 +1,4 @@
-"""A small search site on loopback with known records, all kinds of forms, and the faults that real ones have."""
+"""A small search site on loopback with known records, all kinds of forms, and typical faults of real sites."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ class Book:
 
 @dataclass
 class SearchSite:
-    """Books behind a form at /search. `layout` table, list, flat, bare (no detail pages), ranked (links with the query and the
-    place in the list) or data (JSON for a script); `paging` link, button, number, none; `asks` words (a box and a select), word
-    (a box), choices (two selects, no box) or years (a range, no box). `leads_on`: a lone result is not listed but led to.
+    """Books behind a form at /search. `layout`: table, list, flat, bare (no detail pages), ranked (links contain the query and
+    the position in the list) or data (JSON for a script); `paging`: link, button, number, none; `asks`: words (a box and a
+    select), word (a box), choices (two selects, no box) or years (a range, no box). `leads_on`: a single result is redirected
+    to instead of listed.
 
-    `conjunction`: several words find what says all of them; else they are one word. `cut` shows that many results at most.
-    `method` get or post (post needs the token of the page and its session).
-    `failing` maps a path to what it answers instead. `submitted` counts what the forms that are no search forms received.
+    `conjunction`: several words must all occur; otherwise they are one word. `cut` is the maximum number of results shown.
+    `method` is get or post (post needs the page's token and its session). `failing` maps a path to the response sent instead.
+    `submitted` counts submissions of forms that are not search forms.
     """
 
     books: int = 120

@@ -1,4 +1,4 @@
-"""A small web on loopback for tests: routes are callables, every request is logged, raw sockets can be had."""
+"""A small web on loopback for tests: routes are callables, every request is logged, and routes can use the raw socket."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 
 class Seen(NamedTuple):
-    """One request that reached the server; `time` is monotonic, `path` holds the query, header names are lower-case."""
+    """A request that reached the server; `time` is monotonic, `path` includes the query, header names are in lower case."""
 
     time: float
     method: str
@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """What a route is given. `raw` is the client's socket, for routes that misbehave and return None."""
+    """The argument of a route. `raw` is the client's socket, for routes that misbehave and return None."""
 
     site: LocalSite
     method: str
@@ -38,13 +38,13 @@ class Request:
 
     @property
     def stopped(self) -> threading.Event:
-        """Set when the site closes: endless routes end then."""
+        """Set when the site closes; endless routes then end."""
         return self.site.stopped
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A well-behaved answer; Content-Length is added unless `headers` name one."""
+    """A regular response; Content-Length is added unless `headers` contain one."""
 
     body: bytes = b""
     status: int = 200
@@ -64,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet: the log is in LocalSite.log."""
+        """Logs nothing: the log is LocalSite.log."""
 
     def handle_any(self) -> None:
         site = self.server.site
@@ -109,7 +109,7 @@ class _Server(ThreadingHTTPServer):
     site: LocalSite
 
     def server_bind(self) -> None:
-        socketserver.TCPServer.server_bind(self)  # HTTPServer's own asks the resolver for the host's name
+        socketserver.TCPServer.server_bind(self)  # HTTPServer's own method would look up the host's name
 
     def get_request(self) -> tuple[socket.socket, Any]:
         sock, address = super().get_request()
@@ -119,7 +119,7 @@ class _Server(ThreadingHTTPServer):
         return sock, address
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is a matter of course here."""
+        """Ignores errors of clients that disconnect, which are expected."""
 
 
 class LocalSite:
@@ -157,7 +157,7 @@ class LocalSite:
 
     @property
     def authority(self) -> str:
-        """host:port, as the address guard's exceptions want it."""
+        """host:port, in the form of the address guard's exceptions."""
         return f"{self.host}:{self.port}"
 
     def url(self, path: str = "/") -> str:
@@ -165,14 +165,14 @@ class LocalSite:
         return f"{'https' if self.tls else 'http'}://{self.authority}{path}"
 
     def add(self, path: str, answer: Route | Reply | str | bytes) -> None:
-        """Answers `path` (a trailing "*" makes it a prefix) with a route, or with the same reply each time."""
+        """Serves `path` (a trailing "*" makes it a prefix) with a route, or with the same response each time."""
         if callable(answer):
             self._routes[path] = answer
         else:
             self._routes[path] = lambda _request, fixed=answer: fixed
 
     def find(self, path: str) -> Route:
-        """The route of a path: exact, else the longest prefix, else 404."""
+        """The route of a path: an exact match, otherwise the longest prefix, otherwise 404."""
         if path in self._routes:
             return self._routes[path]
         fitting = [key for key in self._routes if key.endswith("*") and path.startswith(key[:-1])]
@@ -181,5 +181,5 @@ class LocalSite:
         return lambda _request: Reply(b"<p>not here</p>", 404)
 
     def paths(self, method: str | None = None) -> list[str]:
-        """Paths (with queries) that were asked for, in order."""
+        """The requested paths (with queries) in order."""
         return [seen.path for seen in list(self.log) if method is None or seen.method == method]

@@ -1,4 +1,4 @@
-"""A second template of the local forum: the same boards, threads and addresses in other markup and under other class names.
+"""Further templates of the local forum: the same boards, threads and addresses with other markup and class names.
 
 `cards` shows lists as cards and posts with ids of another form; `plain` shows posts without any id; `broken` shows threads only
 by script, so that nothing can be read.

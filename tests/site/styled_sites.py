@@ -1,4 +1,4 @@
-"""The sites of all styles, served with their truth for `bench teacher`: `python -m tests.site.styled_sites FOLDER` writes
+"""Serves the sites of all styles with their true content for `bench teacher`: `python -m tests.site.styled_sites FOLDER` writes
 FOLDER/sites.json and serves until it is interrupted."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.site.styles import STYLES, StyledForum
 
 
 def truth_of(forum: StyledForum) -> dict[str, Any]:
-    """What a forum holds: boards, threads, posts."""
+    """The true content of a forum: boards, threads, posts."""
     threads = list(forum.all.values())
     counts = {number: sum(thread.board == number for thread in threads) for number in forum.names}
     return {
@@ -31,7 +31,7 @@ def truth_of(forum: StyledForum) -> dict[str, Any]:
 
 
 def served(folder: Path, names: Iterable[str], stack: ExitStack) -> Path:
-    """Serves sites until the stack is closed; answers the file that lists them."""
+    """Serves sites until the stack is closed; returns the file that lists them."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for name in names:

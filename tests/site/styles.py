@@ -1,6 +1,5 @@
-"""The local forum as whole sites in the manner of other software: addresses with slugs, ids, queries or paths, an index in
-tables, cards or lists, and what stands around boards there: categories, counts and marks in names, sub-boards in a row,
-links elsewhere."""
+"""The local forum as complete sites in the style of other forum software: addresses with slugs, ids, queries or paths; an index
+in tables, cards or lists; and typical additions: categories, counts and icons in names, sub-boards in a row, external links."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ def slug(name: str) -> str:
 
 @dataclass(frozen=True)
 class Style:
-    """How a site writes addresses (first pages, further pages) and its pages. `{n}` the id, `{s}` the slug, `{b}` the slug
-    of the board, `{p}` the page, `{o}` the number of rows before it."""
+    """The addresses (first pages, further pages) and pages of a site. `{n}` is the id, `{s}` the slug, `{b}` the slug of the
+    board, `{p}` the page, `{o}` the number of rows before it."""
 
     name: str
     board: tuple[str, str]
     topic: tuple[str, str]
-    category: str  # the address of a category's own page, empty for a heading without one
+    category: str  # the address of a category's own page; empty for a heading without one
     index: Callable[[StyledForum], str]
     rows: Callable[[StyledForum, list[ForumThread]], str]
     posts: Callable[[StyledForum, ForumThread, list[ForumPost]], str]
@@ -167,7 +166,7 @@ def _posts(forum: StyledForum, board: int) -> int:
 
 
 def cards(forum: StyledForum) -> str:
-    """Cards of nodes, sub-boards in a list of their own, categories with a page, one node that leads elsewhere."""
+    """Cards for boards, sub-boards in lists of their own, categories with a page, one card that leads elsewhere."""
     blocks = []
     for number, (title, boards) in forum.categories.items():
         nodes = []
@@ -195,7 +194,7 @@ def cards(forum: StyledForum) -> str:
 
 
 def tables(forum: StyledForum) -> str:
-    """One table, categories written as boards are, "(3 Viewing)" beside names, sub-boards with icons below."""
+    """One table, categories with the markup of boards, "(3 Viewing)" beside names, sub-boards with icons below."""
     rows = []
     for number, (title, boards) in forum.categories.items():
         rows.append(f'<tr><td class="thead" colspan="5"><strong><a href="{forum.category_url(number)}">{title}</a></strong></td></tr>')
@@ -218,7 +217,7 @@ def tables(forum: StyledForum) -> str:
 
 
 def parted(forum: StyledForum) -> str:
-    """A table a category, the heading without a page; sub-boards in parentheses, moderators, marks and counts in names."""
+    """One table per category, whose heading has no page; sub-boards in parentheses, moderators, icons and counts in names."""
     blocks = []
     for title, boards in forum.categories.values():
         rows = []
@@ -240,7 +239,7 @@ def parted(forum: StyledForum) -> str:
 
 
 def listed(forum: StyledForum) -> str:
-    """Plain lists: counts and a mark inside the links that name boards, nothing of last posts."""
+    """Plain lists: counts and an icon inside the links that name boards, no last posts."""
     blocks = []
     for title, boards in forum.categories.values():
         every = [b for board in boards for b in (board, *_inner(forum, board))]

@@ -4,7 +4,10 @@ from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "Read WARC files into the archive, write a run's pages as one, check what is stored, move it into a store."
+    help = (
+        "Imports WARC files into the archive, exports a run's pages as a WARC file, checks stored files, and moves them "
+        "into an object store."
+    )
     subcommands = {
         "import": "crawlmgr.commands.archive_import",
         "export": "crawlmgr.commands.archive_export",

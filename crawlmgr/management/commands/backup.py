@@ -14,11 +14,14 @@ from crawlmgr.services import backup
 
 
 class Command(BaseCommand):
-    help = "Writes database, WARC files, event logs and secret into one file; web and workers may go on meanwhile."
+    help = (
+        "Writes the database, WARC files, event files and the secret key into one file; the web server and workers may keep "
+        "running."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help="where to; a file of that name is replaced when the new one is whole")
+        parser.add_argument("file", type=Path, help="file to write; an existing file is replaced once the new one is complete")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -14,7 +14,7 @@ from crawlmgr.management.base import Result, SubcommandCommand, help_of, table
 class _List:
     """The subcommand `bench list`."""
 
-    HELP = "what can be measured"
+    HELP = "list the benchmarks"
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
@@ -34,19 +34,19 @@ class _Bench:
         self.HELP = self.module.HELP
 
     def add_arguments(self, parser: Any) -> None:
-        parser.add_argument("--data", metavar="DIR", help="folder with outside data, where the bench needs some")
+        parser.add_argument("--data", metavar="DIR", help="folder with external data, for benchmarks that need it")
         self.module.add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> Result:
         try:
             result = self.module.run(options)
         except FileNotFoundError as error:
-            raise CommandError(f"{error.filename}: no such file; give the folder with the data by --data") from error
+            raise CommandError(f"{error.filename}: no such file; name the folder with the data by --data") from error
         return Result(result, self.module.table(result))
 
 
 class Command(SubcommandCommand):
-    help = "Measure what the README claims."
+    help = "Runs the benchmarks behind the figures in the README."
 
     @property
     def subcommands(self) -> dict[str, str]:  # type: ignore[override]

@@ -11,7 +11,7 @@ from django.utils.module_loading import import_string
 
 
 class Command(BaseCommand):
-    help = "Runs one worker cluster without supervision; serve and node start it."
+    help = "Runs one worker cluster without supervision; used internally by serve and node."
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -38,12 +38,12 @@ PAGES: Mapping[str, Callable[[datetime], Pages]] = {
 
 
 class Command(BaseCommand):
-    help = "Shows the desk at work: serves a small demonstration web on this machine and crawls it, until Ctrl-C."
+    help = "Demonstrates the program: serves a small web on this machine and crawls it, until Ctrl-C."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--once", action="store_true", help="end after the crawls, do not go on serving the pages")
-        parser.add_argument("--remove", action="store_true", help="take all that the demonstration made away again")
+        parser.add_argument("--once", action="store_true", help="exit after the crawls instead of serving the pages until Ctrl-C")
+        parser.add_argument("--remove", action="store_true", help="delete everything that the demonstration created")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -57,7 +57,7 @@ class Command(BaseCommand):
                 else:
                     self._show(parts, options)
             except Stopped as stop:
-                raise CommandError(str(stop) or "Stopped; what was done is stored, and `demo` goes on with it.") from stop
+                raise CommandError(str(stop) or "Stopped; all results are stored, and `demo` continues from there.") from stop
 
     def _show(self, parts: dict[str, Part], options: dict[str, Any]) -> None:
         with ExitStack() as stack:
@@ -124,7 +124,7 @@ def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:
         except OSError as error:
             raise CommandError(
                 f"Port {port}, where the demonstration's pages were, cannot be used ({error.strerror or error});"
-                " free it, or begin anew with `demo --remove` and `demo`."
+                " free it, or start again with `demo --remove` and `demo`."
             ) from None
     return web
 

@@ -18,19 +18,23 @@ from crawlmgr.services import export_formats, exports, lake
 
 
 class Command(BaseCommand):
-    help = "Write a table as CSV, JSON, JSON lines, XLSX, Parquet or SQLite, in constant memory."
+    help = "Writes a table as CSV, JSON, JSON lines, XLSX, Parquet or SQLite, in constant memory."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("table", choices=sorted(exports.tables()))
-        parser.add_argument("--site", type=key, help="only of this site")
-        parser.add_argument("--run", type=key, help="only of this run")
-        parser.add_argument("--since", type=moment, metavar="TIME", help="only what came since then (ISO 8601)")
+        parser.add_argument("--site", type=key, help="only rows of this site")
+        parser.add_argument("--run", type=key, help="only rows of this run")
+        parser.add_argument("--since", type=moment, metavar="TIME", help="only rows since this time (ISO 8601)")
         parser.add_argument("--format", choices=exports.FORMATS, default="csv")
-        parser.add_argument("--columns", type=names, default=(), metavar="A,B", help="only these columns, in this order")
-        parser.add_argument("--partition", action="store_true", help="a folder of Parquet files by day and site, with a manifest")
+        parser.add_argument(
+            "--columns", type=names, default=(), metavar="A,B", help="comma-separated columns to write, in this order",
+        )
+        parser.add_argument(
+            "--partition", action="store_true", help="write a folder of Parquet files, one per day and site, with a manifest",
+        )
         parser.add_argument("--bom", action="store_true", help="CSV with a byte order mark, which some spreadsheets need")
-        parser.add_argument("--out", required=True, metavar="FILE", help="file to write, - for standard output")
-        parser.add_argument("--json", action="store_true", help="the manifest as JSON on standard output")
+        parser.add_argument("--out", required=True, metavar="FILE", help="file to write; - for standard output")
+        parser.add_argument("--json", action="store_true", help="print the manifest as JSON on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
         database.ready()

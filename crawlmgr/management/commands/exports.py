@@ -4,7 +4,7 @@ from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "Keep exports, write them, give them an address: the exports room from a terminal."
+    help = "Manages saved exports: saves, writes and deletes them, and gives them download addresses."
     subcommands = {
         "add": "crawlmgr.commands.exports_add",
         "list": "crawlmgr.commands.exports_list",

@@ -22,14 +22,14 @@ def queue_names(text: str) -> list[str]:
     """Parses comma-separated names of queues. Raises ArgumentTypeError."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or not all(re.fullmatch(r"[A-Za-z0-9_-]{1,30}", name) for name in names) or len(set(names)) < len(names):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of queues; write names by comma, for example crawl")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of queues; write comma-separated names, for example crawl")
     return names
 
 
 def node_name(text: str) -> str:
     """Parses a node's name, which is used in leases and locks. Raises ArgumentTypeError."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no name of a node; use letters, digits, dots, dashes and underscores")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid node name; use letters, digits, dots, dashes and underscores")
     return text
 
 
@@ -37,13 +37,18 @@ WISHES = {"drain": NodeState.DRAINING, "pause": NodeState.PAUSED, "resume": Node
 
 
 class Command(BaseCommand):
-    help = "Makes this machine a worker node until Ctrl-C; `node list` shows all, `node drain|pause|resume NAME` steers one."
+    help = (
+        "Makes this machine a worker node until Ctrl-C; `node list` lists all nodes, `node drain|pause|resume NAME` "
+        "controls one."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", nargs="?", choices=["list", *WISHES], help="list: show all; drain, pause, resume: one")
+        parser.add_argument(
+            "action", nargs="?", choices=["list", *WISHES], help="list shows all nodes; drain, pause and resume control one",
+        )
         parser.add_argument("node", nargs="?", type=node_name, help="the node to drain, pause or resume")
-        parser.add_argument("--name", type=node_name, default=None, help="default the host's name")
+        parser.add_argument("--name", type=node_name, default=None, help="name of the node (default: the host's name)")
         own = [settings.Q_CLUSTER["name"]]
         parser.add_argument("--queues", type=queue_names, default=own, metavar="A,B", help=f"queues, default {own[0]}")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")

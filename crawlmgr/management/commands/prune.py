@@ -14,13 +14,15 @@ from crawlmgr.services import pruning
 
 class Command(BaseCommand):
     help = (
-        "Drops rows and archive files that are past the time that they are kept (set on the desk under Retention, else by "
+        "Deletes rows and archive files that are older than their retention time (set on the desk under Retention, otherwise by "
         "CRAWLMGR_KEEP_…_DAYS), as the workers do once a day."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only say how many rows of each kind that are")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="delete nothing; print how many rows of each kind would be deleted",
+        )
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -33,4 +35,4 @@ class Command(BaseCommand):
             write_json({"dropped": not options["dry_run"], "kinds": kinds})
             return
         rows = [(row["kind"], row["keep_days"] or None, row["rows"], row["bytes"]) for row in kinds]
-        self.stdout.write(table(("kind", "days kept", "rows past that", "bytes, about"), rows))
+        self.stdout.write(table(("kind", "days kept", "rows to delete", "bytes, about"), rows))

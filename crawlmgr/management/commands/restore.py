@@ -14,11 +14,14 @@ from crawlmgr.services import backup
 
 
 class Command(BaseCommand):
-    help = "Fills an empty installation from a backup, on SQLite or PostgreSQL, whichever the backup was made on."
+    help = (
+        "Fills an empty installation from a backup. It may use SQLite or PostgreSQL, independent of the database that the "
+        "backup was made from."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help="what `backup` wrote")
+        parser.add_argument("file", type=Path, help="the file that `backup` wrote")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -4,5 +4,5 @@ from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "List runs, and report on one."
+    help = "Lists runs, and reports on one."
     subcommands = {"list": "crawlmgr.commands.run_list", "report": "crawlmgr.commands.run_report"}

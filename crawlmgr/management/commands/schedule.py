@@ -4,7 +4,7 @@ from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "What recurs: how often, when next, in which hours; pause of all crawling."
+    help = "Lists and changes scheduled items; pauses and resumes all crawling."
     subcommands = {
         "list": "crawlmgr.commands.schedule_list",
         "hours": "crawlmgr.commands.schedule_hours",

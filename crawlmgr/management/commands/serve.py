@@ -60,19 +60,22 @@ def address(text: str) -> Address:
     """Parses HOST:PORT, with brackets around an IPv6 host. Raises ArgumentTypeError."""
     match = re.fullmatch(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:\s]+)):(?P<port>\d{1,5})", text)
     if match is None or int(match["port"]) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no address; write HOST:PORT, for example 127.0.0.1:8000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address; write HOST:PORT, for example 127.0.0.1:8000")
     return Address(match["six"] or match["host"], int(match["port"]))
 
 
 def worker_count(text: str) -> int:
     """Parses a number of workers, 1 to 64. Raises ArgumentTypeError."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers; give one from 1 to 64")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers; enter 1 to 64")
     return int(text)
 
 
 class Command(BaseCommand):
-    help = "Starts the desk: web server and workers, until Ctrl-C. Makes the database and the first administrator when missing."
+    help = (
+        "Starts the web interface (desk) and workers, until Ctrl-C. Creates the database and the first administrator if "
+        "they are missing."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -132,7 +135,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Crawl manager: http://{shown}/\n{login}\nStop with Ctrl-C.")
         self.stdout.flush()
         if bound.host in ANY_ADDRESS and "CRAWLMGR_ALLOWED_HOSTS" not in os.environ:
-            say("Others reach it only under names listed in CRAWLMGR_ALLOWED_HOSTS.")
+            say("From other machines it can be reached only under host names listed in CRAWLMGR_ALLOWED_HOSTS.")
         if not settings.CONTACT:
             say("Public addresses are refused until CRAWLMGR_CONTACT names a mail or web address for the user agent.")
 

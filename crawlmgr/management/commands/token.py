@@ -4,7 +4,7 @@ from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "Make, list and remove tokens of the API."
+    help = "Creates, lists and removes API tokens."
     subcommands = {
         "add": "crawlmgr.commands.token_add",
         "list": "crawlmgr.commands.token_list",

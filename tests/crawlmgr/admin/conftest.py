@@ -1,4 +1,4 @@
-"""Texts are compared in English, whatever language an earlier request asked for."""
+"""Fixture for tests of the desk: texts are compared in English, whatever language an earlier request used."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Rows of every kind for tests of the desk, as many as wanted, with names that try to break out of the page."""
+"""Makes any number of rows of every kind for tests of the desk; their names contain markup that must be escaped."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from forums.models import (
 )
 
 NOW = datetime.now(UTC).replace(microsecond=0)
-SOON = NOW + timedelta(days=1)  # not late, however long the tests take
+SOON = NOW + timedelta(days=1)  # never overdue, however long the tests take
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> 煮酒"
 EVIL_URL = "javascript:alert(document.domain)//"
 
 
 def user(role: str) -> User:
-    """A user in a role, or the first administrator."""
+    """A user with a role, or the first administrator."""
     if role == "first":
         return User.objects.create_superuser("first", password="a-long-password")
     made = User.objects.create_user(role, password="a-long-password", is_staff=True)
@@ -47,7 +47,7 @@ def site(number: int = 1, url: str = "https://forum.example/") -> Site:
 
 
 def world(count: int) -> dict[str, int]:
-    """`count` rows of everything in one site, one board, one thread, one run, one host; their keys."""
+    """Creates `count` rows of each kind in one site, board, thread, run and host; returns their keys."""
     forum = site(0, EVIL_URL)
     more = [Host(key=f"{number:05}.example", robots_text=EVIL, last_error=EVIL, failures=1) for number in range(count)]
     hosts = [forum.host, *Host.objects.bulk_create(more)]
@@ -156,7 +156,7 @@ def _threads(forum: Site, board: Board, count: int) -> None:
 
 
 def _plans(forum: Site, boards: list[Board], count: int) -> None:
-    """A timetable with visits to come and made, and the days that it was planned on; one of all forums beside it."""
+    """Creates a timetable with planned and made visits and the days on which it was planned, and a plan for all forums."""
     plan = Plan.objects.create(scope=f"site {forum.pk}", site=forum, policy="optimal", visits_per_day=4 * count, changed_at=NOW, stale="")
     Plan.objects.get_or_create(scope="all", defaults={"policy": "era", "visits_per_day": 9, "changed_at": NOW, "stale": EVIL[:20]})
     figures = {"from_hour": 1, "to_hour": 2, "per_hour": 3.0, "previous": NOW.isoformat(), "hours_since": 4}
@@ -177,7 +177,7 @@ def _plans(forum: Site, boards: list[Board], count: int) -> None:
 
 
 def _simulations(count: int) -> Simulation:
-    """Event files and experiments on them that could not be made."""
+    """Creates event files and failed simulations of them."""
     EventLog.objects.bulk_create(
         EventLog(name=EVIL, file=f"{number}.csv", boards=1, events=9, first=NOW, last=NOW, bad_rows=1, bad_first=[[2, EVIL]], added=NOW)
         for number in range(count)
@@ -192,7 +192,7 @@ def _simulations(count: int) -> Simulation:
 
 
 def rooms(keys: dict[str, int]) -> list[str]:
-    """The address of every room, with the live parts."""
+    """The address of every view, including live parts."""
     site_, board, thread = keys["site"], keys["board"], keys["thread"]
     return [
         "/admin/", "/admin/?part=live", "/admin/status.json", "/admin/runs/", "/admin/runs/?show=active&kind=forum", f"/admin/runs/{keys['run']}/",
@@ -208,7 +208,7 @@ def rooms(keys: dict[str, int]) -> list[str]:
 
 
 def walk(client: Client, query: str, where: str = "/admin/runs/", most: int = 20) -> list[int]:
-    """All pages of a list, one after the other as its links lead."""
+    """Yields all pages of a list by following their links."""
     found: list[int] = []
     for _ in range(most):
         text = client.get(f"{where}{query}").content.decode()

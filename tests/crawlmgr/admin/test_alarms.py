@@ -1,4 +1,4 @@
-"""The room of alarms: a channel is made and tried, an alarm fires, is silenced and ends, and all of it stands on the page."""
+"""The alarms page: a channel is created and tested; an alarm begins, is muted and ends; the page shows each state."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_each_kind_has_its_fields_and_an_unknown_one_is_not_there() -> None:
     assert 'name="host"' in desk.get(NEW).content.decode() and 'name="url"' in desk.get(f"{NEW}?kind=chat").content.decode()
     assert desk.get(f"{NEW}?kind=pigeon").status_code == 404
     bad = desk.post(f"{NEW}?kind=chat", {**COMMON, "url": "exec://x"})
-    assert bad.status_code == 422 and "no chat service" in bad.content.decode()
+    assert bad.status_code == 422 and "not a chat service" in bad.content.decode()
     good = desk.post(f"{NEW}?kind=webhook", {**COMMON, "url": "https://h.example/x"})
     assert good.status_code == 302 and AlarmChannel.objects.get().shown == "https://h.example/…"
 

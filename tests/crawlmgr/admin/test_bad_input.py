@@ -1,4 +1,5 @@
-"""What no form of ours sends: digits of other scripts, endless numbers, NUL, tokens of other lists. It is refused or ignored."""
+"""Input that no form of the desk sends (digits of other scripts, huge numbers, NUL characters, tokens of other lists) is
+refused or ignored."""
 
 from __future__ import annotations
 

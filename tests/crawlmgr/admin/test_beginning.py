@@ -1,4 +1,4 @@
-"""An empty desk: the three kinds of crawls, and the demonstration that starts and ends from there."""
+"""The home page of an empty desk: the three kinds of crawls, and starting and stopping the demonstration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures: small, with titles and units on their axes, and with names that stay text."""
+"""Charts: small, with titles and units on their axes; names from the web remain text."""
 
 from __future__ import annotations
 

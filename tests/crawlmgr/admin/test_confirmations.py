@@ -1,4 +1,4 @@
-"""Every button that destroys something asks first, can be undone, or stands on a page of its own that asks for a name."""
+"""Every button that destroys something asks for confirmation, can be undone, or is on a page that requires typing a name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BUTTON = re.compile(r"<button.*?</button>", re.DOTALL)
 DESTROYS = re.compile(r"-(?:remove|delete|close|prune|stop|drain)$")
 VALUES = re.compile(r"(?:name=\"do\" value=\"(?:remove|delete|drop)\"|name=\"drop_[a-z]+\")")
 PAGES = {"forum-delete", "topic-delete", "source-delete"}
-"""Rooms that show what would go and ask for its name."""
+"""Pages that show what would be deleted and ask for its name."""
 RETURNS = {"forum-rule-remove"}
-"""Earlier versions of a forum's model are listed below it, each with a button that brings it back."""
+"""Earlier versions of a forum's model are listed, each with a button that restores it, so applying one can be undone."""
 
 
 def posts() -> set[str]:
-    """The names of the desk's addresses whose word says that something goes."""
+    """Names of the desk's addresses whose wording indicates a deletion."""
     def names(patterns: list[Any]) -> Iterator[str]:
         for one in patterns:
             yield from names(one.url_patterns) if isinstance(one, URLResolver) else [one.name or ""]
@@ -32,7 +32,7 @@ def posts() -> set[str]:
 
 
 def forms() -> list[tuple[str, str]]:
-    """Every form that sends something, with its template's name."""
+    """Every form that sends something, with the name of its template."""
     return [
         (str(path.relative_to(TEMPLATES)), form) for path in sorted(TEMPLATES.rglob("*.html"))
         for form in FORM.findall(path.read_text(encoding="utf-8"))

@@ -1,5 +1,5 @@
-"""No control of the desk is dead: every link of every room leads to a page, every form leads to an address that takes it, and the
-view behind it reads every field that the form sends."""
+"""Every control of the desk works: each link of each page leads to a page, each form leads to an address that accepts it, and
+the view behind it reads every field that the form sends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ELSEWHERE = ("/admin/logout/", "/static/", "/i18n/", "/admin/auth/", "/admin/dja
 
 @pytest.fixture
 def sizes() -> Sizes:
-    """Some rows of every kind, as `bench desk` makes them."""
+    """Creates some rows of every kind, as `bench desk` does."""
     made = Sizes(**SIZES, now=timezone.now().replace(microsecond=0))
     for dotted in settings.DESK_ROWS:
         import_string(f"{dotted}.fill")(made)
@@ -52,7 +52,7 @@ def rooms(sizes: Sizes) -> list[str]:
 
 
 def pages(client: Client, sizes: Sizes) -> Iterator[tuple[str, Any]]:
-    """Address and tree of every room that is a page."""
+    """Address and parsed HTML of every view that is a page."""
     for address in rooms(sizes):
         answer = client.get(address)
         if answer.status_code == 200 and not answer.streaming and answer.headers["Content-Type"].startswith("text/html"):
@@ -76,12 +76,12 @@ def test_every_link_leads_to_a_page(client: Client, sizes: Sizes) -> None:
                     wrong.append(f"{address}: {target}: {answer.status_code}")
             if parts.fragment and parts.path == address.partition("?")[0] and not tree.xpath(f"//*[@id='{parts.fragment}']"):
                 wrong.append(f"{address}: nothing is called {parts.fragment}")
-    missing = [one for one in wrong if "/download" not in one and "/exports/file/" not in one]  # no files in these data
+    missing = [one for one in wrong if "/download" not in one and "/exports/file/" not in one]  # the test data has no files
     assert len(asked) > 100 and not missing, "\n".join(missing)
 
 
 class Watched(QueryDict):
-    """What was sent, noting the names that are asked for."""
+    """Submitted fields that record which names are read."""
 
     asked: set[str]
 
@@ -108,7 +108,7 @@ class Watched(QueryDict):
 
 @contextmanager
 def watched(asked: set[str]) -> Iterator[None]:
-    """While it lasts, what views ask of a request's fields is noted."""
+    """While the context is open, records which fields of a request the views read."""
     plain_post, plain_get = WSGIRequest.POST, WSGIRequest.GET
 
     def note(found: QueryDict) -> QueryDict:
@@ -125,7 +125,7 @@ def watched(asked: set[str]) -> Iterator[None]:
 
 
 def _value(field: Any) -> str:
-    """Something that fits a field."""
+    """A value that is valid for a form field."""
     if field.tag == "select":
         options = [one.get("value", one.text_content()) for one in field.iter("option")]
         chosen = [one.get("value", one.text_content()) for one in field.iter("option") if one.get("selected") is not None]
@@ -139,7 +139,7 @@ def _value(field: Any) -> str:
 
 
 def _sent(form: Any, tree: Any) -> tuple[dict[str, list[str]], list[Any]]:
-    """Names and values that a form sends, and its named buttons."""
+    """The names and values that a form sends, and its named buttons."""
     fields: dict[str, list[str]] = {}
     inside = list(form.iter("input", "select", "textarea", "button"))
     if form.get("id"):
@@ -156,7 +156,7 @@ def _sent(form: Any, tree: Any) -> tuple[dict[str, list[str]], list[Any]]:
 
 
 def _like(address: str) -> str:
-    """Addresses that differ only in the row they are of are alike."""
+    """An address without its row numbers, so that pages of the same kind are equal."""
     return re.sub(r"\d+", "0", re.sub(r"(after|before)=[^&]*", r"\1=0", address))
 
 
@@ -171,9 +171,9 @@ def test_every_form_is_taken_and_every_field_is_read(client: Client, sizes: Size
             if form.get("method") == "dialog" or action.startswith(ELSEWHERE) or "/admin/api/" in action:
                 continue
             if form.xpath("ancestor::dialog"):
-                continue  # the palette's own, filled by its script
+                continue  # filled by the palette's script
             if form.get("data-do") and form.get("data-do") not in fields:
-                continue  # shown once a row is ticked, and this list has none
+                continue  # shown only after a row is selected, which this list does not allow
             key = (_like(f"{method} {action}"), *sorted(fields))
             if key in known:
                 continue
@@ -183,10 +183,10 @@ def test_every_form_is_taken_and_every_field_is_read(client: Client, sizes: Size
 
 
 def _dead(client: Client, method: str, action: str, fields: dict[str, list[str]], buttons: list[Any]) -> list[str]:
-    """What is wrong with a form: fields that nothing reads, and addresses that do not take it. Every button is pressed."""
+    """The problems of a form: fields that no view reads, and addresses that do not accept it. Every button is pressed."""
     asked: set[str] = set()
     wrong, names = [], set(fields)
-    bare = {name: [""] if values == ["a"] else values for name, values in fields.items()}  # what may be left empty is
+    bare = {name: [""] if values == ["a"] else values for name, values in fields.items()}  # optional fields are sent empty too
     for button, filled in product(buttons or [None], (fields, bare)):
         target, data = action, dict(filled)
         if button is not None and button.get("name"):

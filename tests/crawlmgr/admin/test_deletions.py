@@ -1,4 +1,4 @@
-"""Deleting from a list: gone from it at once, back by Undo, gone for good when its time has come."""
+"""Deletion from a list: rows disappear at once, return by Undo, and are deleted for good when due."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_export_that_is_being_written_goes_later() -> None:
 
 
 def test_what_is_taken_back_while_the_dispatcher_looks_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dispatcher has read the row, then a person takes it back, then the dispatcher claims it."""
+    """The dispatcher reads the row, then a user restores it, then the dispatcher tries to claim it."""
     one, *_others = forums()
     deletions.ask("forum", {one.pk: "x"}, NOW)
     rows = list(Deletion.objects.select_related("by"))
@@ -88,7 +88,7 @@ def test_what_is_taken_back_while_the_dispatcher_looks_stays(monkeypatch: pytest
 
 
 def _once(rows: list[Deletion], plain: object) -> object:
-    """A filter whose first answer are these rows, as they were read before."""
+    """A filter that returns these rows on the first call, as they were read before."""
     answers = [rows]
 
     class Read:

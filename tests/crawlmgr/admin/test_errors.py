@@ -1,4 +1,4 @@
-"""What went wrong is told on a page of the desk with a way back, in both languages; scripts get JSON or a line."""
+"""Error pages in the desk's frame with a way back, in both languages; scripts get JSON or one line of text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def client() -> Client:
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Exception]], None]:
-    """Makes the reads of the list of runs fail, deep inside, as the database would."""
+    """Makes the queries behind the list of runs fail as a database error would."""
 
     def fail(make: Callable[[], Exception]) -> None:
         def raising(*_args: Any, **_more: Any) -> Any:
@@ -78,7 +78,7 @@ def test_a_database_that_is_away_is_told_with_503(client: Client, failing: Any, 
 
 
 def test_the_page_itself_asks_the_database_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not for the session, not for the account: it is the database that is away."""
+    """The error page queries neither session nor account, because the database is unavailable."""
     made = Client(raise_request_exception=False)
     made.force_login(user("operator"))
 

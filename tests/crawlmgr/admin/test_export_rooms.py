@@ -1,4 +1,4 @@
-"""The exports room: a preview before anything is kept, a file after, an address that programs fetch it by."""
+"""The exports pages: a preview before anything is saved, then the file, then a download address for programs."""
 
 from __future__ import annotations
 

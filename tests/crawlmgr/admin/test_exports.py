@@ -1,4 +1,4 @@
-"""Downloads: streamed, named, and only of what there is."""
+"""Downloads of tables: streamed, named, and only of existing rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every list of the desk as a table: each order goes through all rows once, each filter and each action does what it says."""
+"""Every list of the desk: each order shows all rows exactly once, and each filter and action does what it says."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FEW = {"forums": 4, "pages": 60, "posts": 900, "runs": 40, "topic_pages": 1400}
 
 @pytest.fixture
 def filled() -> Sizes:
-    """Rows of every kind, as `bench desk` makes them; some of them without what a list is sorted by."""
+    """Creates rows of every kind, as `bench desk` does; some lack the value that a list is sorted by."""
     made = Sizes(**FEW, now=NOW)
     for dotted in settings.DESK_ROWS:
         import_string(f"{dotted}.fill")(made)
@@ -63,7 +63,7 @@ def lists() -> list[str]:
 
 
 def keys(client: Client, address: str) -> list[int]:
-    """The keys of the rows on all pages, one after the other as the links lead."""
+    """The keys of the rows on all pages, following the links from page to page."""
     path, _sign, query = address.partition("?")
     return walk(client, f"?{query}&part=rows", path, most=200)
 
@@ -74,7 +74,7 @@ def orders(client: Client, address: str) -> list[str]:
 
 
 def test_every_order_of_every_list_shows_each_row_once(client: Client, filled: Sizes) -> None:
-    """Downwards and upwards the same rows; empty ones last both ways."""
+    """Ascending and descending orders show the same rows; rows without a value come last in both."""
     for address in lists():
         sign = "&" if "?" in address else "?"
         plain = keys(client, address)
@@ -119,7 +119,7 @@ def _topic_pages() -> Any:
 
 
 def test_days_narrow_threads_in_the_zone_of_their_forum(client: Client, filled: Sizes) -> None:
-    """Both days count whole; what is no day is left out; a file and further pages keep them."""
+    """Both boundary days are included completely; invalid days are ignored; files and further pages keep the filter."""
     Site.objects.filter(pk=1).update(timezone="Asia/Shanghai")
     day = datetime(2026, 3, 5, tzinfo=ZoneInfo("Asia/Shanghai"))
     times = {11: day, 12: day + timedelta(hours=23, minutes=59), 13: day - timedelta(minutes=1), 14: day + timedelta(days=2)}
@@ -185,7 +185,7 @@ def test_ticked_topics_are_crawled_and_set(client: Client, filled: Sizes) -> Non
 
 
 def test_every_list_asks_as_much_for_few_rows_as_for_many(client: Client, filled: Sizes) -> None:
-    """A page of thirty rows, and the same list narrowed to fewer."""
+    """Needs the same number of queries for a full page of thirty rows and for a list filtered to fewer."""
 
     def asked(address: str) -> int:
         client.get(address)

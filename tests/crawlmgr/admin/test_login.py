@@ -1,4 +1,5 @@
-"""The login: throttled by name and address and told; weak first passwords; sessions seen and ended; cookies behind TLS."""
+"""The login: throttled by user name and address, with an event; weak first passwords; sessions are listed and ended; secure
+cookies behind TLS."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ BARRED = "Too many failed logins. Wait 15 minutes, then try again."
 
 
 def attempt(name: str, password: str, address: str = "203.0.113.5", agent: str = "a", language: str = "en") -> tuple[bool, str]:
-    """Whether it let one in, and the page."""
+    """Tries to log in; returns whether it succeeded, and the page."""
     client = Client(REMOTE_ADDR=address, HTTP_USER_AGENT=agent)
     client.cookies["django_language"] = language
     answer = client.post("/admin/login/", {"username": name, "password": password})
@@ -78,7 +79,7 @@ def test_neither_password_nor_what_may_be_one_is_kept() -> None:
 @pytest.mark.parametrize(
     ("meta", "tls", "address"),
     [
-        ({"REMOTE_ADDR": "203.0.113.5", "HTTP_X_FORWARDED_FOR": "198.51.100.1"}, False, "203.0.113.5"),  # anybody may send that
+        ({"REMOTE_ADDR": "203.0.113.5", "HTTP_X_FORWARDED_FOR": "198.51.100.1"}, False, "203.0.113.5"),  # any client may send this header
         ({"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "6.6.6.6, 198.51.100.1"}, True, "198.51.100.1"),
         ({"REMOTE_ADDR": "203.0.113.5"}, True, "203.0.113.5"),
         ({"REMOTE_ADDR": "2001:db8:1:2:3:4:5:6"}, False, "2001:db8:1:2::"),

@@ -1,4 +1,4 @@
-"""The figures page: who may see it, what stands there, and that its cost stays flat."""
+"""The metrics page: who may read it, its content, and that its cost does not grow with the data."""
 
 from __future__ import annotations
 

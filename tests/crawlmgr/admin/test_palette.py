@@ -1,4 +1,4 @@
-"""The command palette: rooms, items and actions by a few letters, in both languages, within what the person may do."""
+"""The command palette: finds pages, items and actions by a few letters in both languages, limited to the user's permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a choice frees is shown before it can be saved; a worker prunes; only administrators see any of it."""
+"""Retention: the space that a choice frees is shown before it can be saved; a worker prunes; only administrators see the page."""
 
 from __future__ import annotations
 

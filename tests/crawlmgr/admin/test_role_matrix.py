@@ -1,7 +1,7 @@
-"""Who may do what, of every address of the desk: the matrix below names them all, and a new one must enter it.
+"""Permissions for every address of the desk: the matrix below lists them all, and a new address must be added to it.
 
-A role may what the roles before it may. That the lowest that may and the highest that may not are told apart is what is tested, for
-every address and method; a role that may not changes no row of any table.
+A role has all permissions of the roles before it. For every address and method, the tests use the lowest role that is allowed
+and the highest that is not; a refused request must not change any table.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tests.crawlmgr.admin.rows import user
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 ROLES = ("anonymous", "none", "viewer", "operator", "administrator", "first")
 LEVELS = {"open": 0, "login": 1, "viewer": 2, "operator": 3, "administrator": 4, "nobody": 6, "never": 6}
-# (who may read it, who may send to it): "open" to all, "login" any account, "nobody" is refused to superusers too, "never": it
-# takes no such request
+# (who may read it, who may post to it): "open" for everybody, "login" for any account, "nobody" is refused to superusers too,
+# "never": the address does not accept this method
 MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("open", "open"): (
         "",
@@ -262,12 +262,13 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ),
 }
 SCRIPT = {"accept": "application/json"}
-"""Asks for refusals in short: those for browsers are whole pages, slow to draw; `test_each_role_does_what_the_matrix_says` has them."""
-import_module("crawlmgr.urls")  # the rooms register themselves when the addresses are loaded
+"""Request headers that get refusals as short text: error pages for browsers are slow to render, and
+`test_each_role_does_what_the_matrix_says` covers them."""
+import_module("crawlmgr.urls")  # views register themselves when the URLs are loaded
 OWN_ROOMS = {f"admin/{one.pattern}" for one in admin.site.rooms}
 API = "api/v1/"
-"""Its addresses know no sessions but tokens: tests/crawlmgr/test_api.py goes over them."""
-HIDDEN = {"admin/^(?P<app_label>django_q|auth)/$"}  # says "not found" where it refuses
+"""These addresses accept tokens instead of sessions: tests/crawlmgr/test_api.py covers them."""
+HIDDEN = {"admin/^(?P<app_label>django_q|auth)/$"}  # responds with "not found" where it refuses
 BY_TABLE = {"django_q/ormq": OrmQ, "django_q/schedule": Schedule, "django_q/failure": Task, "django_q/success": Task, "auth/user": User}
 
 
@@ -281,8 +282,8 @@ def _patterns(resolver: Any, before: str = "") -> Iterator[str]:
 
 
 def _address(pattern: str, rows: dict[str, Any]) -> str:
-    """An address of this pattern: of rows that are there where Django's admin shows them, of none else. A row that is not there is
-    looked for after the role has been asked."""
+    """An address for a pattern. Where Django's admin shows rows, an existing row is used; elsewhere a missing one, which is
+    looked up only after the permission check."""
     if pattern.startswith("admin/^"):
         return "/admin/auth/"
     table = next((name for name in rows if f"/{name}/" in f"/{pattern}"), "")
@@ -297,7 +298,7 @@ def _refused(status: int, where: str, pattern: str) -> bool:
 
 @pytest.fixture
 def rows() -> dict[str, Any]:
-    """A row of each table that Django's admin shows, none of them the asking user's own."""
+    """One row of each table that Django's admin shows, none of them belonging to the requesting user."""
     now = timezone.now()
     queue.make_schedules()
     queue.requeue([1], now)
@@ -316,12 +317,12 @@ def _client(role: str) -> Client:
 
 
 def _is_bound(rank: int, level: str) -> bool:
-    """Whether this is the lowest role that may or the highest that may not."""
+    """True for the lowest role that is allowed and for the highest that is not."""
     return rank in (LEVELS[level], LEVELS[level] - 1)
 
 
 EACH_WITH_ITS_OWN = pytest.mark.parametrize("everywhere", [False, pytest.param(True, marks=pytest.mark.slow)])
-"""`make test` asks for each address as the two roles that its bound tells apart, and for all as a superuser; `make test-all` as every role."""
+"""`make test` requests each address as the two roles at its limit, and all as a superuser; `make test-all` as every role."""
 
 
 def _counts() -> dict[str, int]:
@@ -336,7 +337,7 @@ def test_the_matrix_names_every_address_once() -> None:
 
 @pytest.mark.parametrize("role", ROLES[:-1])
 def test_each_role_does_what_the_matrix_says(role: str, rows: dict[str, Any]) -> None:
-    """The lowest role that may and the next one below it, for each address; a superuser stands in where nobody may."""
+    """Requests each address as the lowest allowed role and as the next lower one; a superuser is used where nobody is allowed."""
     client, wrong = _client(role), []
     before = _counts()
     rank = ROLES.index(role)
@@ -370,8 +371,8 @@ def test_a_superuser_is_refused_where_nobody_may(rows: dict[str, Any]) -> None:
 @pytest.mark.parametrize("role", ROLES)
 @EACH_WITH_ITS_OWN
 def test_other_methods_change_nothing_and_show_no_more(role: str, rows: dict[str, Any], everywhere: bool) -> None:
-    """Whoever asks: PUT, PATCH, DELETE and OPTIONS change no row, and what a role may not read they do not show it either. Rooms
-    of the desk take none of them, from nobody."""
+    """PUT, PATCH, DELETE and OPTIONS change no row for any role and do not reveal what the role may not read. Views of the desk
+    accept none of these methods."""
     client, wrong = _client(role), []
     before, rank = _counts(), ROLES.index(role)
     for (level, _send), patterns in MATRIX.items():
@@ -388,12 +389,12 @@ def test_other_methods_change_nothing_and_show_no_more(role: str, rows: dict[str
 @pytest.mark.parametrize("role", ROLES)
 @EACH_WITH_ITS_OWN
 def test_asking_for_the_head_needs_what_reading_needs(role: str, rows: dict[str, Any], everywhere: bool) -> None:
-    """HEAD is refused just where GET is, shows no body, and changes nothing."""
+    """HEAD is refused exactly where GET is, returns no body, and changes nothing."""
     client, wrong = _client(role), []
     before, rank = _counts(), ROLES.index(role)
     for (level, _send), patterns in MATRIX.items():
         for pattern in patterns if everywhere or role == "first" or _is_bound(rank, level) else ():
-            if pattern == "admin/logout/":  # sends who is not logged in to the login, whatever the method
+            if pattern == "admin/logout/":  # redirects users who are not logged in to the login page, whatever the method
                 continue
             answer = client.head(_address(pattern, rows), headers=SCRIPT)
             if _refused(answer.status_code, answer.headers.get("Location", ""), pattern) == (rank >= LEVELS[level]):
@@ -405,7 +406,7 @@ def test_asking_for_the_head_needs_what_reading_needs(role: str, rows: dict[str,
 
 
 def test_sending_without_a_token_is_refused_everywhere(rows: dict[str, Any]) -> None:
-    """An address that takes POST from a superuser takes none that another site's page sends in his name."""
+    """Addresses that accept POST from a superuser refuse a POST without a CSRF token, as another site's page would send."""
     user("first")
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.get(username="first"))

@@ -1,4 +1,4 @@
-"""Roles: viewers see, operators start and add, administrators also delete and manage users and the queue."""
+"""Roles: viewers read, operators start and add, administrators also delete and manage users and the queue."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_administrators_delete_and_manage() -> None:
 
 @pytest.mark.parametrize("role", ["administrator", "first"])
 def test_nobody_writes_what_workers_are_asked_to_call(role: str) -> None:
-    """A schedule with a function of one's choice is a shell on the server."""
+    """A schedule with an arbitrary function would allow executing any code on the server."""
     queue.make_schedules()
     kept, client = Schedule.objects.get(func="crawlmgr.tasks.prune"), login(role)
     evil = {"name": "x", "func": "os.system", "args": "'id'", "schedule_type": "I", "minutes": "1", "repeats": "-1", "next_run_0": "2026-01-01", "next_run_1": "00:00"}
@@ -109,7 +109,7 @@ def test_administrators_tidy_the_queue_with_our_own_buttons() -> None:
 
 
 def test_an_administrator_makes_nobody_a_superuser_and_reads_no_password() -> None:
-    """Every field that a user's row has, sent by a form that knows them all."""
+    """Submits every field of the user table to the user form."""
     other, client = user("viewer"), login("administrator")
     me = User.objects.get(username="administrator")
     more = {"is_superuser": "on", "is_staff": "on", "groups": "1", "user_permissions": "1", "password": "x", "last_login_0": "2026-01-01"}

@@ -1,4 +1,4 @@
-"""Every room: who may see it, that what comes from the web stays text, and that its queries do not grow with the rows."""
+"""All views: permissions, escaping of content from the web, and a number of queries that does not grow with the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Parsed(HTMLParser):
-    """What a browser would make of a page, as far as it could run something."""
+    """Parses a page and collects everything in it that a browser could execute."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ def test_no_room_asks_more_for_hundreds_of_rows_than_for_ten() -> None:
     many = world(320)  # more than any page or tree of the desk shows
     client.get("/admin/")
     for address, before in zip(rooms(many), counts, strict=True):
-        # a second time where figures kept for some seconds were renewed just now
+        # requested a second time, in case cached figures were just being recomputed
         assert count_queries(client, address) <= before or count_queries(client, address) <= before, address
 
 

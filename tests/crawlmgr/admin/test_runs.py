@@ -1,4 +1,4 @@
-"""A run's page: its story in words, its buttons, and the moment when the live part may stop asking."""
+"""The page of a run: its status sentence, its buttons, and when its live part stops refreshing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long select is the one that Django renders, option for option."""
+"""LongSelect renders the same options as Django's own select widget."""
 
 from __future__ import annotations
 

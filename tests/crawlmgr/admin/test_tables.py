@@ -1,4 +1,5 @@
-"""The table of lists: order, filters, columns, pages, files, views and ticked rows, and how many queries that takes."""
+"""The table component of lists: order, filters, columns, paging, files, saved views and selected rows, and the number of
+queries."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def client() -> Client:
 
 
 def runs(number: int, **values: Any) -> list[Run]:
-    """Runs with pages in an order of their own; every third has not ended."""
+    """Creates runs whose page counts have an order of their own; every third run has not ended."""
     return Run.objects.bulk_create(
         Run(**{
             "kind": "forum", "label": f"Riverside {place}", "created": NOW, "state": "running" if place % 3 == 0 else "finished",

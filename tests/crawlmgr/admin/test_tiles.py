@@ -1,4 +1,4 @@
-"""The head of the first page: its figures are those of the tables, its sentence counts what the page lists."""
+"""The head of the home page: its figures agree with the tables, and its sentence counts the listed problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tour through the demonstration: six steps, each a page of the desk that leads to the next."""
+"""The tour through the demonstration: six steps, each on a page of the desk that links to the next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 6
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Client:
-    """A viewer of a desk on which the demonstration is at work."""
+    """A viewer on a desk whose demonstration is running."""
     world(3)
     mark = {demonstration.MARK: NOW.isoformat()}
     Site.objects.update(settings=mark)

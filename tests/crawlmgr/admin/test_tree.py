@@ -1,4 +1,4 @@
-"""The tree's lines: laid out by the template, kept where nothing stands under them, in each language."""
+"""Lines of the navigation tree: rendered by the template, and cached per language if they have no children."""
 
 from __future__ import annotations
 

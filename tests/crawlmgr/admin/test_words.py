@@ -1,4 +1,4 @@
-"""Every code that the program stores has words, and what is no code stays as it is."""
+"""Every code that the program stores has a text; texts that are no code are shown unchanged."""
 
 from __future__ import annotations
 

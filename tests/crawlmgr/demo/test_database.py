@@ -1,4 +1,4 @@
-"""The demonstration's database: answers that are cut, pages of them, records behind them."""
+"""The demonstration's searchable database: truncated results, result pages, and records behind them."""
 
 from __future__ import annotations
 

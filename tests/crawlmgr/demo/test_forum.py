@@ -1,4 +1,5 @@
-"""The demonstration's forum: rhythms, posts that follow from seed and beginning alone, pages that the reader reads."""
+"""The demonstration's forum: daily rhythms, posts determined by seed and start time alone, and pages that the forum reader can
+parse."""
 
 from __future__ import annotations
 

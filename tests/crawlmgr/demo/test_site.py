@@ -1,4 +1,4 @@
-"""A site of the demonstration web: its port, what is not there, forms that do nothing."""
+"""A site of the demonstration web: its port, missing pages, and forms without effect."""
 
 from __future__ import annotations
 

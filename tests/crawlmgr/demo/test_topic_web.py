@@ -1,4 +1,4 @@
-"""The demonstration's topic web: everything can be reached, some of it through tunnels only, and samples tell it apart."""
+"""The demonstration's topic web: all pages are reachable, some through tunnels only, and the samples distinguish them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BEES = CLUSTERS * CLUSTER_PAGES
 
 
 def reached(web: TopicWeb, numbers: list[int], through: int) -> set[int]:
-    """Pages that a walk over pages numbered below `through` reaches."""
+    """The pages that can be reached by links through pages numbered below `through`."""
     seen: set[int] = set()
     while numbers:
         number = numbers.pop()

@@ -1,4 +1,5 @@
-"""`backup` and `restore` from outside, from one installation into another (from PostgreSQL to SQLite where both are there)."""
+"""The commands `backup` and `restore`: from one installation into another (from PostgreSQL to SQLite where both are available).
+"""
 
 from __future__ import annotations
 
@@ -32,4 +33,4 @@ def test_from_one_installation_into_another(installed: dict[str, str], tmp_path:
         assert database.execute("SELECT code FROM crawlmgr_event").fetchall() == [("told",)]
     assert (tmp_path / "other" / "secret.key").read_text() == (Path(installed["CRAWLMGR_DATA"]) / "secret.key").read_text()
     again = manage(other, "restore", file)
-    assert again.returncode == 1 and len(again.stderr.strip().splitlines()) == 1 and "holds data" in again.stderr
+    assert again.returncode == 1 and len(again.stderr.strip().splitlines()) == 1 and "contains data" in again.stderr

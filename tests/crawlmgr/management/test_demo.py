@@ -1,4 +1,5 @@
-"""`demo`: real crawls of its own web over HTTP, nothing twice, nothing left behind; its ends and refusals."""
+"""The command `demo`: really crawls its own web over HTTP, stores nothing twice and leaves nothing behind; how it ends, and
+what it refuses."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ WHOLE_HARVEST = deepweb_demo.WISHES
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Less of everything, so that the test is quick; the way is the whole one."""
+    """Reduces the amount of content so that the test is quick; all steps are still done."""
     hosts.forget()
     monkeypatch.setattr(forums_demo, "HISTORY_DAYS", 1)
     monkeypatch.setattr(focused_demo, "PAGES", 30)
@@ -59,7 +60,7 @@ def demo(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
 
 
 def rows() -> dict[str, int]:
-    """How many rows every table of the crawl has."""
+    """The number of rows of each table that the crawls fill."""
     models = [model for name in ("crawlmgr", "forums", "focused", "deepweb") for model in apps.get_app_config(name).get_models()]
     return {model._meta.label: number for model in models if (number := model._default_manager.count())}
 
@@ -80,7 +81,7 @@ def test_it_crawls_for_real_doubles_nothing_and_leaves_nothing(
     assert Page.objects.filter(status=200, warc__isnull=False).count() > 120, "pages came over HTTP and are archived"
     before, runs = rows(), Run.objects.count()
 
-    monkeypatch.setattr(command, "_wait_for_a_signal", lambda: signal.raise_signal(signal.SIGTERM))  # while it serves
+    monkeypatch.setattr(command, "_wait_for_a_signal", lambda: signal.raise_signal(signal.SIGTERM))  # stops while it is serving
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     again = demo()
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
@@ -119,7 +120,7 @@ def _forum_is_read(told: dict[str, Any]) -> None:
 
 
 def _the_day_has_passed(site: Site) -> None:
-    """Visits by the loop between the first reading and the last visit, as its plan says, in the order of time."""
+    """Checks that the adaptive policy made visits between the first reading and the last visit, in the order of time."""
     began = datetime.fromisoformat(site.settings["demonstration"])
     asked = PlannedVisit.objects.filter(plan__site=site, code="waiting", visit__isnull=False).select_related("visit")
     assert asked and all(one.state == PlannedVisit.State.STARTED and one.visit.started >= one.at for one in asked)
@@ -128,7 +129,7 @@ def _the_day_has_passed(site: Site) -> None:
 
 
 def _posts_are_true(told: dict[str, Any]) -> None:
-    """What is stored is what the forum held, and all of the last day."""
+    """Checks that the stored posts are those of the forum, including all posts of the last day."""
     site = own_sites()[0]
     began = datetime.fromisoformat(site.settings["demonstration"])
     forum = Forum(began)
@@ -137,7 +138,7 @@ def _posts_are_true(told: dict[str, Any]) -> None:
     truth = {(thread.title, post.author, post.posted, post.text) for thread in forum.threads.values() for post in thread.posts}
     stored = set(Post.objects.values_list("thread__title", "author", "posted", "text"))
     assert stored <= truth and len(stored) == told["posts"]
-    read_at = Run.objects.filter(kind="forum").latest("pk").created  # its first page was asked for after that
+    read_at = Run.objects.filter(kind="forum").latest("pk").created  # the first page was requested after this time
     recent = {one for one in truth if began.timestamp() - 80_000 < one[2].timestamp() < read_at.timestamp()}
     assert recent and recent <= stored
 
@@ -212,5 +213,5 @@ def test_the_harvest_tells_how_much_of_the_database_it_has(monkeypatch: pytest.M
         part.add(web.url, datetime.now(UTC).replace(microsecond=0))
         told = part.finish()
     low, high = told["estimated_total"]
-    assert 0.85 * low <= len(Database().records) <= 1.15 * high  # an interval misses the truth in some draws, never by much
+    assert 0.85 * low <= len(Database().records) <= 1.15 * high  # the interval misses the true number in some draws, but never by much
     assert told["coverage"] == [told["records"] / high, min(1.0, told["records"] / low)] and told["coverage"][0] > 0.6

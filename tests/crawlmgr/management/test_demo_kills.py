@@ -1,4 +1,5 @@
-"""`demo` killed (SIGKILL) in the midst of each of its parts: the next one goes on, nothing is there twice, no file is half."""
+"""`demo` is killed (SIGKILL) during each of its parts: the next call continues, nothing is stored twice, and no file is
+incomplete."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ import pytest
 from crawlmgr.demo.forum import BOARDS, Forum
 from tests.serving import PATIENCE_SECONDS, ROOT, manage, wait_for
 
-STAGES = {  # what is counted, and how much of it there is when the process is killed
+STAGES = {  # what is counted, and the count at which the process is killed
     "the forum's first reading": ("SELECT count(*) FROM forums_post", 20),
     "the harvest": ("SELECT count(*) FROM deepweb_query", 4),
     "the topic's crawl": ("SELECT count(*) FROM focused_topicpage", 6),
@@ -35,20 +36,20 @@ DOUBLES = (
 
 
 class Place:
-    """An installation on SQLite that a demonstration of its own works in."""
+    """An installation on SQLite in which a demonstration runs."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = {**environment, "CRAWLMGR_LEASE_SECONDS": "2", "CRAWLMGR_MIN_FREE_MB": "0"}
         self.data = Path(environment["CRAWLMGR_DATA"])
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """The rows of a query, read beside the process at work."""
+        """Runs a query while the process is working; returns the rows."""
         path = f"file:{self.data / 'crawlmgr.sqlite3'}?mode=ro"
         with closing(sqlite3.connect(path, uri=True, timeout=60)) as base:
             return base.execute(query).fetchall()
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
-        """A demonstration at work."""
+        """Starts a demonstration."""
         command = [sys.executable, "-m", "tests.small_demo", *words]
         return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -84,7 +85,7 @@ def test_killed_in_each_part_it_goes_on_and_nothing_is_there_twice(installed: di
 
 
 def _posts_are_true(place: Place, told: dict[str, Any]) -> None:
-    """What is stored is what the forum held, and all of its last day until the last visit."""
+    """Checks that the stored posts are those of the forum, including all posts of its last day up to the last visit."""
     [(settings,)] = place.ask("SELECT settings FROM forums_site")
     began = datetime.fromisoformat(json.loads(settings)["demonstration"])
     forum = Forum(began)

@@ -1,4 +1,4 @@
-"""Commands in an installation that nothing was done in yet, and into a pipe that closes early."""
+"""Commands in an installation without any data, and commands whose output pipe is closed early."""
 
 from __future__ import annotations
 

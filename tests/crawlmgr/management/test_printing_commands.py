@@ -1,4 +1,4 @@
-"""Commands that only print load no library for computing, and lists of subcommands need not load what these work with."""
+"""Commands that only print do not import numerical libraries, and listing subcommands does not import their modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--allow-private` holds for the hosts and ports that were named, in what runs and in what is stored; older rows are mended."""
+"""`--allow-private` applies only to the named hosts and ports, in running and in stored settings; older rows are corrected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGE = "<html><body><form action='/find'><input type=search name=q></form><p>riv
 
 @pytest.fixture
 def webs() -> Any:
-    """The site that a person names, and another port of the same machine that its pages send a crawler to."""
+    """The site that the user names, and another port of the same machine to which its pages redirect."""
     with LocalSite() as named, LocalSite() as inside:
         for path in ("/", "/away"):
             named.add(path, Reply(b"", 302, {"Location": inside.url("/admin")}))
@@ -79,7 +79,7 @@ def test_what_is_stored_already_is_kept_beside_what_is_named() -> None:
     with pytest.raises(CommandError):
         call_command("forum", "crawl", str(forum.pk), "--allow-private")
     forum.boards.create(name="b", url="http://127.0.0.1:9/b", key="b", position=0)
-    with pytest.raises(CommandError):  # nobody listens there
+    with pytest.raises(CommandError):  # no server listens there
         call_command("forum", "crawl", str(forum.pk), "--allow-private", "--delay", "0", stdout=io.StringIO())
     assert Run.objects.get().parameters["settings"]["allow_private"] == "10.0.0.1:80,127.0.0.1:9"
 

@@ -1,4 +1,4 @@
-"""`serve` and `node` from outside: first start, second start, taken port, restart, end."""
+"""`serve` and `node` as processes: first start, second start, port in use, restart, end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
     os.kill(web, signal.SIGKILL)
     assert wait_for(lambda: "The web server died" in serve.told()) and serve.healthy()
 
-    assert wait_for(lambda: len(serve.family()) >= 2 + 2 + 4), serve.family()  # web, cluster and guard, what the guard starts
+    assert wait_for(lambda: len(serve.family()) >= 2 + 2 + 4), serve.family()  # the web server, the cluster and its guard, and the guard's children
     everyone = list(serve.family())
     assert serve.end(signal.SIGINT) == 0
     assert _left(everyone) == [] and serve.told().rstrip().endswith("Stopped.")
@@ -91,7 +91,7 @@ def test_a_killed_preparation_is_done_again_and_none_is_left_of_a_killed_serve(i
 
 @pytest.mark.once
 def test_work_whose_process_is_always_killed_is_given_up_with_a_word(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "close_all", lambda: None)  # the test's own connection stays
+    monkeypatch.setattr(connections, "close_all", lambda: None)  # keeps the test's own connection open
 
     def killed() -> str:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -105,7 +105,7 @@ def test_work_whose_process_is_always_killed_is_given_up_with_a_word(capfd: pyte
 
 
 def _cluster(serve: Serve) -> tuple[int, int, list[int]]:
-    """The cluster's first process, its guard and what the guard started (two workers, monitor, pusher), once all of them live."""
+    """The cluster's first process, its guard, and the guard's children (two workers, monitor, pusher), once all are running."""
 
     def whole() -> tuple[int, int, list[int]] | None:
         family = serve.family()
@@ -122,13 +122,13 @@ def _cluster(serve: Serve) -> tuple[int, int, list[int]]:
 
 
 def _hit(serve: Serve, victim: str) -> None:
-    """Kills a part of the cluster and waits until another cluster works in its place, none of whose processes is of the old one."""
+    """Kills one process of the cluster and waits until another cluster without any of the old processes works in its place."""
     main, guard, hands = _cluster(serve)
     told = len(serve.told())
     for pid in {"guard": [guard], "idle workers": hands[:2], "monitor": hands[2:3]}[victim]:
         os.kill(pid, signal.SIGKILL)
     assert wait_for(lambda: "it is started again" in serve.told()[told:]), serve.told()
-    why = {"guard": "died", "idle workers": "stopped taking tasks", "monitor": "the process that strikes off tasks was killed"}[victim]
+    why = {"guard": "died", "idle workers": "stopped taking tasks", "monitor": "the process that deletes finished tasks was killed"}[victim]
     assert why in serve.told()[told:], serve.told()[told:]
     assert _left([main, guard, *hands]) == []
     assert serve.healthy(), serve.told()
@@ -139,7 +139,8 @@ def _hit(serve: Serve, victim: str) -> None:
 def test_a_cluster_that_died_or_stopped_taking_tasks_is_replaced_and_nothing_is_left_of_a_killed_serve(
     installed: dict[str, str], tmp_path: Path
 ) -> None:
-    """One of the idle workers waits with the queue's lock in hand; when it is killed, the cluster lives on and takes no task."""
+    """An idle worker waits while holding the lock of the cluster's internal queue; if it is killed, the cluster stays alive but
+    takes no more tasks."""
     serve = Serve(installed, tmp_path / "log")
     serve.start()
     try:

@@ -1,4 +1,4 @@
-"""`bench soak`, a short one: crawls of all three kinds under `serve`, killed at, with readers on the desk."""
+"""A short `bench soak`: crawls of all three kinds under `serve`, with killed processes and clients that read the desk."""
 
 from __future__ import annotations
 

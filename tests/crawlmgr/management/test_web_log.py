@@ -1,4 +1,4 @@
-"""The web server writes its lines into the project's log and in its format; requests only where a setting asks for them."""
+"""The web server writes to the project's log in its format; requests are logged only if a setting asks for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENVIRON = {"REQUEST_METHOD": "GET", "RAW_URI": "/admin/?token=abcdef123", "REMOT
 
 @pytest.fixture
 def web_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebLog]:
-    monkeypatch.setattr("crawlmgr.management.web_log.dictConfig", lambda _: None)  # the tests' own handlers stay
+    monkeypatch.setattr("crawlmgr.management.web_log.dictConfig", lambda _: None)  # keeps the tests' own log handlers
     loggers = [logging.getLogger(name) for name in ("gunicorn.error", "gunicorn.access")]
     before = [(one.level, one.propagate) for one in loggers]
     yield WebLog(Config())
@@ -67,7 +67,7 @@ def test_without_the_setting_no_request_is_written(web_log: WebLog, settings: An
 @pytest.mark.slow
 @pytest.mark.once
 def test_every_line_of_a_running_desk_is_in_one_format(installed: dict[str, str], tmp_path: Path) -> None:
-    """Starts and ends of gunicorn's processes and a request, beside the workers' own lines: JSON documents all of them."""
+    """Starts and ends of gunicorn's processes, a request, and lines of the workers: all are JSON documents."""
     serve = Serve({**installed, "CRAWLMGR_LOG_FORMAT": "json", "CRAWLMGR_LOG_REQUESTS": "1"}, tmp_path / "log")
     place = Path(installed["CRAWLMGR_DATA"]) / "logs" / "crawlmgr.log"
 

@@ -1,4 +1,4 @@
-"""What is in flight, as the desk tells it."""
+"""Requests in flight as the desk shows them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def flying(count: int, claimed: int, *, now: datetime, ago: float = 0.0) -> Run:
-    """A run at work with so many addresses, of which so many were claimed `ago` seconds before now."""
+    """A working run with `count` addresses, of which `claimed` were claimed `ago` seconds before now."""
     hosts.forget()
     settings = {"in_flight": 7, "total_timeout_seconds": 20.0, "connections": 2}
     run = runs.create("topic", "a topic", parameters={"settings": settings}, now=now, start=False)

@@ -1,4 +1,4 @@
-"""Pages by key: every row once, in order, forwards and backwards, with empty values last."""
+"""Paging by key: every row appears once and in order, forwards and backwards, with empty values last."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_token_that_is_none_gives_the_first_page(order: Order, token: str) -> 
 
 @pytest.mark.django_db
 def test_tokens_stand_in_an_address_as_they_are() -> None:
-    """A plus sign would come back as a space, and the next page would be the first one again."""
+    """In a query string a plus sign is decoded as a space, and the next page would be the first one again."""
     Host.objects.bulk_create(Host(key=str(n), last_request_at=START + timedelta(hours=n, microseconds=n)) for n in range(9))
     order = Order(("last_request_at", "id"), nullable=True)
     first = cut(Host.objects.all(), order, size=4)

@@ -1,4 +1,4 @@
-"""What is at work is found without a look at what has ended; lists of one state or kind walk an index."""
+"""Active runs are found without reading ended ones; lists of one state or kind use an index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def made(state: str, kind: str = "forum", target: int = 1, number: int = 1) -> l
 
 
 def plans(work: Any) -> list[str]:
-    """How SQLite goes about each statement of some work."""
+    """SQLite's query plans for the statements that `work` executes."""
     with CaptureQueriesContext(connection) as caught:
         work()
     found = []

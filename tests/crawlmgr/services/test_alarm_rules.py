@@ -1,4 +1,4 @@
-"""Each rule of the alarms: what begins it, what does not, and that it is over when its cause is gone."""
+"""Each rule for alarms: what begins an alarm, what does not, and that it ends when its cause is gone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def quiet(settings: Any) -> Iterator[None]:
 
 
 def found() -> list[Cause]:
-    cache.clear()  # figures that are kept for some minutes
+    cache.clear()  # clears figures that are cached for some minutes
     return list(alarm_causes.all_causes(NOW).values())
 
 
@@ -44,7 +44,7 @@ def board(**values: Any) -> Board:
 
 
 def visited(one: Board, hours: float, posts: int = 8) -> None:
-    """A visit an hour ago that found so many posts, each after so many hours."""
+    """Creates a visit of an hour ago that found `posts` posts, each `hours` hours after it was written."""
     at = NOW - timedelta(hours=1)
     arrivals = [[at.timestamp() - 3600 * hours, 1, 3600 * hours]] * posts
     Visit.objects.create(
@@ -54,13 +54,13 @@ def visited(one: Board, hours: float, posts: int = 8) -> None:
 
 
 def harvests(*items: int) -> None:
-    """Harvests of one form, one after the other, of ten pages each."""
+    """Creates successive harvests of one form, of ten pages each."""
     for number in items:
         run(RunState.FINISHED, kind="deepweb-harvest", fetched=10, items=number)
 
 
 class Case(NamedTuple):
-    """A rule, what brings its cause about, what ends it, and a word of its sentence."""
+    """A rule: a function that creates its cause, one that removes it, and a word of its message."""
 
     rule: str
     begin: Callable[[], Any]

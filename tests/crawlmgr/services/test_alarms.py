@@ -1,4 +1,4 @@
-"""Alarms: one for one cause, told once on each channel, silenced, ended; nothing twice whatever is killed."""
+"""Alarms: one per cause, sent once on each channel, muted, ended; nothing is sent twice whichever process is killed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CAUSES: dict[str, Cause] = {}
 
 
 class Killed(BaseException):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
 @pytest.fixture(autouse=True)
 def causes(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Cause]]:
-    """What is wrong, as each test says it."""
+    """The current causes, as set by each test."""
     CAUSES.clear()
     monkeypatch.setattr(alarm_causes, "all_causes", lambda _now: dict(CAUSES))
     cache.delete("alarms-watched")
@@ -67,7 +67,7 @@ def sent(at: datetime = NOW) -> int:
 
 
 def gone(at: datetime) -> datetime:
-    """Nothing is wrong any more; returns when the alarms have ended."""
+    """Removes all causes; returns the time at which the alarms have ended."""
     CAUSES.clear()
     alarms.watch(at)
     alarms.watch(at + alarms.SETTLES)
@@ -192,7 +192,7 @@ def test_a_message_of_which_nobody_knows_whether_it_arrived_is_not_sent_again(we
 
 @pytest.mark.parametrize("kind", ["mail", "webhook"])
 def test_killed_at_any_moment_nothing_is_sent_twice(kind: str, web: Sink, mail: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process ends before and after each thing that it does with a message; the next one goes on hours later."""
+    """The process ends before and after each step of handling a message; the next process continues hours later."""
     channel = mail_channel(mail) if kind == "mail" else web_channel(web)
     inbox: list[Any] = mail.mails if kind == "mail" else web.posts
     left = [0]
@@ -284,7 +284,7 @@ def test_a_chat_service_is_told_by_its_own_rules(web: Sink) -> None:
     ("kind", "values", "said"),
     [
         ("webhook", {"url": "ftp://x/"}, "begins with https"), ("webhook", {"url": "http://[x/"}, "begins with https"),
-        ("chat", {"url": "file:///etc/passwd"}, "no chat service"), ("chat", {"url": "slack://"}, "no address of slack"),
+        ("chat", {"url": "file:///etc/passwd"}, "not a chat service"), ("chat", {"url": "slack://"}, "no address of slack"),
         ("mail", {"host": "h", "sender": "a@b", "to": "nobody"}, "recipients"), ("mail", {"sender": "a@b", "to": "c@d"}, "its server"),
         ("mail", {"host": "h", "port": "0", "sender": "a@b", "to": "c@d"}, "port"), ("pigeon", {}, "no channel of kind"),
         ("mail", {"host": "h", "sender": "a@b\r\nBcc: x@y", "to": "c@d"}, "recipients"),

@@ -1,4 +1,4 @@
-"""Closed WARC files in an object store: moved whole or not at all, read from there, through a server that fails."""
+"""Closed WARC files in an object store: moved completely or not at all, and read from there, through a connection that fails."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.object_store import BUCKET, KEYS, Road, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
-BODY = random.Random(3).randbytes(60_000)  # does not shrink: a request of more than one packet
+BODY = random.Random(3).randbytes(60_000)  # incompressible: a request larger than one packet
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def road(server: str, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Road]:
-    """An installation with a store, and the way to it."""
+    """An installation with an object store, and the connection to it."""
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(object_store, "TRIES", 2)
@@ -57,7 +57,7 @@ def road(server: str, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyP
 
 
 def _written(count: int = 4, body: bytes = BODY) -> WarcFile:
-    """A closed file with so many pages."""
+    """A closed file with this number of pages."""
     run = Run.objects.create(kind="forum", label="a forum", created=NOW)
     host = Host.objects.get_or_create(key="a.example")[0]
     book = archive.Archive(run.pk, NOW)
@@ -113,7 +113,7 @@ def test_who_read_the_row_before_the_move_finds_the_file(road: Road) -> None:
     record = archive.read_page(page)
     assert record is not None and record.payload[:2] == b"0 "
     assert archive_files.size(file) == WarcFile.objects.get().bytes
-    WarcFile.objects.update(place="")  # as a transaction that began before the move sees it
+    WarcFile.objects.update(place="")  # as seen by a transaction that began before the move
     file.place = ""
     assert archive_files.size(file) == WarcFile.objects.get().bytes
 
@@ -138,7 +138,7 @@ def test_a_store_that_fails_loses_nothing(road: Road, fault: str) -> None:
 
 def test_a_file_of_many_parts_is_there_when_its_last_part_is(road: Road, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _written(count=6, body=random.Random(4).randbytes(1_000_000))
-    monkeypatch.setattr(object_store, "PART_BYTES", 5_300_000)  # S3 takes no smaller parts than 5 MiB
+    monkeypatch.setattr(object_store, "PART_BYTES", 5_300_000)  # S3 accepts no parts below 5 MiB
     object_store._transfer.cache_clear()
     try:
         road.fault, road.most = "cuts request", 4_000_000
@@ -206,7 +206,7 @@ def test_what_does_not_match_its_index_or_is_being_written_stays(road: Road, mon
     assert told.code == "file_damaged" and damaged.name in told.text and path.exists()
     assert not archive_moves.waiting(), "the damaged one is not looked at again at once, the open one is locked"
     assert open_.writer is not None
-    open_.writer.file.close()  # its process was killed
+    open_.writer.file.close()  # simulates that its process was killed
     assert archive_moves.move(NOW).moved == 1
     left = WarcFile.objects.exclude(pk=damaged.pk).get()
     assert left.place and left.closed == NOW and left.records == 1 + 2 and archive.check_one(left) == (3, "")

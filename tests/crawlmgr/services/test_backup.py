@@ -1,4 +1,4 @@
-"""A backup holds everything, is whole or not there, and fills an empty installation only."""
+"""A backup contains everything, is complete or does not exist, and can be restored into an empty installation only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WARC = bytes(range(256)) * 40
 
 @pytest.fixture
 def folders(tmp_path: Path, settings: Any) -> Iterator[Path]:
-    """Data folders of the test's own; rows that migrations made stand in the database again afterwards."""
+    """Separate data folders; afterwards the rows that migrations made are restored."""
     settings.DATA_DIR, settings.ARCHIVE_DIR = tmp_path / "data", tmp_path / "data" / "archive"
     settings.ARCHIVE_DIR.mkdir(parents=True)
     (settings.DATA_DIR / "secret.key").write_text("s" * 60)
@@ -131,15 +131,15 @@ def _astray(place: str) -> Any:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (_astray("events/../../evil"), "no name of a kept file"),
-        (_astray("archive/evil"), "no name of a kept file"),
-        (_astray("events/.evil"), "no name of a kept file"),
-        (lambda name, content: None if name == "manifest.json" else (name, content), "no whole backup"),
+        (_astray("events/../../evil"), "not the name of a kept file"),
+        (_astray("archive/evil"), "not the name of a kept file"),
+        (_astray("events/.evil"), "not the name of a kept file"),
+        (lambda name, content: None if name == "manifest.json" else (name, content), "not a complete backup"),
         (lambda name, content: (name, content.replace(b'"format": 1', b'"format": 9')), "another format"),
         (lambda name, content: (name, content[:-40] if "Event" in name else content), "cannot be restored"),
         (lambda name, content: (name, content.replace(b'"crawlmgr.Event": 1203', b'"crawlmgr.Event": 1204')), "1203 rows instead of 1204"),
         (lambda name, content: (name.replace("rows/crawlmgr.Host.", "rows/crawlmgr.Ghost."), content), "cannot be restored"),
-        (_escape, "no name of an archive file"),
+        (_escape, "not the name of an archive file"),
     ],
 )
 def test_a_damaged_backup_changes_nothing_in_the_database(folders: Path, settings: Any, change: Any, says: str) -> None:
@@ -168,7 +168,7 @@ def test_a_backup_of_before_without_kept_files_is_read(folders: Path, settings: 
 
 
 def test_what_workers_are_asked_to_do_never_comes_out_of_a_backup(folders: Path, settings: Any) -> None:
-    """Backups of before held the schedules; a changed one could name any function."""
+    """Older backups contained schedules; a modified one could name any function."""
     row = json.dumps([1, "mine", "os.system", "'touch x'"]).encode()
 
     def change(name: str, content: bytes) -> tuple[str, bytes]:
@@ -212,7 +212,7 @@ def test_an_archive_file_of_a_changed_backup_leads_nowhere_else(folders: Path, s
 
     bad = _rewritten(folders / "all.tar", folders / "bad.tar", change)
     _empty(settings)
-    with pytest.raises(backup.BackupRefused, match="no name of an archive file"):
+    with pytest.raises(backup.BackupRefused, match="not the name of an archive file"):
         backup.restore(bad, lambda _: None)
     assert not Run.objects.exists()
 
@@ -225,7 +225,7 @@ def test_a_link_in_a_kept_folder_is_not_followed_into_a_backup(folders: Path, se
 
 
 def _both(change: Any) -> Any:
-    """The changed manifest does not count the table whose file was put to another use."""
+    """Also changes the manifest, so that it does not count the table whose file was replaced."""
 
     def changed(name: str, content: bytes) -> tuple[str, bytes]:
         name, content = change(name, content)
@@ -259,7 +259,7 @@ def test_a_backup_that_cannot_be_written_leaves_nothing(folders: Path, settings:
 @pytest.mark.parametrize("place", ["_set_sequences", "_put"])
 def test_a_restore_that_was_killed_is_begun_again(folders: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     class Killed(BaseException):
-        """As the signal that ends a process."""
+        """Simulates the signal that ends a process."""
 
     def kill(*_: object) -> None:
         raise Killed

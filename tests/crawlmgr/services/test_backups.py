@@ -1,4 +1,5 @@
-"""Backups by schedule: started when due and inside their hours, made by a process of their own, kept up to a number, on the desk."""
+"""Scheduled backups: started when due and within their working hours, made in a process of their own, limited in number, shown
+on the desk."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def _made_by(monkeypatch: pytest.MonkeyPatch, program: str, *further: str) -> No
 
 
 def work(run: Run, seconds: float | None = None) -> str:
-    """A slice, with what it leaves for the end of a transaction: the test's own never ends."""
+    """Works on a slice, including its on-commit functions, since the test's own transaction never commits."""
     with TestCase.captureOnCommitCallbacks(execute=True):
         return jobs.run_slice(run.pk, seconds=seconds)
 
@@ -93,7 +94,7 @@ def test_no_room_is_told_before_anything_is_written(settings: LazySettings, fold
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Iterator[Path]:
-    """A pipe that a process waits at until somebody opens it."""
+    """A pipe at which the backup process waits until the test opens it."""
     path = tmp_path / "gate"
     os.mkfifo(path)
     yield path
@@ -107,7 +108,7 @@ def test_whoever_has_the_run_next_waits_for_the_same_process(
     run = backups.start(now=NOW)
     assert work(run, 0.3) == RunState.RUNNING
     first = next(folder.glob("*.lock")).read_text()
-    backup_jobs._children.clear()  # as in another worker
+    backup_jobs._children.clear()  # as in another worker process
     assert work(run, 0.3) == RunState.RUNNING
     assert next(folder.glob("*.lock")).read_text() == first and Run.objects.get(pk=run.pk).result["tries"] == 1
     opener = threading.Thread(target=lambda: gate.write_text("go on"))

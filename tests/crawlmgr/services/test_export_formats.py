@@ -1,4 +1,4 @@
-"""Exports in formats with types: what is read back with other libraries is what the tables hold."""
+"""Exports in typed formats: other libraries read back the content of the tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROWS: list[tuple[Any, ...]] = [
 
 
 def _sheet(path: Path) -> list[list[Any]]:
-    """Cells of a workbook's first sheet as a reader of the format's standard sees them."""
+    """The cells of a workbook's first sheet, parsed according to the format's standard."""
     space = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
     with zipfile.ZipFile(path) as book:
         root = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314 - our own file
@@ -144,7 +144,7 @@ def test_columns_are_chosen_and_ordered_and_an_unknown_one_is_named(tmp_path: Pa
 @pytest.mark.parametrize("fmt", exports.FORMATS)
 @pytest.mark.django_db
 def test_a_file_that_cannot_be_finished_leaves_nothing(fmt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system refuses a file beyond a size, as a full disk does."""
+    """The system refuses to write beyond a file size, as a full disk would."""
     rows = ((n, [(os.urandom(60).hex(), "", "", 0.5, n)]) for n in range(20_000))
     monkeypatch.setattr(exports.Table, "keyed", lambda *_: rows)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,4 +1,4 @@
-"""Exports opened by the programs they are for: LibreOffice, pandas. What comes back is what the database holds, row by row."""
+"""Exports opened by other programs (LibreOffice, pandas): the content equals that of the database, row by row."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TIMES = [datetime(2026, 3, 1, 12, 30, 5, 250000, tzinfo=UTC), None]
 
 @pytest.fixture
 def posts(settings: Any, tmp_path: Path) -> list[tuple[Any, ...]]:
-    """A forum whose posts hold every kind of text; the rows that an export of COLUMNS should have."""
+    """A forum whose posts contain every kind of text; returns the rows that an export of COLUMNS should contain."""
     settings.EXPORT_DIR = tmp_path / "exports"
     forum = site(1)
     board = Board.objects.create(site=forum, name="b", key="b", url="http://x.example/b")
@@ -50,7 +50,7 @@ def posts(settings: Any, tmp_path: Path) -> list[tuple[Any, ...]]:
 
 
 def written(fmt: str) -> Path:
-    """The file of a kept export that its schedule has just started."""
+    """The file of a saved export that was started by its schedule."""
     export = saved_exports.add(
         Export(name="nightly", table="posts", format=fmt, columns=COLUMNS, every_hours=Every.DAY, created=NOW, bom=False)
     )
@@ -60,9 +60,9 @@ def written(fmt: str) -> Path:
 
 
 def through_libreoffice(path: Path, folder: Path) -> list[list[str]]:
-    """The file opened in LibreOffice without a window and saved as CSV (every cell quoted, as it is stored), read back."""
+    """Opens the file in LibreOffice without a window, saves it as CSV (all cells quoted, as stored) and parses that."""
     assert SOFFICE is not None
-    as_texts = "/".join(f"{place + 1}/2" for place in range(len(COLUMNS)))  # what a person chooses who wants no guess at numbers
+    as_texts = "/".join(f"{place + 1}/2" for place in range(len(COLUMNS)))  # imports every column as text, so that no numbers are guessed
     source = f"--infilter=CSV:44,34,76,1,{as_texts},0,false,true" if path.suffix == ".csv" else None
     target = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,true,false,false,false,false,-1"
     words = [SOFFICE, f"-env:UserInstallation=file://{folder / 'profile'}", "--headless", "--norestore"]

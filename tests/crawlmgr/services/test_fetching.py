@@ -1,4 +1,4 @@
-"""What a session makes of robots.txt, also where the address guard stands in the way."""
+"""How a web session applies robots.txt, also if the address guard refuses the connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frontier: seen once, claimed once, hosts in turn, leases that expire."""
+"""The frontier: addresses enter once and are claimed once; hosts take turns; leases expire."""
 
 from __future__ import annotations
 
@@ -197,10 +197,10 @@ def test_a_claim_in_a_transaction_of_the_callers_goes_with_it(run: Run) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_two_pages_that_lead_to_the_same_new_hosts_never_wait_for_each_other(run: Run) -> None:
-    """On PostgreSQL an insertion waits for the other transaction that has inserted the same key."""
+    """On PostgreSQL an insertion waits for another transaction that has inserted the same key."""
     hosts.forget()
     names = [f"h{n}.example" for n in range(40)]
-    together = connection.vendor == "postgresql"  # SQLite of the tests, in memory, is one connection's at a time
+    together = connection.vendor == "postgresql"  # the tests' SQLite in memory allows one connection at a time only
     met, wrong = threading.Barrier(2), []
 
     def add(order: list[str]) -> None:
@@ -239,7 +239,7 @@ def test_a_host_with_several_connections_is_leased_to_one_node_at_a_time(run: Ru
     Url.objects.filter(run=other).update(state=UrlState.WAITING, lease_until=None)
     frontier.finish(mine[0], UrlState.DONE, NOW)
     assert frontier.claim_many(other.pk, south.fence, NOW, 60, 2, node="south") == [], "one is still in work"
-    lost = NOW + timedelta(seconds=61)  # north gave no sign of life: its lease of the host ends by itself
+    lost = NOW + timedelta(seconds=61)  # the node “north” sent no heartbeat, so its lease of the host has expired
     assert len(frontier.claim_many(other.pk, south.fence, lost, 60, 9, node="south")) == 4
     assert frontier.claim_many(run.pk, north.fence, lost, 60, 2, node="north") == [], "it came back: the host is another's"
 

@@ -1,4 +1,4 @@
-"""Everything paused at once: what is scheduled waits, what runs stops, and only that goes on afterwards."""
+"""Pausing all crawling: scheduled work waits, active runs stop, and exactly those continue afterwards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_what_crawls_is_paused_and_only_that_goes_on() -> None:
     assert Event.objects.filter(code="all_paused").count() == 1
 
     late = _run("forum", "running")
-    assert holds.pause_all(NOW) == 2 and Hold.objects.count() == 1  # asked again it takes what was started since
+    assert holds.pause_all(NOW) == 2 and Hold.objects.count() == 1  # a second call also pauses runs started since
     assert holds.resume_all(NOW) == 4 and Hold.objects.count() == 0
     assert _states(queued, idle, worked, late) == [("queued", ""), ("queued", ""), ("running", ""), ("queued", "")]
     assert _states(before) == [("paused", "")]

@@ -1,4 +1,4 @@
-"""A host's clock and sums after an answer: the short way of a plain success and the long way come to the same."""
+"""A host's clock and sums after a response: the fast path for a plain success gives the same result as the general path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANSWERS = (
 
 
 def drawn(draw: random.Random) -> Host:
-    """A host somewhere in its life."""
+    """A host in a random state."""
     until = draw.choice((None, None, NOW - timedelta(seconds=9), NOW + timedelta(seconds=9)))
     return Host.objects.create(
         key=f"{draw.random()}.example",
@@ -46,7 +46,7 @@ def test_the_clock_follows_the_arithmetic_of_politeness_whatever_was_known_of_th
     host = drawn(draw)
     known = Host.objects.get(pk=host.pk)
     if draw.random() < 0.3:
-        known.delay_seconds += 1.0  # changed by a person since this run looked
+        known.delay_seconds += 1.0  # changed by a user since this run read it
     for answer in draw.choices(ANSWERS, k=3):
         before = Host.objects.get(pk=host.pk)
         state = HostState(before.next_at, before.failures, before.retry_after_until, before.crawl_delay_seconds)

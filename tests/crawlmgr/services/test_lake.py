@@ -1,4 +1,5 @@
-"""Exports by day and site: every row in its directory once, nothing half, read back by two readers."""
+"""Exports partitioned by day and site: every row is in its directory once, nothing is incomplete, and two programs can read
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes: heartbeats, restarts, and what a cluster held in its last life."""
+"""Nodes: heartbeats, restarts, and the work that a cluster held before it was restarted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from crawlmgr.services import nodes, pruning, queue, runs
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
-NOBODY = 2**22 + 1  # above the largest process id of a usual Linux: no such process
+NOBODY = 2**22 + 1  # above the largest process id of an ordinary Linux, so no such process exists
 
 
 def _node(name: str = "north", now: datetime = NOW) -> Node:
@@ -61,7 +61,7 @@ def test_a_killed_worker_is_told_with_its_run_which_others_take_at_once(settings
     _node()
     mine, other = _held("north:77", NOW + timedelta(seconds=80)), _held("north:78", NOW + timedelta(seconds=80))
     queue.requeue([mine.pk], timezone.now())
-    OrmQ.objects.update(lock=timezone.now() + timedelta(seconds=settings.RETRY_SECONDS))  # taken by the one that died
+    OrmQ.objects.update(lock=timezone.now() + timedelta(seconds=settings.RETRY_SECONDS))  # taken by the process that died
     nodes.process_ended("north", 77, "Process-1 was killed by signal 9", NOW + timedelta(seconds=3))
     event = Event.objects.get()
     assert (event.code, event.at, event.run_id) == ("worker_ended", NOW + timedelta(seconds=3), mine.pk)
@@ -79,7 +79,7 @@ def test_a_worker_that_fell_silent_is_told_when_another_takes_its_run() -> None:
     assert runs.take(run.pk, "south:5", NOW + timedelta(seconds=4), 90) is not None
     event = Event.objects.get()
     assert (event.code, event.run_id) == ("worker_silent", run.pk)
-    assert event.text == "north:77 gave no sign of life for 94 s; south:5 goes on"
+    assert event.text == "north:77 sent no heartbeat for 94 s; south:5 goes on"
 
 
 def test_a_web_server_that_ended_is_told() -> None:
@@ -153,7 +153,7 @@ def test_speed_and_weight_follow_equations_1_and_2() -> None:
     nodes.beat("south", NOW + timedelta(minutes=9), 40)
     nodes.beat("nobody", NOW, 40)
     north, south = nodes.listing(NOW + timedelta(minutes=9, seconds=30))
-    # north had 30 pages in each of the minutes 5 to 8; half of minute 8 is within the last minute, and so on
+    # The node “north” fetched 30 pages in each of the minutes 5 to 8; half of minute 8 is within the last minute, and so on.
     weights = (15 / 1 + 45 / 2 + 75 / 3 + 105 / 4 + 120 / 5) / 5, (40 / 1 + 40 / 2 + 40 / 3 + 40 / 4 + 40 / 5) / 5
     assert (north["pages"], north["pages_a_minute"], north["weight"]) == (620, 24.0, round(weights[0] / sum(weights), 3))
     assert (south["pages"], south["weight"], south["heartbeat"]) == (40, round(weights[1] / sum(weights), 3), NOW + timedelta(minutes=9))
@@ -174,7 +174,7 @@ def test_a_lost_node_has_no_share_and_a_drained_one_is_not_lost(settings: Any) -
 
 
 def test_a_node_of_another_version_or_another_machine_of_the_same_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "seconds_ahead", lambda clock: 0.0)  # these clocks stand still
+    monkeypatch.setattr(nodes, "seconds_ahead", lambda clock: 0.0)  # the manual clocks do not move
     clock = ManualClock(NOW)
     _node()
     nodes.beat("north", NOW)
@@ -182,15 +182,15 @@ def test_a_node_of_another_version_or_another_machine_of_the_same_name_is_refuse
     Node.objects.update(version="9.9.9")
     with pytest.raises(nodes.Refused, match=r"north is of version 9\.9\.9.*drain"):
         nodes.admit(["south"], clock)
-    nodes.admit(["north"], clock)  # its own former life
+    nodes.admit(["north"], clock)  # the same node before its restart
     Node.objects.update(state=NodeState.DRAINING)
-    nodes.admit(["south"], clock)  # it drained
+    nodes.admit(["south"], clock)  # it has drained
     run = _held("north:1", NOW + timedelta(seconds=80))
     with pytest.raises(nodes.Refused, match=r"north is of version 9\.9\.9.*drain"):
-        nodes.admit(["south"], clock)  # it is about to
+        nodes.admit(["south"], clock)  # it is about to drain
     run.delete()
     Node.objects.update(state=NodeState.ACTIVE)
-    nodes.admit(["south"], ManualClock(NOW + timedelta(hours=1)))  # lost by then
+    nodes.admit(["south"], ManualClock(NOW + timedelta(hours=1)))  # the node is lost by then
     Node.objects.update(version="", machine="elsewhere")
     with pytest.raises(nodes.Refused, match="elsewhere"):
         nodes.admit(["north"], clock)
@@ -221,7 +221,7 @@ def test_drained_means_asked_to_and_nothing_in_hand() -> None:
     assert not nodes.drained(["north"], NOW)
     Run.objects.filter(pk=run.pk).update(lease_until=None)
     assert nodes.drained(["north"], NOW) and not nodes.drained(["north", "south"], NOW)
-    assert _node().state == NodeState.DRAINING  # its cluster was started anew, not the node
+    assert _node().state == NodeState.DRAINING  # only its cluster was restarted, not the node
     nodes.register("north", pid=1, workers=4, queues="crawl", now=NOW, joins=True)
     assert Node.objects.get().state == NodeState.ACTIVE
 

@@ -1,4 +1,4 @@
-"""What only tells of the past goes in small batches, each kind after its own time; what that frees is told before."""
+"""History is pruned in small batches, each kind after its own retention time; the space that this frees is shown before."""
 
 from __future__ import annotations
 

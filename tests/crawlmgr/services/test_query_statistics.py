@@ -1,4 +1,4 @@
-"""What the database knows of its indexes when it chooses one."""
+"""The statistics by which the database chooses an index."""
 
 from __future__ import annotations
 

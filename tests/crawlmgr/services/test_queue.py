@@ -1,4 +1,4 @@
-"""The queue: one waiting slice a run, signs of life before all else, nothing lost with a dead worker."""
+"""The queue: at most one waiting slice per run, heartbeats before all other tasks, no work lost with a dead worker."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_a
 
     with CaptureQueriesContext(connection) as asked:
         assert broker.dequeue() is None
-    # on PostgreSQL it also asks now and then which nodes there are, to share the looking
+    # on PostgreSQL a broker also queries the nodes now and then, to share polling among them
     assert sum('"django_q_ormq"' in one["sql"] for one in asked) == 1, asked.captured_queries
     queue.requeue([1], timezone.now())
     monkeypatch.setattr("crawlmgr.services.queue_rows.connections", {Conf.ORM: Broken()})
@@ -180,7 +180,7 @@ def test_nodes_that_start_together_make_each_schedule_once() -> None:
     first = Schedule.objects.order_by("pk").first()
     assert first is not None
     kept, first.pk = first.pk, None
-    first.save()  # as an installation has it whose nodes once started together
+    first.save()  # as in an installation whose nodes were once started at the same time
     queue.make_schedules()
     assert Schedule.objects.count() == len(queue.SCHEDULES) and Schedule.objects.filter(pk=kept).exists()
 

@@ -1,4 +1,4 @@
-"""The queue in Redis: the same verbs, and nothing lost for good when the server or a worker is killed with tasks."""
+"""The queue in Redis: the same functions; nothing is lost for good if the server or a worker is killed while it holds tasks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_task_that_died_with_its_worker_is_queued_again(server: Redis, monkeyp
     broker = _broker("north", monkeypatch)
     queue.requeue([1, 2], timezone.now())
     assert _taken(broker) and _taken(broker)
-    settings.LEASE_SECONDS = 0.0  # a lease's length later
+    settings.LEASE_SECONDS = 0.0  # as if a lease's length had passed
     assert queue.requeue([1, 2], timezone.now()) == 2
 
 
@@ -92,7 +92,7 @@ def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(
 ) -> None:
     settings.WORKERS = 2
     north = _broker("north", monkeypatch)
-    north._turn, north._looked = standing.Turn(0.0, False), float("inf")  # looked up a moment ago
+    north._turn, north._looked = standing.Turn(0.0, False), float("inf")  # as if it had been determined a moment ago
     queue.requeue([1, 2, 3], timezone.now())
     first, second, third = (north.dequeue() for _ in range(3))
     assert first and second and third is None and queue.length() == 1

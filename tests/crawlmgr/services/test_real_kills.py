@@ -1,4 +1,4 @@
-"""Processes killed by the system (SIGKILL) while they send an alarm or write an export: nothing twice, no half file."""
+"""Processes are killed (SIGKILL) while they send an alarm or write an export: nothing happens twice, no file is incomplete."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def ask(environment: dict[str, str], query: str) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def silent_receiver() -> Iterator[tuple[int, list[bytes]]]:
-    """A web server that takes every message and never answers; its port, and what came."""
+    """A web server that accepts every message and never responds; yields its port and the received messages."""
     came: list[bytes] = []
     over = threading.Event()
 
@@ -106,7 +106,7 @@ def test_an_export_whose_writer_is_killed_is_whole_in_the_end(fmt: str, place: d
             process.wait()
         assert not list(folder.glob("posts-*")), "no file has its name before it is whole"
         assert ask(place, "SELECT count(*) FROM crawlmgr_exportfile") == [(0,)]
-    written = wait_for(lambda: (done := manage(place, "exports", "write", "1", "--json")).returncode == 0 and done)  # once the lease is over
+    written = wait_for(lambda: (done := manage(place, "exports", "write", "1", "--json")).returncode == 0 and done)  # once the lease has expired
     assert written
     told = json.loads(written.stdout)
     direct = tmp_path / f"direct.{fmt}"

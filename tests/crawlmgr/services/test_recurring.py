@@ -1,4 +1,5 @@
-"""All that recurs in one list, as a week, over the API and from the command line; harvests by schedule; missed starts told."""
+"""All scheduled items in one list, as a week, over the API and on the command line; scheduled harvests; missed starts are
+reported."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 def _world() -> dict[str, int]:
-    """One of each kind that recurs."""
+    """Creates one scheduled item of each kind."""
     site = planned.make_site(now=NOW)
     planned.fill(site, now=NOW)
     plan_days.replan(plans.save(site.pk, {"policy": "optimal", "visits_per_day": 24}, now=NOW), NOW)
@@ -80,7 +81,8 @@ def test_the_week_has_each_start_on_its_day() -> None:
             assert chip.starts.first.astimezone(zone).date() == chip.starts.last.astimezone(zone).date() == day
     starts = {kind: sum(chip.starts.count for _day, chips in days for chip in chips if chip.entry.one.kind == kind) for kind in keys}
     assert starts["topic"] in (6, 7) and starts["export"] in (6, 7) and starts["deepweb-harvest"] <= 1
-    # the page's week begins when it is shown, between these two times; late in the day only tomorrow's visits are left of the plan
+    # The week shown on the page begins at the time of the request, which lies between these two times; late in the day, only
+    # tomorrow's visits of the plan remain.
     most, least = (
         sum(one.count for one in forum_reads.planned([keys["forum"]], first, last + timedelta(days=7), zone)[keys["forum"]])
         for first, last in ((began, ended), (ended, began))

@@ -1,4 +1,4 @@
-"""Runs: the state table, leases with fences, wishes of people, broken slices."""
+"""Runs: allowed changes of state, leases with fences, requests of users, slices that end with errors."""
 
 from __future__ import annotations
 

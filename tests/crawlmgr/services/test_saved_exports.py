@@ -1,4 +1,5 @@
-"""Exports that are kept: written step by step, whole after any kill, on time, by an address that can be taken back."""
+"""Saved exports: written step by step, complete after any kill, on schedule, and available at an address that can be withdrawn.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: nothing of it goes on."""
+    """Simulates the end of the process: nothing after it is executed."""
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,7 @@ def kept(**values: Any) -> Export:
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Two things a step: many places at which it may be killed."""
+    """Two objects per step, so that there are many points at which it may be killed."""
     monkeypatch.setattr(export_jobs, "STEP_SECONDS", -1.0)
     chunks = {name: table.chunk for name, table in exports.tables().items()}
     for table in exports.tables().values():
@@ -56,7 +57,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def rows_of(path: Path, fmt: str) -> int:
-    """Rows of a file as a reader of its format counts them."""
+    """The number of rows of a file as counted by a parser of its format."""
     if fmt == "csv":
         return len(list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))) - 1
     if fmt == "json":
@@ -75,7 +76,7 @@ def rows_of(path: Path, fmt: str) -> int:
 
 
 def direct(export: Export, path: Path) -> bytes:
-    """The same export as the command writes it, in one go."""
+    """The same export written by the command in one go."""
     shape = exports.Shape(export.columns, export.bom)
     exports.write_file(export.table, path, fmt=export.format, chosen=saved_exports.chosen(export, NOW), now=NOW, shape=shape)
     return path.read_bytes()
@@ -109,7 +110,7 @@ def _members(path: Path) -> dict[str, bytes]:
 def test_killed_at_any_moment_it_is_written_once_and_whole(
     fmt: str, tmp_path: Path, steps: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process ends at each place in turn where something was just about to be written, named or stored."""
+    """The process ends in turn at each point at which something was about to be written, renamed or stored."""
     world(5)
     export = kept(format=fmt)
     expected = direct(export, tmp_path / "whole")
@@ -155,7 +156,7 @@ def test_killed_at_any_moment_it_is_written_once_and_whole(
 
 
 def _torn(work: Path) -> None:
-    """What a process wrote and did not live to call safe."""
+    """Output that a process wrote but did not confirm as flushed before it was killed."""
     for name in ("part", "sheet1.xml"):
         if (work / name).exists() and (work / name).read_bytes()[:6] != b"SQLite":
             with (work / name).open("ab") as file:

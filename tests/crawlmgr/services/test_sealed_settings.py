@@ -1,4 +1,5 @@
-"""Secrets among crawl settings: encrypted where they are stored, dots where they are shown, in no file, and sent all the same."""
+"""Secrets among crawl settings: encrypted where stored, shown as dots, contained in no file, and sent with requests all the
+same."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def test_a_value_added_beside_sealed_ones_is_sealed_with_them() -> None:
     more = sealed_settings.sealed({**stored, "headers": {**stored["headers"], "X-More": "hunter3"}, "cookies": {}})
     assert "hunter3" not in json.dumps(more)
     assert sealed_settings.opened(more)["headers"] == {**SECRET["headers"], "X-More": "hunter3"}
-    assert set(vault.unseal(more["sealed"])) == {"proxy", "headers X-Key", "headers X-More"}  # what is gone is not kept
+    assert set(vault.unseal(more["sealed"])) == {"proxy", "headers X-Key", "headers X-More"}  # a removed secret is not kept
 
 
 def test_nothing_is_stored_or_frozen_as_it_is() -> None:
@@ -84,7 +85,7 @@ def test_nothing_is_stored_or_frozen_as_it_is() -> None:
 @pytest.mark.parametrize("role", ["viewer", "operator", "administrator", "first"])
 def test_pages_show_dots_to_all(role: str) -> None:
     forum = site()
-    Site.objects.filter(pk=forum.pk).update(settings=SECRET)  # as a version before had stored them
+    Site.objects.filter(pk=forum.pk).update(settings=SECRET)  # as stored by an older version
     run = Run.objects.create(kind="forum", label="x", target=forum.pk, created=NOW, parameters={"boards": [], "settings": SECRET})
     sealed = runs.create("forum", "x", parameters={"boards": [], "settings": SECRET}, now=NOW, start=False)
     client = Client()
@@ -147,7 +148,7 @@ def test_a_forums_secrets_are_meant_for_the_forum_alone() -> None:
 
 
 def test_robots_txt_of_another_host_gets_no_secret() -> None:
-    """A page that leads to another host is asked for there without the site's keys, and so is that host's robots.txt."""
+    """A page that redirects to another host is requested there without the site's secrets, and so is that host's robots.txt."""
     with LocalSite() as web, LocalSite() as other:
         web.add("/", Reply(b"", 302, {"Location": other.url("/x")}))
         other.add("*", "User-agent: *\nAllow: /")

@@ -1,4 +1,4 @@
-"""Settings that remember: what is noted, what is undone and when not, presets."""
+"""History of settings: which changes are recorded, which can be undone, and presets."""
 
 from __future__ import annotations
 

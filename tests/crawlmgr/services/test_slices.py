@@ -1,4 +1,4 @@
-"""What ends a slice: passing trouble with the database, a full disk, an error of the program."""
+"""How a slice ends: temporary database errors, a full disk, a program error."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_does_not_pass(error: Exception) -> None:
 
 
 class Troubled:
-    """A crawler whose work meets with the errors that are prepared, one a slice, and then ends."""
+    """A crawler that raises one of the prepared errors per slice and ends after the last."""
 
     errors: list[Exception] = []
     forgotten = 0
@@ -86,11 +86,11 @@ class Troubled:
         Troubled.forgotten += 1
 
     def ended(self, *_: Any) -> None:
-        """Nothing is held."""
+        """Does nothing: the crawler holds no resources."""
 
 
 class TroubledJob:
-    """The same as a job."""
+    """The same behaviour as a job."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -101,7 +101,7 @@ class TroubledJob:
         return "complete"
 
     def ended(self, *_: Any) -> None:
-        """Nothing is held."""
+        """Does nothing: the job holds no resources."""
 
 
 @pytest.fixture(params=["crawl", "job"])

@@ -1,4 +1,4 @@
-"""Plain SQL: the same answers and errors whether statements are watched or not."""
+"""Plain SQL: the same results and errors whether statements are recorded or not."""
 
 from __future__ import annotations
 

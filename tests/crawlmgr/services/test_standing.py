@@ -1,4 +1,4 @@
-"""Which node takes what anybody may take, and how long the others leave it."""
+"""Which node takes a task that any node may take, and how long the other nodes wait."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_the_faster_goes_first_until_its_load_is_the_greater(settings: Any) -> N
     _node("fast", 600)
     _node("slow", 200)
     step = standing.STEP_SECONDS
-    # a slice is worth (600 + 200) / 3 / 8 = 33 pages: 0, then 33 of 600 against 0 of 200, 33 of 600 against 33 of 200 … (no draws: their speeds round)
+    # A slice counts as (600 + 200) / 3 / 8 = 33 pages. Loads in turn: 0; 33 of 600 against 0 of 200; 33 of 600 against 33 of
+    # 200 … (the speeds are chosen so that there are no ties).
     seen = []
     for fast, slow in ((0, 0), (1, 0), (1, 1), (2, 1), (4, 1)):
         Run.objects.all().delete()
@@ -91,7 +92,7 @@ def test_the_cluster_leaves_a_slice_to_the_other_for_a_moment_and_then_takes_it(
     Node.objects.update(heartbeat=timezone.now())
     queue.requeue([1], timezone.now())
     slow = _broker("slow", monkeypatch)
-    slow._turn, slow._looked = standing.Turn(3600.0, False), float("inf")  # looked up a moment ago
+    slow._turn, slow._looked = standing.Turn(3600.0, False), float("inf")  # as if it had been determined a moment ago
     assert slow.dequeue() is None
     OrmQ.objects.update(lock=timezone.now() - timedelta(seconds=3700))
     assert slow.dequeue() is not None
@@ -107,7 +108,7 @@ def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(monkeypat
     queue.tick("north", "crawl", timezone.now())
     north = _broker("north", monkeypatch)
     taken = [north.dequeue() for _ in range(4)]
-    assert [one is not None for one in taken] == [True, True, True, False]  # its own tick, two slices
+    assert [one is not None for one in taken] == [True, True, True, False]  # its own heartbeat task, then two slices
     assert OrmQ.objects.filter(lock__lte=timezone.now()).count() == 1
     assert taken[1] is not None and len(north._in_hand) == 2
     north.acknowledge(taken[1][0][0])

@@ -1,4 +1,4 @@
-"""Whatever stands in the queue's tables, workers call known functions of ours with plain arguments, and what else stood there is told."""
+"""Whatever rows the queue's tables contain, workers call only known functions with plain arguments; other tasks are reported."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from django_q.worker import worker
 from crawlmgr.models import Event
 from crawlmgr.services import queue, queue_rows, task_check
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]  # the worker closes its connection, and with it the transaction of a test on a server
+pytestmark = [pytest.mark.django_db, pytest.mark.once]  # the worker closes its connection, and with it the test's transaction on a database server
 
 
 @pytest.fixture
 def proof(tmp_path: Path) -> Path:
-    """A file that stands there if a command of ours was run by a worker."""
+    """A file that exists only if a worker executed our command."""
     return tmp_path / "ran"
 
 
 def _enqueue(task: dict[str, Any]) -> None:
-    """A row as django-q2 makes it, signed, but past every check of ours."""
+    """Inserts a signed row as django-q2 makes it, bypassing our checks."""
     whole = {"id": "1" * 32, "name": "x", "args": (), "kwargs": {}, "started": timezone.now(), **task}
     OrmQ.objects.create(key="crawl", payload=SignedPackage.dumps(whole), lock=timezone.now() - timedelta(seconds=1))
 
 
 def _work(rounds: int = 1) -> list[dict[str, Any]]:
-    """A cluster's own three parts, one after the other in this process; answers what the worker did."""
+    """Runs the cluster's three parts one after the other in this process; returns what the worker did."""
     tasks: Any = Queue()
     enough = Signal()
     enough.set()

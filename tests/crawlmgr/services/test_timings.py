@@ -1,4 +1,5 @@
-"""Hours of work of what recurs: starts moved into them, runs held outside them, changes told, undone and applied at once."""
+"""Working hours of scheduled items: starts are moved into them, runs wait outside them, and changes are recorded, undone and
+applied at once."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ OPENS = datetime(2026, 5, 2, 1, 0, tzinfo=UTC)
 
 
 class At:
-    """A clock that stands."""
+    """A clock that does not move."""
 
     def __init__(self, moment: datetime) -> None:
         self.moment = moment
@@ -50,7 +51,7 @@ def test_an_export_that_is_due_waits_for_its_hours_and_stays_in_them() -> None:
     export = _export(NOON - timedelta(minutes=1))
     timings.put("export", export.pk, NIGHT, now=NOON)
     assert Export.objects.get().next_at == OPENS
-    Export.objects.update(next_at=NOON - timedelta(minutes=1))  # as after a downtime that lasted over its hours
+    Export.objects.update(next_at=NOON - timedelta(minutes=1))  # as after a downtime that lasted past its working hours
     assert saved_exports.start_due(NOON) == 0 and Export.objects.get().next_at == OPENS and not Run.objects.exists()
     assert saved_exports.start_due(OPENS) == 1
     assert Run.objects.get().scheduled and Export.objects.get().next_at == OPENS + timedelta(days=1)

@@ -1,4 +1,4 @@
-"""Times in many languages and shapes, the texts that are no times, and what decides order, year and zone."""
+"""Times in many languages and formats, texts that are not times, and how day order, year and zone are decided."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTEXT = DateContext(NOW)
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 ABSOLUTE = [
-    # ISO, mail, programs
+    # ISO 8601, mail, output of programs
     ("2026-11-06T13:03:00+08:00", "2026-11-06T05:03:00", 1),
     ("2026-11-06T13:03:00Z", "2026-11-06T13:03:00", 1),
     ("2026-11-06T13:03:00.123456+00:00", "2026-11-06T13:03:00", 1),
@@ -128,7 +128,7 @@ ABSOLUTE = [
     ("25 czerwca 2009, 14:33", "2009-06-25T14:33", MINUTE),
     ("do 25 jun 2009 14:33", "2009-06-25T14:33", MINUTE),
     ("25 Haziran 2009", "2009-06-25", DAY),
-    # anchored to the day of fetching: as exact as they say
+    # relative to the day of fetching: as precise as the text
     ("昨天 12:30", "2026-11-20T12:30", MINUTE),
     ("前天 08:15", "2026-11-19T08:15", MINUTE),
     ("今天 01:02", "2026-11-21T01:02", MINUTE),
@@ -276,7 +276,7 @@ def test_local_times_are_of_the_page_s_zone_and_offsets_win() -> None:
     shanghai = DateContext(NOW, timezone="Asia/Shanghai")
     assert parse_time("2026年11月6日 13:03", shanghai) == Moment(datetime(2026, 11, 6, 5, 3, tzinfo=UTC), 60)
     assert parse_time("2026-11-06 13:03 GMT", shanghai) == Moment(datetime(2026, 11, 6, 13, 3, tzinfo=UTC), 60)
-    # four in the morning in London is noon in Shanghai: "yesterday" is the 20th there
+    # 04:00 in London is 12:00 in Shanghai: "yesterday" is the 20th there
     assert parse_time("昨天 23:30", shanghai) == Moment(datetime(2026, 11, 20, 15, 30, tzinfo=UTC), 60)
     berlin = DateContext(NOW, timezone="Europe/Berlin")
     assert parse_time("25.06.2009, 14:33", berlin) == Moment(datetime(2009, 6, 25, 12, 33, tzinfo=UTC), 60)
@@ -284,7 +284,7 @@ def test_local_times_are_of_the_page_s_zone_and_offsets_win() -> None:
 
 
 def test_a_year_that_is_not_told_is_never_in_the_future_and_follows_the_row_above() -> None:
-    assert parse_time("11-22", CONTEXT) == Moment(datetime(2026, 11, 22, tzinfo=UTC), DAY)  # a zone ahead of ours
+    assert parse_time("11-22", CONTEXT) == Moment(datetime(2026, 11, 22, tzinfo=UTC), DAY)  # the site's zone is ahead of ours
     assert parse_time("11-23", CONTEXT) == Moment(datetime(2025, 11, 23, tzinfo=UTC), DAY)
     below = DateContext(NOW, newest=datetime(2025, 3, 1, tzinfo=UTC))
     assert parse_time("6-25 10:00", below) == Moment(datetime(2024, 6, 25, 10, tzinfo=UTC), 60)
@@ -299,7 +299,7 @@ def test_day_and_month_in_the_order_the_site_has() -> None:
     assert parse_time("03/04/2014 10:00", month) == Moment(datetime(2014, 3, 4, 10, tzinfo=UTC), 60)
     assert parse_time("13/04/2014", month) == Moment(datetime(2014, 4, 13, tzinfo=UTC), DAY)
     assert parse_time("03/04/2014 10:00 PM", CONTEXT) == Moment(datetime(2014, 3, 4, 22, tzinfo=UTC), 60)
-    assert parse_time("12/11/2026", CONTEXT) == Moment(datetime(2026, 11, 12, tzinfo=UTC), DAY)  # not in December
+    assert parse_time("12/11/2026", CONTEXT) == Moment(datetime(2026, 11, 12, tzinfo=UTC), DAY)  # not in December, which is in the future
     assert parse_time("05-06", first) == Moment(datetime(2026, 6, 5, tzinfo=UTC), DAY)
 
 

@@ -1,4 +1,4 @@
-"""Zones by name and by what pages tell: stated, shown by a clock, by pairs of times, by times ahead of us."""
+"""Time zones by name and by evidence on pages: a stated zone, a displayed clock, pairs of times, times in the future."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_pairs_of_local_and_relative_times_give_the_offset(quarters: int, ages: 
     for age in ages:
         posted = NOW - timedelta(seconds=age)
         slack = 60 if age < 3600 else 3600
-        shown = NOW - timedelta(seconds=age // slack * slack)  # "5 hours ago" drops the rest
+        shown = NOW - timedelta(seconds=age // slack * slack)  # "5 hours ago" drops the minutes
         local = (posted + timedelta(seconds=offset)).replace(second=0)
         pairs.append(Pair(local, shown, slack))
     found = offset_of_pairs([*pairs, Pair(NOW + timedelta(seconds=offset), NOW, 60)])
@@ -99,7 +99,7 @@ def test_names_for_offsets() -> None:
 
 
 def test_a_busy_site_is_not_silent_for_a_whole_night() -> None:
-    """Chinese words alone would say +08:00; with a post every half an hour, eight hours without one say UTC."""
+    """The Chinese words alone suggest +08:00; but with a post every half hour, eight hours without one suggest UTC."""
     busy = [NOW - timedelta(minutes=20 + 30 * step) for step in range(12)]
     quiet = [NOW - timedelta(minutes=20, days=step) for step in range(12)]
     assert guess_timezone_offset(NOW, newest=busy[0], language="zh", recent=busy)[:3] == ("UTC", 0, "none")

@@ -1,4 +1,4 @@
-"""SimHash, its index against comparing all, and the digest of words."""
+"""SimHash, its index compared with an exhaustive search, and the digest of words."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""TextRank on normalised text, both languages, and the merged list of several pages."""
+"""TextRank on normalised text in both languages, and the merged list of several pages."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_chinese_keywords_lead_with_the_subject_in_either_script():
 def test_english_keywords_are_whole_words_without_stop_words():
     text = "A focused crawler fetches pages on a topic. The crawlers follow links; crawlers rank the links of pages."
     words = keywords(text, top=4)
-    assert {"crawlers", "pages", "links"} <= set(words)  # one entry for crawler and crawlers, in the more frequent form
+    assert {"crawlers", "pages", "links"} <= set(words)  # crawler and crawlers are one entry, in the more frequent form
     assert "crawler" not in words
     assert "the" not in words
     assert list(words.values()) == sorted(words.values(), reverse=True)
@@ -32,7 +32,7 @@ def test_parts_of_speech_can_be_chosen():
 
 def test_merge_adds_the_shares_of_each_page():
     merged = merge([{"a": 1.0, "b": 1.0}, {"a": 0.2, "c": 0.6}])
-    # a: 1/2 + 1/4, b: 1/2, c: 3/4; the best is 1, ties in the order of words
+    # a: 1/2 + 1/4, b: 1/2, c: 3/4; the highest is scaled to 1, ties are in alphabetical order
     assert list(merged) == ["a", "c", "b"]
     assert merged == pytest.approx({"a": 1.0, "c": 1.0, "b": 2 / 3})
     assert list(merge([{"a": 1.0, "b": 0.5}], top=1)) == ["a"]

@@ -1,4 +1,4 @@
-"""Weights by hand, and what growing document frequencies do to them."""
+"""TF-IDF weights computed by hand, and the effect of growing document frequencies."""
 
 from math import log
 
@@ -29,7 +29,7 @@ def test_a_word_counts_once_a_document_and_the_view_stays_frozen():
     assert grown.idf is first
     assert grown.documents == 2
     assert grown.add(["c"]) is False
-    assert grown.add(["a"]) is True  # three since the last view
+    assert grown.add(["a"]) is True  # three documents since the last renewal
     assert grown.idf.documents == 4
     assert grown.idf.frequencies["a"] == 3
     assert dict(first.frequencies) == {"a": 1, "b": 1}

@@ -1,4 +1,4 @@
-"""Markup is cut before a parser chokes on it, and ordinary markup is not touched."""
+"""Pathological markup is truncated before it is parsed; ordinary markup stays unchanged."""
 
 from __future__ import annotations
 

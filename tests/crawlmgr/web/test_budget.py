@@ -1,4 +1,5 @@
-"""CPU budgets: endless work ends in the main thread (also in a regular expression) and in others; waiting costs nothing."""
+"""CPU budgets: endless work is aborted in the main thread (also inside a regular expression) and in other threads; waiting
+costs nothing."""
 
 from __future__ import annotations
 

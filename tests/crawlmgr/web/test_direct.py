@@ -1,4 +1,4 @@
-"""The head of an answer: header lines as servers write them, lengths that contradict themselves, what is sent."""
+"""The head of a response: header lines as servers write them, contradictory lengths, and what is sent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fetcher() -> Iterator[Fetcher]:
 
 
 def answered(site: LocalSite, fetcher: Fetcher, raw: bytes, method: str = "GET", ends: bool = True) -> FetchResponse:
-    """What is made of an answer that is sent as it stands."""
+    """The parsed response to raw bytes sent by the server."""
 
     def send(request: Request) -> None:
         request.raw.sendall(raw)

@@ -1,4 +1,4 @@
-"""Bytes to text: declared, marked, undeclared and wrongly declared charsets; never an exception."""
+"""Decoding of pages: declared, BOM-marked, undeclared and wrongly declared charsets; never an exception."""
 
 from __future__ import annotations
 

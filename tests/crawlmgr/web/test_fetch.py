@@ -1,4 +1,5 @@
-"""Fetching: whatever a server does ends soon, in bounded memory, with one clear failure; redirects, cookies, conditions, limits."""
+"""Fetching: whatever a server does, the exchange ends soon, in bounded memory, with one clear failure; redirects, cookies,
+conditional requests, limits."""
 
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ SETTINGS = FetchSettings(
     max_decoded_bytes=3_000_000,
     allow_private=frozenset({"127.0.0.1"}),
 )
-IMPATIENT = {  # of what never answers
+IMPATIENT = {  # short time limits, for servers that never respond
     "slow-drip": replace(SETTINGS, total_timeout_seconds=1.5), "slow-headers": replace(SETTINGS, total_timeout_seconds=1.5),
     "silent": replace(SETTINGS, read_timeout_seconds=0.8), "silent-body": replace(SETTINGS, read_timeout_seconds=0.8),
 }  # fmt: skip
 Ask = Callable[..., FetchResponse]
-HANGING_SECONDS = 300  # no limit of a fetch, only what no fetch with these settings takes on any machine
+HANGING_SECONDS = 300  # not a limit of the fetcher, but longer than any fetch with these settings takes on any machine
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +121,7 @@ def test_garbage_among_the_headers_is_passed_over(bad: LocalSite, fetcher: Fetch
 
 @pytest.mark.parametrize("path", ["gzip-bomb?mb=300", "br-bomb?mb=300", "gzip-bomb-twice", "endless-body", "huge-headers"])
 def test_memory_stays_bounded(bad: LocalSite, fetcher: Fetcher, path: str) -> None:
-    tracemalloc.start()  # the server's own pieces are in it too: 1 MB each
+    tracemalloc.start()  # the 1 MB pieces that the test's server sends are counted too
     try:
         response = get(fetcher, bad.url(f"/bad/{path}"))
         peak = tracemalloc.get_traced_memory()[1]
@@ -369,7 +370,7 @@ def test_a_proxy_is_asked_for_open_targets_only(site: LocalSite, fetcher: Fetche
 
 
 def test_a_private_proxy_is_refused_unless_it_is_allowed(site: LocalSite, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever private addresses the site itself may be read from."""
+    """A private proxy is refused even if the site itself may have private addresses."""
     monkeypatch.setattr(fetch, "resolve", lambda host, port: [(2, ("93.184.215.14" if host == "open.test" else "127.0.0.1", port))])
     site.add("*", "by proxy")
     for proxy in (site.url("/"), f"http://proxy.test:{site.port}"):
@@ -378,11 +379,11 @@ def test_a_private_proxy_is_refused_unless_it_is_allowed(site: LocalSite, fetche
         assert response.failure is Failure.refused_address and response.detail == "127.0.0.1 loopback" and not site.log
         assert fetcher.fetch(FetchRequest("http://open.test/"), replace(closed, proxy_private=True)).body == b"by proxy"
         site.log.clear()
-        assert fetcher.fetch(FetchRequest("http://open.test/"), closed).failure is Failure.refused_address and not site.log  # kept
+        assert fetcher.fetch(FetchRequest("http://open.test/"), closed).failure is Failure.refused_address and not site.log  # the connection was kept
 
 
 def test_what_is_secret_of_a_site_goes_to_its_own_origins_only(site: LocalSite, fetcher: Fetcher) -> None:
-    """Also where a page of the site leads to an address elsewhere that is asked in its own right."""
+    """Also if a page of the site links to another origin that is then requested directly."""
     with LocalSite() as other:
         settings = replace(SETTINGS, headers={"X-Key": "hunter2"}, cookies={"sid": "hunter2"}, own_origins=frozenset({site.url("/")[:-1]}))
         for one in (site, other):

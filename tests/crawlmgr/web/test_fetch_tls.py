@@ -1,4 +1,4 @@
-"""TLS: the address is checked, but the certificate and SNI stay with the name; also through a proxy's tunnel."""
+"""TLS: the address is checked, while certificate and SNI use the name; also through a proxy's tunnel."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 class Secured(NamedTuple):
     site: LocalSite
-    names: list[str | None]  # that clients asked for by SNI
+    names: list[str | None]  # names that clients sent by SNI
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_a_redirect_down_to_plain_http_carries_no_cookies(secured: Secured, fetc
 
 
 class Tunnel:
-    """A proxy that knows CONNECT only and leads every tunnel to one port of this machine."""
+    """A proxy that supports only CONNECT and leads every tunnel to one port of this machine."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -173,12 +173,12 @@ def test_the_tunnel_of_a_proxy(secured: Secured, fetcher: Fetcher, authority: Au
         through = replace(settings(authority, "forum.test", "other.test"), proxy=f"http://127.0.0.1:{tunnel.port}", proxy_private=True)
         request = FetchRequest(f"https://forum.test:{port}/")
         assert fetcher.fetch(request, through).body == b"secret page"
-        assert tunnel.asked == [f"CONNECT 127.0.0.1:{port}"] and secured.names == ["forum.test"]  # to what was checked here
+        assert tunnel.asked == [f"CONNECT 127.0.0.1:{port}"] and secured.names == ["forum.test"]  # the address checked here
         named = Fetcher(replace(through, proxy_resolves=True))
         assert named.fetch(request).body == b"secret page" and tunnel.asked.pop() == f"CONNECT forum.test:{port}"
         assert fetcher.fetch(FetchRequest(f"https://other.test:{port}/"), through).failure is Failure.tls
         closed = replace(through, allow_private=frozenset())
         assert fetcher.fetch(request, closed).failure is Failure.refused_address and len(tunnel.asked) == 2
         tunnel.answer = b"HTTP/1.1 403 Forbidden\r\n\r\n"
-        unused = Fetcher(through)  # no tunnel is open yet
+        unused = Fetcher(through)  # no tunnel has been opened yet
         assert unused.fetch(request).failure is Failure.proxy and len(tunnel.asked) == 3

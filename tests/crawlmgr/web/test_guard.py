@@ -1,4 +1,5 @@
-"""The address guard: every spelling of a closed address is refused and reaches no socket; an exception is for its own address."""
+"""The address guard: every spelling of a forbidden address is refused before a socket is opened; an exception applies only to
+its own address."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from crawlmgr.web.fetch import Fetcher
 from crawlmgr.web.guard import AddressRefused, HostError, check_address, check_entries, is_public, parse_host, refusal
 from tests.site.server import LocalSite, Reply
 
-# Spellings of loopback addresses that some browser, resolver or library takes.
+# Spellings of loopback addresses that some browser, resolver or library accepts.
 LOOPBACK_HOSTS = """
     127.0.0.1 127.0.0.1. 127.1 127.0.1 127.000.000.001 127.0.0.01 0177.0.0.1 0177.1 0177.0.0.01 00000177.0.0.1
     0x7f.0.0.1 0x7F.1 0x7f000001 0X7F000001 0x7f.0x0.0x0.0x1 0x7f.0.1 0x0000007f.0.0.1 2130706433 017700000001
@@ -29,7 +30,7 @@ LOOPBACK_HOSTS = """
     [::127.0.0.1] [::7f00:1] [::ffff:0:127.0.0.1] [64:ff9b::127.0.0.1] [64:ff9b::7f00:1] [64:ff9b:1::7f00:1]
     [2002:7f00:1::] [2002:7f00:0001::1]
 """
-# Other closed addresses, with the code of the refusal.
+# Other forbidden addresses, with the code of the refusal.
 CLOSED = {
     "unspecified": "0.0.0.0 0 0x0 00 0.1.2.3 [::]",
     "private": "10.0.0.1 10.1 012.1 0xa000001 167772161 10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1 192.168.1 3232235777 0300.0250.1.1 [fc00::1] [fd12:3456:789a::1]",
@@ -103,20 +104,20 @@ Ask = Callable[..., FetchResponse]
 
 
 class Listener:
-    """A listening socket on both loopbacks that must never be reached."""
+    """A listening socket on both loopback addresses that must never be reached."""
 
     def __init__(self) -> None:
         self.sockets = [socket.create_server(("127.0.0.1", 0))]
         self.port: int = self.sockets[0].getsockname()[1]
         if socket.has_ipv6:
-            with contextlib.suppress(OSError):  # a machine without IPv6: its addresses cannot be reached at all
+            with contextlib.suppress(OSError):  # without IPv6 on this machine its addresses cannot be reached anyway
                 self.sockets.append(socket.create_server(("::1", self.port), family=socket.AF_INET6))
         for sock in self.sockets:
             sock.setblocking(False)
 
     @property
     def reached(self) -> bool:
-        """Whether a connection is waiting to be taken; the kernel completes the handshake without us."""
+        """True if a connection is waiting to be accepted; the kernel completes the handshake by itself."""
         for sock in self.sockets:
             try:
                 sock.accept()[0].close()
@@ -149,7 +150,7 @@ def ask() -> Iterator[Ask]:
 
 
 def names(monkeypatch: pytest.MonkeyPatch, **table: list[str] | Callable[[], list[str]]) -> list[str]:
-    """Resolves names (dots written as "_") by a table; returns the names asked for."""
+    """Resolves names (with dots written as "_") by a table; returns the names that were looked up."""
     asked: list[str] = []
     real = fetch.resolve
 
@@ -205,7 +206,7 @@ def test_a_connection_is_tried_where_it_is_allowed(ask: Ask, monkeypatch: pytest
 def test_what_no_browser_opens_is_no_host(listener: Listener, ask: Ask, host: str) -> None:
     with pytest.raises(HostError):
         parse_host(host)
-    if not {"/", "#", "@", ":", "\t"} & set(host):  # these end the host inside an address
+    if not {"/", "#", "@", ":", "\t"} & set(host):  # these characters end the host inside an address
         for address in (f"http://{host}:{listener.port}/", f"http://{host}/"):
             assert ask(address).failure is Failure.bad_url
         assert not listener.reached
@@ -294,7 +295,7 @@ def test_a_name_that_resolves_anew_gets_nowhere(ask: Ask, listener: Listener, mo
 
 
 def test_a_kept_connection_is_no_way_round_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address allowed for one site is refused to the same fetcher under settings without the exception."""
+    """An address that was allowed for one site is refused to the same fetcher under settings without the exception."""
     with LocalSite() as site:
         site.add("/", "<p>inner</p>")
         fetcher = Fetcher(SETTINGS)
@@ -339,7 +340,7 @@ def test_an_exception_works_for_its_own_address_only(ask: Ask, monkeypatch: pyte
         site.add("/out", Reply(b"", 302, {"Location": neighbour.url("/")}))
         for allow in (site.authority, f"127.0.0.1:{site.port}", "127.0.0.1", "127.0.0.0/8"):
             assert ask(site.url("/"), allow).ok, allow
-        assert not ask(site.url("/"), "*").ok and not site.log[4:]  # there is no word for every address
+        assert not ask(site.url("/"), "*").ok and not site.log[4:]  # no entry allows all addresses
         named = f"http://site.example:{site.port}/"
         for allow in ("site.example", f"site.example:{site.port}", "SITE.example", "127.0.0.0/8"):
             assert ask(named, allow).ok, allow

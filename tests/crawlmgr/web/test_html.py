@@ -1,4 +1,4 @@
-"""Scanning a page: what is a link, what is text, what the head says; the same by either parser, and soon done on hostile pages."""
+"""Scanning a page: links, text and head; both parsers give the same result, and hostile pages are finished soon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ URL = "http://forum.example/a/list.php?f=1"
 
 @pytest.fixture(params=["tree", "stream"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Every behaviour holds by both ways through a page."""
+    """Runs each test with both parsers."""
     if request.param == "stream":
         monkeypatch.setattr(html_file, "_TREE_CHARS", -1)
     return str(request.param)
@@ -192,7 +192,7 @@ def test_no_mixture_of_tags_breaks_it(html: str, want_context: bool) -> None:
 
 N = 200_000
 Hostile = Callable[[int], str]
-LARGE: dict[str, Hostile] = {  # pages of megabytes at N
+LARGE: dict[str, Hostile] = {  # hostile pages of megabytes at size N
     "nested": lambda n: "<div>" * (2 * n),
     "nested and ended": lambda n: "<div>" * n + "</div>" * n,
     "unclosed links": lambda n: "".join(f"<a href=/{k}>" for k in range(n)),
@@ -208,7 +208,7 @@ LARGE: dict[str, Hostile] = {  # pages of megabytes at N
     "entities": lambda n: "&" * n + "&#x110000;" * n,
     "many links": lambda n: "".join(f"<li><a href='/t/{k}'>thread {k}</a></li>" for k in range(n // 2)),
 }
-SMALL: dict[str, tuple[int, Hostile]] = {  # what is dear to make a tree of, at the size where a tree is made as yet
+SMALL: dict[str, tuple[int, Hostile]] = {  # pages that are expensive to parse to a tree, at the largest size that is still parsed to a tree
     "crooked": (1400, lambda n: "".join(f"<b c={k}><p>" for k in range(n)) + "</i>" * (n * 2500 // 1400)),
     "nested": (1400, lambda n: "<div>" * n + "</i>" * (n * 2500 // 1400)),
     "attributes of a small page": (15_000, lambda n: "<a " + " ".join(f"a{k}" for k in range(n)) + ">"),

@@ -1,4 +1,4 @@
-"""Pagers: numbers that count, words in many languages, and the neighbours that only look like them."""
+"""Pagers: counting numbers, words in many languages, and links to neighbouring threads that look like pagination."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(url: str, body: str, head: str = "") -> PageLinks:
 
 
 def row(*links: str) -> str:
-    """A pager of "text=address" items; an item without an address is the page itself."""
+    """The HTML of a pager from "text=address" items; an item without an address is the current page."""
     items = []
     for link in links:
         text, _, href = link.partition("=")
@@ -43,7 +43,7 @@ def row(*links: str) -> str:
 THREADS = "".join(f'<p><a href="/t/{n}-thread">Thread {n}</a> 1{n} replies</p>' for n in range(1, 9))
 
 PAGERS = [
-    # address of the page, its pager, next, own number, last
+    # address of the page, its pager, expected next, own number, last
     ("viewforum.php?f=1", ("1", "2=?f=1&start=25", "9=?f=1&start=200"), "viewforum.php?f=1&start=25", 1),
     ("viewforum.php?f=1&start=25", ("1=?f=1", "2", "3=?f=1&start=50"), "viewforum.php?f=1&start=50", 2),
     ("viewforum.php?f=1&start=50", ("1=?f=1", "2=?f=1&start=25", "3"), None, 3),
@@ -271,7 +271,7 @@ def test_any_pager_is_walked_from_its_first_to_its_last_page(
 
 @pytest.mark.parametrize("links", [20_000, 100_000])
 def test_many_links_cost_no_more_than_their_number(links: int) -> None:
-    """At 20,000, where all are looked at, and at 100,000, where not all are."""
+    """At 20,000 links, which are all examined, and at 100,000, which are not."""
 
     def page(size: int) -> Any:
         many = "".join(f'<a href="/t?p={n}">{n}</a>' for n in range(size))
@@ -288,7 +288,7 @@ def labelled_pages() -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-# Pages of lists whose rows carry small pagers of their threads, labelled PAGE like those of the list itself.
+# Pages of lists whose rows contain small pagers of their threads, labelled PAGE like those of the list itself.
 ROW_PAGERS = {"36", "37", "61", "68", "69"}
 THREAD_PATHS = ("discussion/", "thread.jsp", "north-american")
 
@@ -296,8 +296,8 @@ THREAD_PATHS = ("discussion/", "thread.jsp", "north-american")
 def f1_of_labels(pages: list[dict[str, Any]], ours_only: bool) -> dict[str, float]:
     """F1 of PAGE and NEXT over labelled links.
 
-    With `ours_only`, what a crawler of forums never follows is left out: pagers of threads in rows, javascript, pages
-    whose labels were marked as failed, and blogs where "older" is labelled PREV, which is the way on for a crawler.
+    With `ours_only`, links that a forum crawler never follows are left out: pagers of threads in rows, javascript links, pages
+    whose labels were marked as failed, and blogs where "older" is labelled PREV although a crawler continues there.
     """
     hits: Counter[str] = Counter()
     wrong: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Pages that one address alone may tell: bare numbers in paths, parameters in paths, flags beside the count."""
+"""Pagination recognised from addresses alone: bare numbers in paths, parameters in paths, flags beside the page number."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_first_page_may_be_linked_by_an_icon_only(own: int) -> None:
     root = tree(f"<html><body>{html}</body></html>")
     assert find_pages(root, f"http://forum.test{base}{own}/").next == f"http://forum.test{base}{own + 1}/"
     other = tree(f'<a rel="next" href="{base}{own + 1}/">&gt;</a>')
-    assert find_pages(other, f"http://forum.test{base}{own}/").next is None  # nothing tells that the address without it is a page
+    assert find_pages(other, f"http://forum.test{base}{own}/").next is None  # nothing shows that the address without it is a page
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_the_first_page_may_be_linked_by_an_icon_only(own: int) -> None:
     [
         ("topic/10/", "/topic/10/?page=2&v=0", True),
         ("topic/10/?page=2&v=0", "/topic/10/?page=3&v=0", True),
-        ("topic/10/", "/topic/10/?page=2&reply=17", False),  # a view of one answer
-        ("show.php", "/show.php?page=2&topic=1", False),  # another topic of one script
+        ("topic/10/", "/topic/10/?page=2&reply=17", False),  # the view of a single reply
+        ("show.php", "/show.php?page=2&topic=1", False),  # another topic of the same script
     ],
 )
 def test_a_flag_beside_the_count_is_no_other_list(url: str, following: str, leads: bool) -> None:

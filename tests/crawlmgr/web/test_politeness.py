@@ -1,4 +1,5 @@
-"""A host's clock: delays, Crawl-delay, Retry-After as seconds and as a date, back-off with a cap; it never goes back."""
+"""A host's clock: delays, Crawl-delay, Retry-After in seconds and as a date, back-off with a maximum; the clock never moves
+back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans of repeated structure around anchors."""
+"""Record spans: repeated structure around anchor nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""robots.txt by RFC 9309: groups, longest match, what an answer means, how long it is kept; fetched over a real local web."""
+"""robots.txt according to RFC 9309: groups, longest match, the meaning of a response, how long it is valid; fetched over a real
+local web."""
 
 from __future__ import annotations
 

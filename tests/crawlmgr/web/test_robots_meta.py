@@ -1,4 +1,4 @@
-"""What a page asks of robots by meta tag and header."""
+"""Robots directives of a page in meta tags and headers."""
 
 from __future__ import annotations
 

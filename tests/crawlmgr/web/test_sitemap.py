@@ -1,4 +1,4 @@
-"""Sitemaps and feeds: every form with its dates, and files that are damaged, huge or hostile."""
+"""Sitemaps and feeds: all formats with their dates, and damaged, huge or hostile files."""
 
 from __future__ import annotations
 

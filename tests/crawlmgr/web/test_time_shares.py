@@ -1,4 +1,4 @@
-"""Slow hosts wait behind the others while requests are scarce; free requests make nobody wait."""
+"""Slow hosts wait behind the others while connections are scarce; nobody waits while connections are free."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def _line(places: int, seconds: list[float], shared: bool, until: float = 600.0) -> tuple[list[int], float]:
-    """Simulates a line of `places` requests over hosts with these answer times: answers of each host, and the mean number of
-    requests in flight. The host that has waited longest is asked first, those that rest last."""
+    """Simulates `places` connections over hosts with these response times. Returns the responses of each host and the mean
+    number of requests in flight. The host that has waited longest comes first, hosts that must wait come last."""
     shares, waiting = TimeShares(), list(range(len(seconds)))
     flying: list[tuple[float, int]] = []
     answers, clock, busy = [0] * len(seconds), 0.0, 0.0
@@ -39,7 +39,7 @@ def test_a_slow_host_holds_no_more_of_a_full_line_than_another() -> None:
     assert sum(by_time) > 1.04 * sum(by_turns) and busy > 31.9
     held = [count * answer for count, answer in zip(by_time, seconds, strict=True)]
     assert 0.7 < held[-1] / held[0] < 1.3
-    assert min(by_time) > 0.08 * max(by_time)  # asked less often, never left out
+    assert min(by_time) > 0.08 * max(by_time)  # requested less often, but never left out
 
 
 def test_nobody_waits_where_requests_are_free() -> None:
@@ -50,7 +50,7 @@ def test_nobody_waits_where_requests_are_free() -> None:
 
 
 def test_only_slow_hosts_work_at_full_width() -> None:
-    """Resting hosts come last, not later: with nothing else to ask, they are asked."""
+    """Waiting hosts come last, but are requested if there is nothing else to do."""
     answers, busy = _line(8, [0.3] * 2 + [2.4] * 10, shared=True)
     assert busy > 7.9 and min(answers) > 0
 

@@ -1,4 +1,4 @@
-"""Traps: addresses without end, told by their shape."""
+"""Crawler traps: endless address spaces, recognised by their shape."""
 
 from __future__ import annotations
 

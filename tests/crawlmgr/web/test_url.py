@@ -1,4 +1,4 @@
-"""Addresses: one canonical form, links made absolute as browsers do it, and keys."""
+"""Addresses: one canonical form, links made absolute as browsers do, and hash keys."""
 
 from __future__ import annotations
 

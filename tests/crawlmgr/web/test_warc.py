@@ -1,4 +1,4 @@
-"""WARC: what is written is read by us, warcio and fastwarc; revisits, torn tails, and files that others wrote."""
+"""WARC: our files can be read by us, warcio and fastwarc; revisits, truncated ends, and files written by other programs."""
 
 from __future__ import annotations
 
@@ -185,14 +185,14 @@ def test_a_torn_tail_is_read_to_the_last_whole_record(tmp_path: Path) -> None:
     path, pointers = write(tmp_path, *(response(bytes(random.Random(n).randbytes(3000))) for n in range(4)))
     data, places = path.read_bytes(), [pointer.offset for pair in pointers for pointer in pair]
     torn = tmp_path / "torn.warc.gz"
-    last = places[-2]  # in the middle of the last answer
+    last = places[-2]  # in the middle of the last response
     for end in (last + 1, last + 9, last + 10, last + 300, places[-1] - 20):
         torn.write_bytes(data[:end])
         assert len(list(iter_records(torn))) == 7, end
         assert check_file(torn).problem == "torn tail" and read_record(torn, places[0]).payload
     with pytest.raises(WarcError):
         read_record(torn, last)
-    torn.write_bytes(data[: places[-1] - 3])  # only a piece of the checksum is missing
+    torn.write_bytes(data[: places[-1] - 3])  # only part of the checksum is missing
     assert len(list(iter_records(torn))) == 8 and check_file(torn).problem == "torn tail"
     torn.write_bytes(data[:last])
     assert check_file(torn).problem == "" and check_file(torn).records == 7
@@ -216,7 +216,7 @@ def test_no_damage_is_fatal(tmp_path: Path, data: st.DataObject) -> None:
     assert 0 <= report.records <= 5 and (report.problem or report.records == 5 or whole[:2] != b"\x1f\x8b")
 
 
-# Files of others
+# files written by other programs
 
 
 RECORD = (

@@ -1,4 +1,4 @@
-"""Jobs in flight: order of their results, threads used again, and a bound on bytes that cannot lock up."""
+"""Jobs in flight: order of results, reuse of threads, and a memory limit that cannot deadlock."""
 
 from __future__ import annotations
 

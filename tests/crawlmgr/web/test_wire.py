@@ -1,4 +1,4 @@
-"""One request on the wire: which cookies it carries."""
+"""The cookies that a request carries."""
 
 from __future__ import annotations
 
