@@ -1,4 +1,4 @@
-"""Random forums with known truth, for pages rendered in many markups."""
+"""Random forums with known content, for pages rendered in many markups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = "anna bertold chen dmitri eva_k farid Günther hanako ivo jana88 K.Lee l
 
 @dataclass
 class Reply:
-    """A post."""
+    """A post of a thread."""
 
     number: int
     author: str
@@ -62,7 +62,7 @@ class Section:
 
 @dataclass
 class RandomForum:
-    """What a forum holds, and how it writes times."""
+    """The content of a forum, and its format of times."""
 
     seed: int
     language: str = "en"
@@ -83,7 +83,7 @@ class RandomForum:
         self.boards = [self._board(at + 2) for at in range(self.random.randint(3, 9))]
 
     def words(self, low: int, high: int) -> str:
-        """Some words of the forum's language."""
+        """Some random words of the forum's language."""
         chosen = [self.random.choice(WORDS[self.language]) for _ in range(self.random.randint(low, high))]
         return ("" if self.language == "zh" else " ").join(chosen)
 
@@ -111,7 +111,7 @@ class RandomForum:
         return Section(number, f"{name[0].upper()}{name[1:]} {number}", self.words(4, 9), threads, threads * self.random.randint(1, 9), topic)
 
     def when(self, at: datetime) -> str:
-        """A time as this forum writes it."""
+        """A time in this forum's format."""
         return TIMES[self.time](at)
 
 

@@ -1,7 +1,7 @@
-"""What a discovery or a first crawl of a local forum left in the database, put there again for further tests of a module.
+"""Keeps the database rows left by a discovery or first crawl of a local forum, to restore them for further tests of a module.
 
-Both take a third of a second and more each; their rows are copied in some hundredths. Only for forums of a server that repeats its
-forum, because rows hold its addresses.
+Each discovery or crawl takes a third of a second or more; copying its rows takes some hundredths. Only for a server that
+repeats its forum, because rows contain its addresses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ APPS = ("crawlmgr", "forums")
 
 @dataclass(frozen=True)
 class Left:
-    """Rows of every table that has some, files of the archive by name, paths that were asked for, and the site's key."""
+    """Rows of all non-empty tables, archive files by name, requested paths, and the site's key."""
 
     rows: dict[str, list[tuple[Any, ...]]]
     files: dict[str, bytes]
@@ -36,7 +36,7 @@ _kept: dict[tuple[str, ...], Left] = {}
 
 
 def once(server: ForumServer, what: str, make: Callable[[], Site]) -> Site:
-    """What `make` returns; a second time for the same forum its rows are copied instead."""
+    """Returns the result of `make`; the second time for the same forum, its rows are copied instead."""
     if not server.repeats or server.forum.log or server.forum.on_request:
         return make()
     key = (what, server.url, _content(server.forum))
@@ -49,7 +49,7 @@ def once(server: ForumServer, what: str, make: Callable[[], Site]) -> Site:
 
 
 def _content(forum: LocalForum) -> str:
-    """All that its pages depend on."""
+    """Everything that the forum's pages depend on."""
     return repr([type(forum), *(getattr(forum, one.name) for one in fields(forum)), forum.names, forum.all, forum.sessions])
 
 

@@ -1,4 +1,4 @@
-"""A little forum in several themes and ways to write addresses, explored without a network."""
+"""A small forum with several themes and formats of addresses, explored without a network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SITE = "http://forum.example"
 
 @dataclass
 class Board:
-    """A board of the little forum below."""
+    """A board of the small forum below."""
 
     number: int
     name: str
@@ -39,11 +39,11 @@ BOARDS = [
 
 
 def slug(name: str) -> str:
-    """A name as addresses hold it."""
+    """A name in the form used in addresses."""
     return "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in name.lower()).split()) or "board"
 
 
-# How addresses of boards and of threads are written, first and further pages.
+# Formats of the addresses of boards and threads, first and further pages.
 SCHEMES = {
     "slash": (("/forum/{n}-{slug}", "/forum/{n}-{slug}?page={p}"), ("/topic/{t}-{slug}", "/topic/{t}-{slug}?page={p}")),
     "phpbb": (
@@ -79,10 +79,10 @@ SCHEMES = {
 
 @dataclass
 class Forum:
-    """A forum with an index or with one list of all boards' threads, in one of two themes."""
+    """A forum with an index, or with one list of the threads of all boards, in one of two themes."""
 
     boards: list[Board] = field(default_factory=lambda: list(BOARDS))
-    front: str = "index"  # index, mixed, portal
+    front: str = "index"  # index, mixed or portal
     theme: str = "plain"
     zone_hours: int = 0
     per_page: int = 20
@@ -119,22 +119,22 @@ class Forum:
         return 200, self.frame(bodies[what]())
 
     def named(self, url: str, what: str, number: object = "", page: int = 1) -> str:
-        """Notes what an address leads to and gives it back."""
+        """Records what an address leads to, and returns the address."""
         self.routes[url] = (what, str(number), page)
         return escape(url)
 
     def members(self) -> str:
-        """A list of people: no board."""
+        """A list of members, which is not a board."""
         return "<main><h1>Members</h1>" + "".join(f'<p><a href="/user/{n}">user{n}</a></p>' for n in range(9)) + "</main>"
 
     def url_of(self, board: Board, page: int = 1) -> str:
-        """A board's address, in the manner of the forum's software."""
+        """A board's address in the format of the forum's software."""
         first = SCHEMES[self.scheme][0][page > 1]
         values = {"n": board.number, "slug": slug(board.name), "name": board.name, "p": page, "start": (page - 1) * self.per_page}
         return self.named(first.format(**values), "list", board.number, page)
 
     def url_of_thread(self, thread: int, page: int = 1) -> str:
-        """A thread's address."""
+        """A thread's address in the format of the forum's software."""
         board = next(board for board in self.boards if board.number == thread // 1000)
         first = SCHEMES[self.scheme][1][page > 1]
         values = {
@@ -148,7 +148,7 @@ class Forum:
         return self.named(first.format(**values), "thread", thread, page)
 
     def url_of_group(self, name: str) -> str:
-        """The address of a category that holds only boards."""
+        """The address of a category that contains only boards."""
         return self.named(f"/group/9-{name}", "group", name)
 
     def frame(self, body: str) -> str:
@@ -163,7 +163,7 @@ class Forum:
         )
 
     def path(self, *steps: tuple[str, str]) -> str:
-        """The crumbs on top of a page."""
+        """The breadcrumbs at the top of a page."""
         if not self.crumbs:
             return ""
         links = " » ".join(f'<a href="{url}">{escape(text)}</a>' for url, text in steps)
@@ -174,7 +174,7 @@ class Forum:
         return [board.number * 1000 + n for n in range(board.threads, 0, -1)]
 
     def when(self, thread: int) -> tuple[str, str]:
-        """The exact local time of a thread's last reply and how long ago that is, in words."""
+        """The exact local time of a thread's last reply, and the relative time in words."""
         board = next(board for board in self.boards if board.number == thread // 1000)
         age = timedelta(minutes=7 + board.number + (board.threads - thread % 1000) * 37)
         local = (NOW - age + timedelta(hours=self.zone_hours)).strftime("%Y-%m-%d %H:%M")
@@ -182,13 +182,13 @@ class Forum:
         return local, f"{minutes} minutes ago" if minutes < 60 else f"{minutes // 60} hours ago"
 
     def portal(self) -> str:
-        """A front page that only leads to the forum."""
+        """A front page that only links to the forum."""
         return '<main><h1>Welcome</h1><p>News of the club.</p><a href="' + self.named("/board/", "index") + '">Forum</a></main>'
 
     def index(self, group: str | None = None) -> str:
-        """The boards by group; sub-boards below their board."""
+        """The boards by category; sub-boards below their board."""
         rows = []
-        told = "data-board" if self.scheme == "slugs" else ""  # where addresses tell nothing, the reader has to
+        told = "data-board" if self.scheme == "slugs" else ""  # if addresses carry no information, the reader has to use this mark
         for name in dict.fromkeys(board.group for board in self.boards):
             if group is not None and name != group:
                 continue
@@ -206,7 +206,7 @@ class Forum:
         return f'{self.path(*top)}<main data-kind="index">{"".join(rows)}</main>'
 
     def row(self, board: Board, thread: int, label: bool = False) -> str:
-        """A thread's row."""
+        """The row of a thread."""
         local, ago = self.when(thread)
         named = f' <a data-of href="{self.url_of(board)}">{escape(board.name)}</a>' if label else ""
         return (
@@ -216,13 +216,13 @@ class Forum:
         )
 
     def pager(self, address: Callable[[int], str], number: int, count: int) -> str:
-        """Numbers to the other pages."""
+        """Numbered links to the other pages."""
         last = max(1, -(-count // self.per_page))
         links = [f"<b>{n}</b>" if n == number else f'<a href="{address(n)}">{n}</a>' for n in range(1, last + 1)]
         return f'<div class="pager">{" ".join(links)}</div>' if last > 1 else ""
 
     def list_of(self, number: int, page: int) -> str:
-        """A board's list."""
+        """The list of a board."""
         board = next(board for board in self.boards if board.number == number)
         threads = self.threads_of(board)
         shown = threads[(page - 1) * self.per_page : page * self.per_page]
@@ -234,7 +234,7 @@ class Forum:
         return f'{crumbs}<main data-kind="threadlist"><h1>{escape(board.name)}</h1>{rows}{pager}</main>'
 
     def mixed(self, page: int) -> str:
-        """All boards' threads, each row with its board."""
+        """The threads of all boards, each row with its board."""
         everything = sorted(((t, b) for b in self.boards for t in self.threads_of(b)), key=lambda pair: self.when(pair[0])[0])[
             ::-1
         ]
@@ -260,7 +260,7 @@ class Forum:
 def marked_reader(
     html: str, url: str, fetched_at: datetime, *, hints: bool = True, timezone: str = "UTC", day_first: bool | None = None
 ) -> PageReading:
-    """Reads the little forum by the marks in its pages: discovery is under test here, not the reading."""
+    """Reads the small forum by marks in its pages, because discovery is under test here, not reading."""
     del hints
     context = DateContext(fetched_at, timezone, day_first)
     root = document_fromstring(html)
@@ -303,7 +303,7 @@ Reader = Callable[..., PageReading]
 
 
 def explore(forum: Forum, start: str = "/", reader: Reader = marked_reader, **options: int) -> tuple[SiteModel, Explorer]:
-    """Drives a look at the little forum to its end."""
+    """Explores the small forum to the end of discovery."""
     explorer = Explorer(SITE + start, ExplorerSettings(**options), reader=reader)
     for _ in range(200):
         wanted = explorer.wanted()

@@ -1,4 +1,4 @@
-"""Lists of threads and indexes of boards in a dozen markups: tables, lists, cards, definition lists, bare lines."""
+"""Lists of threads and indexes of boards in a dozen markups: tables, lists, cards, definition lists, plain lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MENU = (
 
 
 def frame(title: str, body: str) -> str:
-    """A whole page."""
+    """A complete page."""
     return (
         f"<!doctype html><html><head><title>{escape(title)} - Some forum</title></head><body><div id=top>{MENU}"
         "<form action='/login' method=post><input name=user><input type=password name=pass><button>Log in</button></form></div>"
@@ -31,7 +31,7 @@ def _rows(forum: RandomForum, one: Callable[[Topic], str]) -> str:
 
 
 def bulletin(forum: RandomForum) -> str:
-    """A table of the nineties and noughties: icons, title with its author below, last post, replies, views."""
+    """A table as around 2000: icons, title with its author below, last post, replies, views."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -53,7 +53,7 @@ def bulletin(forum: RandomForum) -> str:
 
 
 def machines(forum: RandomForum) -> str:
-    """A table with a column for the starter and classes for the kind of each cell."""
+    """A table with a column for the author and class names for the kind of each cell."""
 
     def one(t: Topic) -> str:
         last = t.posts[-1]
@@ -72,7 +72,7 @@ def machines(forum: RandomForum) -> str:
 
 
 def bodies(forum: RandomForum) -> str:
-    """A table whose every row has a tbody of its own, the two counts in one cell, two cells for people."""
+    """A table in which each row has its own tbody, both counts share one cell, and two cells name people."""
 
     def one(t: Topic) -> str:
         kind = "stickthread" if t.pinned else "normalthread"
@@ -111,7 +111,7 @@ def bar(forum: RandomForum) -> str:
 
 
 def items(forum: RandomForum) -> str:
-    """List items with a statistics list of value and label, exact times in attributes."""
+    """List items with a list of labelled values, and exact times in attributes."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -127,7 +127,7 @@ def items(forum: RandomForum) -> str:
 
 
 def quiet(forum: RandomForum) -> str:
-    """A plain table: people behind "by", the last post's time as its link."""
+    """A simple table: people after "by", the last post's time as its link."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -142,7 +142,7 @@ def quiet(forum: RandomForum) -> str:
 
 
 def definitions(forum: RandomForum) -> str:
-    """One definition list for all: a term a thread, its fields as definitions after it."""
+    """One definition list for all threads: a term per thread, its fields as definitions."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -156,7 +156,7 @@ def definitions(forum: RandomForum) -> str:
 
 
 def modules(forum: RandomForum) -> str:
-    """Cards with meaningless class names, as style compilers make them; labels beside the values."""
+    """Cards with meaningless class names, as CSS compilers generate them; labels beside the values."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -171,7 +171,7 @@ def modules(forum: RandomForum) -> str:
 
 
 def structured(forum: RandomForum) -> str:
-    """Divisions by purpose with pairs of term and value."""
+    """Semantic elements with pairs of term and value."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -188,7 +188,7 @@ def structured(forum: RandomForum) -> str:
 
 
 def pairs(forum: RandomForum) -> str:
-    """A thread over two table rows, as link lists have it."""
+    """Two table rows per thread, as on link aggregators."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -217,7 +217,7 @@ def answers(forum: RandomForum) -> str:
 
 
 def lines(forum: RandomForum) -> str:
-    """Lines of a page without any structure: a link, then words."""
+    """Lines of a page without any structure: a link, then text."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -241,7 +241,7 @@ LISTS: dict[str, Render] = {
     for made in (bulletin, machines, bodies, bar, items, quiet, definitions, modules, structured, pairs, answers, lines)
 }
 EXACT = frozenset({"items", "structured", "modules", "answers"})  # exact times in attributes, whatever the text says
-LAST_ONLY = frozenset({"answers"})  # names who wrote last, not who began
+LAST_ONLY = frozenset({"answers"})  # names the author of the last post, not of the thread
 
 
 # indexes
@@ -252,7 +252,7 @@ def _boards(forum: RandomForum, one: Callable[[Section], str]) -> str:
 
 
 def table_index(forum: RandomForum) -> str:
-    """Boards in a table with heads, in two categories."""
+    """Boards in a table with headers, in two categories."""
 
     def one(b: Section) -> str:
         last = b.last

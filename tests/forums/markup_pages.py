@@ -1,4 +1,5 @@
-"""The markups of these tests as a folder of pages with truth, for `reader train --more`: `python -m tests.forums.markup_pages FOLDER`."""
+"""Writes the markups of these tests as a folder of pages with known content, for `reader train --more`: `python -m
+tests.forums.markup_pages FOLDER`."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from tests.forums.markup_threads import PLAIN_POSTS
 SITE = "http://forum.example"
 LANGUAGES = ("en", "de", "ru", "zh")
 SEED = 77_000
-TURNS, ARCHIVES = 2, 4  # of drawn indexes and threads; of archives a turn
+TURNS, ARCHIVES = 2, 4  # random variants of each index and thread markup; number of random archives
 
 
 class Drawn(NamedTuple):
@@ -91,7 +92,7 @@ def drawn(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _random_boards(forum: RandomForum, at: int) -> Iterator[Drawn]:
-    """Drawn indexes, twice each, and drawn archives."""
+    """Random indexes, twice each, and random archives."""
     for turn in range(TURNS):
         for number, name in enumerate(INDEX_LAYOUTS):
             index = RandomIndex(SEED + 1000 * turn + 100 * at + number, forum, name)
@@ -106,7 +107,7 @@ def _random_boards(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _random_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
-    """Drawn threads, twice each: a long one and a short one."""
+    """Random threads, twice each: a long one and a short one."""
     by_length = sorted(forum.topics, key=lambda topic: len(topic.posts))
     for turn in range(TURNS):
         for number, name in enumerate(THREAD_LAYOUTS):
@@ -116,7 +117,7 @@ def _random_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _thin_lists(forum: RandomForum, at: int) -> Iterator[Drawn]:
-    """Every markup of a list with one to three threads, of an index with two to four boards."""
+    """Every markup of a list with one to three threads, and of an index with two to four boards."""
     for number, (name, software) in enumerate(SOFTWARE.items(), at):
         thin = few_topics(forum, 1 + number % MOST)
         rows = [_thread(topic, f"{SITE}{software.link(topic)}") for topic in thin.topics]
@@ -131,8 +132,8 @@ def _thin_lists(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _thin_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
-    """Every markup of a thread with one to three posts, and those that tell nothing with all their posts too, at addresses
-    that tell nothing either."""
+    """Every markup of a thread with one to three posts; markups without informative classes or links also with all their posts,
+    at uninformative addresses."""
     for number, (name, post) in enumerate((*POSTS.items(), *PLAIN_POSTS.items(), ("subjects", subjects)), at):
         for count in (1 + number % MOST, 99):
             if count <= MOST or name in PLAIN_POSTS:
@@ -142,7 +143,7 @@ def _thin_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _found(html: str, url: str, forum: RandomForum, kind: str) -> list[dict[str, Any]]:
-    """True records by the texts of links, for markups that do not tell their addresses apart."""
+    """True records identified by the texts of links, for markups whose addresses are not unique."""
     links = {" ".join(link.text_content().split()): urljoin(url, link.get("href")) for link in document_fromstring(html).iter("a")}
     if kind == "threadlist":
         return [_thread(topic, links[topic.title]) for topic in forum.topics if topic.title in links]
@@ -155,7 +156,7 @@ def _truth(page: Drawn) -> dict[str, Any]:
 
 
 def write(folder: Path) -> int:
-    """Writes the folder and answers how many pages it holds."""
+    """Writes the folder and returns the number of pages in it."""
     rows = []
     for at, language in enumerate(LANGUAGES):
         for number, page in enumerate(drawn(RandomForum(SEED + at, language), at)):

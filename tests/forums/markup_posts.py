@@ -25,7 +25,7 @@ def _page(topic: Topic, body: str) -> str:
 
 
 def tables(forum: RandomForum, topic: Topic) -> str:
-    """A table a post: a head row with time and number, a person's cell beside the text."""
+    """A table per post: a header row with time and number, a cell with the author beside the text."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<div class=quote_wrap><div>Quote:</div><table><tr><td>Originally Posted by <strong>{_e(p.quote[0])}</strong><div>{_e(p.quote[1])}</div></td></tr></table></div>" if p.quote else ""
@@ -41,7 +41,7 @@ def tables(forum: RandomForum, topic: Topic) -> str:
 
 
 def wrappers(forum: RandomForum, topic: Topic) -> str:
-    """Divisions with a poster's column and a subject before each text."""
+    """Divisions with a column for the author and a subject before each text."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<div class=quoteheader><a href='#'>Quote from: {_e(p.quote[0])}</a></div><blockquote class=bbc_standard_quote>{_e(p.quote[1])}</blockquote>" if p.quote else ""
@@ -55,7 +55,7 @@ def wrappers(forum: RandomForum, topic: Topic) -> str:
 
 
 def halves(forum: RandomForum, topic: Topic) -> str:
-    """A table a post with the time in a label of its own and the text in a table cell far inside."""
+    """A table per post with the time in a separate label and the text in a deeply nested table cell."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<div class=quote><blockquote><font color=#999>{_e(p.quote[0])} 发表于 2009-3-1 08:15</font><br>{_e(p.quote[1])}</blockquote></div>" if p.quote else ""
@@ -70,7 +70,7 @@ def halves(forum: RandomForum, topic: Topic) -> str:
 
 
 def floors(forum: RandomForum, topic: Topic) -> str:
-    """Time and floor after the text, in small words at its foot."""
+    """Time and post number below the text, in small print."""
 
     def one(number: int, p: Reply) -> str:
         return (
@@ -82,7 +82,7 @@ def floors(forum: RandomForum, topic: Topic) -> str:
 
 
 def articles(forum: RandomForum, topic: Topic) -> str:
-    """Articles with exact times in attributes and coarse words to read."""
+    """Articles with exact times in attributes and relative times as text."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<blockquote class=ipsQuote data-ipsquote-username='{_e(p.quote[0])}'><div class=ipsQuote_citation>On 1/2/2020 at 3:04 PM, {_e(p.quote[0])} said:</div><p>{_e(p.quote[1])}</p></blockquote>" if p.quote else ""
@@ -96,7 +96,7 @@ def articles(forum: RandomForum, topic: Topic) -> str:
 
 
 def blocks(forum: RandomForum, topic: Topic) -> str:
-    """Blocks whose head holds number and time, a definition list for the person."""
+    """Blocks whose header contains number and time, with a definition list for the author."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<div class=quotebox><cite>{_e(p.quote[0])} wrote:</cite><blockquote><div><p>{_e(p.quote[1])}</p></div></blockquote></div>" if p.quote else ""
@@ -110,7 +110,7 @@ def blocks(forum: RandomForum, topic: Topic) -> str:
 
 
 def flat(forum: RandomForum, topic: Topic) -> str:
-    """Three table rows a post in one table: person and time, text, a line between."""
+    """Three table rows per post in one table: author and time, text, a separator."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<table class=quotes><tr><td><b>{_e(p.quote[0])} wrote:</b></td></tr><tr><td class=quote>{_e(p.quote[1])}</td></tr></table>" if p.quote else ""
@@ -123,7 +123,7 @@ def flat(forum: RandomForum, topic: Topic) -> str:
 
 
 def nested(forum: RandomForum, topic: Topic) -> str:
-    """Comments below comments."""
+    """Nested comments."""
     depth = 0
     made = []
     for number, p in enumerate(topic.posts, 1):
@@ -140,7 +140,7 @@ def nested(forum: RandomForum, topic: Topic) -> str:
 
 
 def definitions(forum: RandomForum, topic: Topic) -> str:
-    """A definition list: the person and time as term, the text as definition."""
+    """A definition list: author and time as term, the text as definition."""
 
     def one(number: int, p: Reply) -> str:
         return f"<dt id='r{p.number}'><b>{_e(p.author)}</b>, {forum.when(p.posted)}</dt><dd><p>{_e(p.text)}</p></dd>"
@@ -161,7 +161,7 @@ def modules(forum: RandomForum, topic: Topic) -> str:
 
 
 def ruled(forum: RandomForum, topic: Topic) -> str:
-    """Heads and paragraphs one after another, rules between them."""
+    """Headings and paragraphs one after another, separated by rules."""
 
     def one(number: int, p: Reply) -> str:
         return f"<h4>{_e(p.author)} <small>{forum.when(p.posted)}</small></h4><p>{_e(p.text)}</p><hr>"
@@ -170,7 +170,7 @@ def ruled(forum: RandomForum, topic: Topic) -> str:
 
 
 def streams(forum: RandomForum, topic: Topic) -> str:
-    """List items with the person in attributes too, exact times in titles."""
+    """List items with the author in attributes too, and exact times in titles."""
 
     def one(number: int, p: Reply) -> str:
         return (

@@ -1,5 +1,5 @@
-"""Lists of threads whose markup is drawn at random: which element a row is, in which order its fields stand, how each is
-labelled, what else stands in the row, among the rows and beside the list."""
+"""Lists of threads with random markup: the element of a row, the order and labels of its fields, further content of the row,
+rows that are not threads, and content beside the list."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SEMANTIC = {"row": "topic-row", "title": "topic-title", "author": "author", "rep
 
 @dataclass
 class RandomMarkup:
-    """One drawn markup: all choices follow from `seed` and the forum's language."""
+    """One random markup: all choices follow from `seed` and the forum's language."""
 
     seed: int
     forum: RandomForum
@@ -75,7 +75,7 @@ class RandomMarkup:
         self.order = draw.sample(["author", "counts", "last"], 3)
         self.separator = draw.choice([" ", " · ", " | ", ", "])
         if not self.last_author and self.person == "by" and self.order.index("author") == self.order.index("last") + 1:
-            self.person = "colon"  # "last post on Monday by anna" would tell who wrote last
+            self.person = "colon"  # otherwise “last post on Monday by anna” would name the author of the last post
 
     @property
     def url(self) -> str:
@@ -181,7 +181,7 @@ AD = "Sponsored: <a href='http://ads.example/c?z=9' rel=nofollow>Cheap hosting f
 
 
 def table(m: RandomMarkup) -> str:
-    """A table with heads, a cell a field."""
+    """A table with headers, one cell per field."""
     names = [name for name, _ in m.parts(m.forum.topics[0], bare=True)]
     heads = f"<tr><th></th><th>{m.words['topic']}</th>" + "".join(f"<th>{m.words[name]}</th>" for name in names) + "</tr>"
 
@@ -193,7 +193,7 @@ def table(m: RandomMarkup) -> str:
 
 
 def headless(m: RandomMarkup) -> str:
-    """A table whose cells say themselves what they hold."""
+    """A table whose cells contain their own labels."""
 
     def one(t: Topic) -> str:
         return f"<tr{m.named('row')}><td>{m.title(t)}</td>{''.join(f'<td>{text}</td>' for _, text in m.parts(t))}</tr>"
@@ -209,52 +209,52 @@ def _block(m: RandomMarkup, t: Topic, row: str, cell: str) -> str:
 
 
 def items(m: RandomMarkup) -> str:
-    """List items of divisions."""
+    """List items that contain divisions."""
     return f"<ul>{m.rows(lambda t: _block(m, t, 'li', 'div'), f'<li>{AD}</li>')}</ul>"
 
 
 def boxes(m: RandomMarkup) -> str:
-    """Divisions of divisions."""
+    """Nested divisions."""
     return f"<div>{m.rows(lambda t: _block(m, t, 'div', 'div'), f'<div>{AD}</div>')}</div>"
 
 
 def articles(m: RandomMarkup) -> str:
-    """Articles of paragraphs."""
+    """Articles that contain paragraphs."""
     return m.rows(lambda t: _block(m, t, "article", "p"), f"<div>{AD}</div>")
 
 
 def custom(m: RandomMarkup) -> str:
-    """Elements of their own names."""
+    """Custom elements."""
     return f"<topic-list>{m.rows(lambda t: _block(m, t, 'topic-item', 'topic-part'), f'<topic-ad>{AD}</topic-ad>')}</topic-list>"
 
 
 def tables(m: RandomMarkup) -> str:
-    """A table a topic."""
+    """A table per thread."""
     return m.rows(lambda t: f"<table width=95%><tr><td>{m.title(t)}<br><small>{m.separator.join(text for _, text in m.parts(t))}</small></td></tr></table>", f"<center>{AD}</center>")
 
 
 def two_rows(m: RandomMarkup) -> str:
-    """Two table rows a topic."""
+    """Two table rows per thread."""
     return f"<table>{m.rows(lambda t: f'<tr><td>{m.title(t)}</td></tr><tr><td>{m.separator.join(text for _, text in m.parts(t))}</td></tr>', f'<tr><td>{AD}</td></tr>')}</table>"
 
 
 def flat(m: RandomMarkup) -> str:
-    """A heading and a paragraph a topic, side by side with all others."""
+    """A heading and a paragraph per thread, as siblings of those of all other threads."""
     return f"<div>{m.rows(lambda t: f'<h4>{m.title(t)}</h4><p>{m.separator.join(text for _, text in m.parts(t))}</p>', f'<h4>{AD}</h4><p>Now or never</p>')}</div>"
 
 
 def lines(m: RandomMarkup) -> str:
-    """Lines of text between breaks."""
+    """Lines of text separated by line breaks."""
     return f"<div>{m.rows(lambda t: f'{m.title(t)} {m.separator.join(text for _, text in m.parts(t))}<br>', AD + '<br>')}</div>"
 
 
 def pre(m: RandomMarkup) -> str:
-    """A line a topic in preformatted text."""
+    """One line per thread in preformatted text."""
     return "<pre>" + m.rows(lambda t: f"{m.title(t)}  {'  '.join(text for _, text in m.parts(t))}\n", AD + "\n") + "</pre>"
 
 
 def terms(m: RandomMarkup) -> str:
-    """A definition list a topic, a term before each value."""
+    """A definition list per thread, with a term before each value."""
 
     def one(t: Topic) -> str:
         fields = "".join(f"<dt>{m.words[name]}</dt><dd>{text}</dd>" for name, text in m.parts(t, bare=True))
@@ -264,7 +264,7 @@ def terms(m: RandomMarkup) -> str:
 
 
 def grid(m: RandomMarkup) -> str:
-    """Divisions as a table with a row of heads."""
+    """Divisions laid out as a table, with a header row."""
     names = [name for name, _ in m.parts(m.forum.topics[0], bare=True)]
     heads = f"<div><div>{m.words['topic']}</div>" + "".join(f"<div>{m.words[name]}</div>" for name in names) + "</div>"
     one = lambda t: f"<div{m.named('row')}><div>{m.title(t)}</div>{''.join(f'<div{m.named(name)}>{text}</div>' for name, text in m.parts(t, bare=True))}</div>"  # noqa: E731
@@ -272,7 +272,7 @@ def grid(m: RandomMarkup) -> str:
 
 
 def definitions(m: RandomMarkup) -> str:
-    """One definition list for all topics."""
+    """One definition list for all threads."""
     return f"<dl>{m.rows(lambda t: f'<dt>{m.title(t)}</dt>' + ''.join(f'<dd>{text}</dd>' for _, text in m.parts(t)), f'<dt>{AD}</dt><dd>Now or never</dd>')}</dl>"
 
 

@@ -1,5 +1,5 @@
-"""Indexes of boards whose markup is drawn at random: which element a row is, what it tells of its board and in which order,
-how boards are grouped, what stands beside them; and plain archives of threads."""
+"""Indexes of boards with random markup: the element of a row, the fields of a board and their order, the grouping of boards,
+and content beside them; and plain archives of threads."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def plain(board: Section) -> str:
 
 @dataclass
 class RandomIndex:
-    """One drawn index: all choices follow from `seed` and the forum's language. Of each board it shows the same."""
+    """One random index: all choices follow from `seed` and the forum's language. Each board has the same fields."""
 
     seed: int
     forum: RandomForum
@@ -83,7 +83,7 @@ class RandomIndex:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What the page counts of its boards, with a word for it."""
+        """The counts that the page shows for its boards, each with a label."""
         return () if self.layout in ("links", "grid", "nested") else self.counts
 
     @property
@@ -94,7 +94,7 @@ class RandomIndex:
         return "http://forum.example" + self._path(self.board_path, board)
 
     def optional(self) -> list[str]:
-        """Addresses that are neither right nor wrong: of categories and of boards below others."""
+        """Addresses that count as neither right nor wrong: of categories and of sub-boards."""
         below = [self._path(self.board_path, sub) for board in self.boards for sub in self.within(board)]
         above = [self.part_path.format(c=at) for at in range(self.parts)] if self.part_links else []
         return ["http://forum.example" + path for path in (*below, *above)]
@@ -104,7 +104,7 @@ class RandomIndex:
         return form.format(n=board.number, s=slug, t=topic.number if topic else 0)
 
     def within(self, board: Section) -> list[Section]:
-        """The boards below a board."""
+        """The sub-boards of a board."""
         return [Section(900 + 100 * at + board.number, f"{'sub deep side'.split()[at]} {board.name}", "", 0, 0) for at in range(self.subs)]
 
     def named(self, what: str) -> str:
@@ -117,7 +117,7 @@ class RandomIndex:
         return f"<{self.heading}>{link}</{self.heading}>" if self.heading else link
 
     def below(self, board: Section, tag: str) -> str:
-        """What stands below the name, each in an element."""
+        """The content below the name, each part in its own element."""
         made = [f"<{tag}{self.named('about')}>{escape(board.about.capitalize())}</{tag}>"] if self.about else []
         if self.moderators:
             made.append(f"<{tag}>{self.words['moderator']}: {self.who(board, 7)}</{tag}>")
@@ -137,7 +137,7 @@ class RandomIndex:
         return f"<time datetime='{at:%Y-%m-%dT%H:%M:%SZ}'>{shown}</time>" if self.times else shown
 
     def fields(self, board: Section, bare: bool) -> list[tuple[str, str]]:
-        """The fields after the name, each with what it is."""
+        """The fields after the name, each with its meaning."""
         made = [(name, self.count(name, board.threads if name == "topics" else board.posts, bare)) for name in self.counts]
         if self.last and board.last:
             told = {"time": self.time(board), "by": f"{self.time(board)} {self.words['by']} {self.who(board)}"}.get(self.last)
@@ -161,7 +161,7 @@ class RandomIndex:
     # the page
 
     def groups(self) -> list[tuple[str, list[Section]]]:
-        """The boards by categories, each with its heading; one category may be none."""
+        """The boards by category, each with its heading; one category may be empty."""
         size = -(-len(self.boards) // self.parts)
         made = []
         for at in range(self.parts):
@@ -192,7 +192,7 @@ def _grouped(m: RandomIndex, heading: str, rows: Callable[[list[Section]], str])
 
 
 def table(m: RandomIndex) -> str:
-    """One table with heads, categories as rows that span it."""
+    """One table with headers, and categories as rows that span all columns."""
     names = [name for name, _ in m.fields(m.boards[0], bare=True)]
     heads = f"<tr><th></th><th>{m.words['forum']}</th>{''.join(f'<th>{m.words[name]}</th>' for name in names)}</tr>"
 
@@ -206,7 +206,7 @@ def table(m: RandomIndex) -> str:
 
 
 def tables(m: RandomIndex) -> str:
-    """A table a category, cells that say themselves what they hold."""
+    """A table per category, whose cells contain their own labels."""
 
     def rows(boards: list[Section]) -> str:
         made = (f"<tr{m.named('row')}><td>{m.name(b)}<br>{m.below(b, 'small')}</td>{''.join(f'<td>{text}</td>' for _, text in m.fields(b, bare=False))}</tr>" for b in boards)
@@ -223,22 +223,22 @@ def _block(m: RandomIndex, board: Section, row: str, cell: str) -> str:
 
 
 def items(m: RandomIndex) -> str:
-    """List items of divisions."""
+    """List items that contain divisions."""
     return _grouped(m, "h2", lambda boards: f"<ul>{''.join(_block(m, b, 'li', 'div') for b in boards)}</ul>")
 
 
 def boxes(m: RandomIndex) -> str:
-    """Divisions of divisions."""
+    """Nested divisions."""
     return _grouped(m, "div", lambda boards: f"<div>{''.join(_block(m, b, 'div', 'div') for b in boards)}</div>")
 
 
 def articles(m: RandomIndex) -> str:
-    """Articles of paragraphs."""
+    """Articles that contain paragraphs."""
     return _grouped(m, "h2", lambda boards: "".join(_block(m, b, "article", "p") for b in boards))
 
 
 def custom(m: RandomIndex) -> str:
-    """Elements of their own names."""
+    """Custom elements."""
     return _grouped(m, "board-part", lambda boards: f"<board-list>{''.join(_block(m, b, 'board-item', 'board-cell') for b in boards)}</board-list>")
 
 
@@ -253,7 +253,7 @@ def cards(m: RandomIndex) -> str:
 
 
 def across(m: RandomIndex) -> str:
-    """A table of several boards across."""
+    """A table with several boards per row."""
 
     def rows(boards: list[Section]) -> str:
         cells = [f"<td width=33%>{m.name(b)}<br>{m.below(b, 'span')}{m.separator.join(text for _, text in m.fields(b, bare=False))}</td>" for b in boards]
@@ -269,12 +269,12 @@ def definitions(m: RandomIndex) -> str:
 
 
 def lines(m: RandomIndex) -> str:
-    """Lines between breaks."""
+    """Lines separated by line breaks."""
     return _grouped(m, "b", lambda boards: "<p>" + "".join(f"{m.name(b)} {m.separator.join(t for _, t in m.fields(b, bare=False))}<br>" for b in boards) + "</p>")
 
 
 def links(m: RandomIndex) -> str:
-    """Nothing but names, in a list, with a number in brackets where anything is counted."""
+    """Names only, in a list, with a number in brackets if anything is counted."""
 
     def one(b: Section) -> str:
         told = f" ({b.threads})" if m.counts else ""
@@ -284,7 +284,7 @@ def links(m: RandomIndex) -> str:
 
 
 def grid(m: RandomIndex) -> str:
-    """Nothing but names, several in a line."""
+    """Names only, several per line."""
 
     def rows(boards: list[Section]) -> str:
         made = [f"<a href='{escape(m._path(m.board_path, b))}'>{escape(plain(b))}</a>" for b in boards]
@@ -298,7 +298,7 @@ def grid(m: RandomIndex) -> str:
 
 
 def nested(m: RandomIndex) -> str:
-    """Categories as items of a list, their boards in lists within."""
+    """Categories as list items, with their boards in nested lists."""
 
 
     def part(title: str, boards: list[Section]) -> str:
@@ -315,7 +315,7 @@ LAYOUTS: dict[str, Callable[[RandomIndex], str]] = {
 
 @dataclass
 class RandomArchive:
-    """A drawn archive of threads that tells little of them: titles alone or with names or days, some within others."""
+    """A random archive of threads with few fields: titles alone, or with names or dates; some rows are nested."""
 
     seed: int
     forum: RandomForum
@@ -344,7 +344,7 @@ class RandomArchive:
         return "http://forum.example" + self.thread_path.format(n=topic.number)
 
     def optional(self) -> list[str]:
-        """The answers, which stand below what they answer."""
+        """The replies, which are shown below the posts that they answer."""
         return [f"http://forum.example{self.thread_path.format(n=post.number)}" for t in self.forum.topics for post in t.posts[1:4]] if self.within else []
 
     def _row(self, number: int, title: str, author: str, day: str, more: str = "") -> str:

@@ -1,5 +1,5 @@
-"""Threads whose markup is drawn at random: what a post is, where its writer, time and text stand in it, what is told of its writer
-and offered below it, what stands beside the posts."""
+"""Threads with random markup: the element of a post, the positions of its author, time and text, what is shown about its author
+and offered below it, and content beside the posts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEMANTIC = {"post": "post", "who": "author", "text": "post-body", "head": "post-
 
 @dataclass
 class RandomThread:
-    """One drawn page of a thread: all choices follow from `seed` and the forum's language."""
+    """One random page of a thread: all choices follow from `seed` and the forum's language."""
 
     seed: int
     forum: RandomForum
@@ -77,7 +77,7 @@ class RandomThread:
         return picture + shown
 
     def told(self, post: Reply, tag: str) -> str:
-        """What is told of the writer, each in an element."""
+        """What is shown about the author, each part in its own element."""
         facts = (self.words["member"], f"{self.words['posts']}: {len(post.author) * 37}", f"{self.words['joined']}: 20{10 + len(post.author)}-03-0{len(post.author) % 9 + 1}")
         return "".join(f"<{tag}>{fact}</{tag}>" for fact in facts[: self.about])
 
@@ -93,7 +93,7 @@ class RandomThread:
         return f"<a href='{escape(self._thread(self.topic))}#p{post.number}'>#{at}</a>" if self.number == "link" else f"#{at}"
 
     def text(self, post: Reply, tag: str = "div") -> str:
-        """The element of the text, with a quote before it, and what stands below it."""
+        """The element of the text, with a quote before it and further content below it."""
         cut = f"<blockquote>{escape(post.quote[1][:12])}…</blockquote>" if post.quote else ""
         parts = [f"{escape(part)}." for part in post.text.removesuffix(".").split(". ")]
         if self.paragraphs in ("p", "div"):
@@ -144,7 +144,7 @@ class RandomThread:
 
 
 def rows(m: RandomThread) -> str:
-    """A row a post: the writer's cell beside the text's."""
+    """A row per post: a cell for the author beside one for the text."""
 
     def one(at: int, p: Reply) -> str:
         line = m.separator.join(part for part in (m.when(p), m.place(at, p)) if part)
@@ -154,7 +154,7 @@ def rows(m: RandomThread) -> str:
 
 
 def pairs(m: RandomThread) -> str:
-    """Two or three rows a post: its head, its text, what is offered."""
+    """Two or three rows per post: its header, its text, its buttons."""
 
     def one(at: int, p: Reply) -> str:
         foot = f"<tr><td colspan=2>{m.foot(p)}</td></tr>" if m.offers else ""
@@ -164,7 +164,7 @@ def pairs(m: RandomThread) -> str:
 
 
 def tables(m: RandomThread) -> str:
-    """A table a post."""
+    """A table per post."""
 
     def one(at: int, p: Reply) -> str:
         return f"<table{m.named('post')}><tr><td>{m.who(p)}<br>{m.told(p, 'small')}</td><td>{m.when(p)} {m.place(at, p)}<hr>{m.text(p)}</td></tr><tr><td></td><td>{m.foot(p)}</td></tr></table>"
@@ -177,12 +177,12 @@ def _block(m: RandomThread, at: int, p: Reply, post: str, part: str) -> str:
 
 
 def boxes(m: RandomThread) -> str:
-    """Divisions of divisions."""
+    """Nested divisions."""
     return f"<div>{m.posts(lambda at, p: _block(m, at, p, 'div', 'div'))}</div>"
 
 
 def sided(m: RandomThread) -> str:
-    """A division a post: one for the writer, one for the rest."""
+    """A division per post, with one part for the author and one for the rest."""
 
     def one(at: int, p: Reply) -> str:
         return f"<div{m.named('post')}><div>{m.who(p)}{m.told(p, 'div')}</div><div><div{m.named('head')}>{m.when(p)} {m.place(at, p)}</div>{m.text(p)}<div{m.named('foot')}>{m.foot(p)}</div></div></div>"
@@ -191,7 +191,7 @@ def sided(m: RandomThread) -> str:
 
 
 def articles(m: RandomThread) -> str:
-    """Articles with a head and a foot."""
+    """Articles with a header and a footer."""
 
     def one(at: int, p: Reply) -> str:
         return f"<article{m.named('post')}><header>{m.head(at, p)}</header>{m.text(p)}<footer>{m.foot(p)}</footer></article>"
@@ -205,12 +205,12 @@ def items(m: RandomThread) -> str:
 
 
 def custom(m: RandomThread) -> str:
-    """Elements of their own names."""
+    """Custom elements."""
     return m.posts(lambda at, p: _block(m, at, p, "forum-post", "post-part"))
 
 
 def within(m: RandomThread) -> str:
-    """Answers within what they answer, up to three deep; the opening post apart."""
+    """Replies nested in the posts that they answer, up to three levels; the opening post is separate."""
     first, *rest = m.topic.posts
     made = ""
     for start in range(len(rest) - len(rest) % 3, -1, -3):
@@ -227,13 +227,13 @@ def definitions(m: RandomThread) -> str:
 
 
 def flat(m: RandomThread) -> str:
-    """Heads and texts one after the other, with nothing around a post."""
+    """Headers and texts one after the other, without an element around each post."""
     tag = m.draw.choice(("h4", "p", "div"))
     return m.posts(lambda at, p: f"<{tag}>{m.head(at, p)}</{tag}>{m.text(p)}{'<hr>' if m.seed % 2 else ''}")
 
 
 def signed(m: RandomThread) -> str:
-    """The text first, its writer and time below."""
+    """The text first, with author and time below."""
 
     def one(at: int, p: Reply) -> str:
         return f"<div{m.named('post')}>{m.text(p)}<div{m.named('foot')}>{m.foot(p)}</div><div{m.named('head')}>{m.when(p)} {m.who(p)}{m.told(p, 'span')}</div></div>"

@@ -1,4 +1,5 @@
-"""Lists of threads in the manner of software of the world: what stands in which cell, in which order, under which words."""
+"""Lists of threads in the style of widespread forum software: which fields are in which cell, in which order, with which
+labels."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from tests.forums.markup_lists import frame
 
 
 class Software(NamedTuple):
-    """How a list is drawn, the address of the list and of a thread, and which fields it shows: r(eplies), a(uthor), l(ast)."""
+    """How a list is rendered, the addresses of the list and of a thread, and the fields shown: r(eplies), a(uthor), l(ast
+    post)."""
 
     render: Callable[[RandomForum], str]
     url: str
@@ -28,7 +30,7 @@ def _id(post: Reply) -> int:
 
 
 def class_name(style: str, what: str, seed: int, semantic: Mapping[str, str]) -> str:
-    """The class attribute of an element: none with style "bare", a word of `semantic`, or letters that tell nothing."""
+    """The class attribute of an element: none with style "bare", otherwise a word of `semantic`, or meaningless letters."""
     if style == "bare":
         return ""
     name = semantic[what] if style == "semantic" else f"x{sum(ord(c) * 31**i for i, c in enumerate(what + str(seed))) % 99999:05x}"
@@ -53,7 +55,7 @@ def _heads(*words: str, tag: str = "th") -> str:
 
 
 def threadbits(forum: RandomForum) -> str:
-    """List items with a head row of spans, the last post in a definition list that begins with a hidden label."""
+    """List items with a header row of spans; the last post in a definition list that begins with a hidden label."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"showthread.php?{t.number}-{slug(t)}"
@@ -73,7 +75,7 @@ def threadbits(forum: RandomForum) -> str:
 
 
 def topic_items(forum: RandomForum) -> str:
-    """A table that counts responses, views and likes in one cell."""
+    """A table that shows replies, views and likes in one cell."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"/forum/main-forum/general/{t.number}-{slug(t)}"
@@ -89,7 +91,7 @@ def topic_items(forum: RandomForum) -> str:
 
 
 def columns(forum: RandomForum) -> str:
-    """A table with lists in its cells: "5 replies" over "120 views", who wrote last over when."""
+    """A table with lists in its cells: "5 replies" above "120 views", the last author above the time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -103,7 +105,7 @@ def columns(forum: RandomForum) -> str:
 
 
 def last_action(forum: RandomForum) -> str:
-    """An old table: replies before the starter, "Last post by:" as a link before the name."""
+    """An old table: replies before the author, "Last post by:" as a link before the name."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         pages = f"<span class=small>(Pages <a href='/index.php?showtopic={t.number}&amp;st=0'>1</a> <a href='/index.php?showtopic={t.number}&amp;st=15'>2</a> )</span>" if t.replies > 8 else ""
@@ -118,7 +120,7 @@ def last_action(forum: RandomForum) -> str:
 
 
 def aspx_tables(forum: RandomForum) -> str:
-    """A tbody a thread, counts as "5 / 120" in two elements, last the time and then the person."""
+    """A tbody per thread, counts as "5 / 120" in two elements, last the time and then the person."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         mark = "<img src='t_top1.gif' alt='置顶'>" if t.pinned else "<img src='folder_common.gif' alt='主题'>"
@@ -133,7 +135,7 @@ def aspx_tables(forum: RandomForum) -> str:
 
 
 def wind(forum: RandomForum) -> str:
-    """A table without heads that name all: type, subject, author over day, "5/120", last over time."""
+    """A table without complete headers: type, subject, author above day, "5/120", last author above time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         top = "<img src='i/headtopic_1.gif' title='置顶帖标志'>" if t.pinned else "<img src='i/topicnew.gif' title='开放主题'>"
@@ -148,7 +150,7 @@ def wind(forum: RandomForum) -> str:
 
 
 def cells(forum: RandomForum) -> str:
-    """A table inside each block: face, title, one line of people and a time, the count alone at the right or missing."""
+    """A table inside each block: avatar, title, one line with people and a time; the count alone at the right, or missing."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         count = f"<a href='/t/{t.number}#reply{t.replies}' class=count_livid>{t.replies}</a>" if t.replies else ""
@@ -163,7 +165,7 @@ def cells(forum: RandomForum) -> str:
 
 
 def discussions(forum: RandomForum) -> str:
-    """Four cells, no classes that tell; an empty cell where nobody replied."""
+    """Four cells without informative classes; an empty cell if there are no replies."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         top = "<span class=elite_topic_lable>[置顶]</span>" if t.pinned else ""
@@ -177,7 +179,7 @@ def discussions(forum: RandomForum) -> str:
 
 
 def street(forum: RandomForum) -> str:
-    """List items of divisions below a head of divisions; people at another host."""
+    """List items that contain divisions, below a header of divisions; member pages are on another host."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -190,7 +192,7 @@ def street(forum: RandomForum) -> str:
 
 
 def replies_first(forum: RandomForum) -> str:
-    """A table with the replies in the first cell, linked, and no word above them."""
+    """A table with the replies in the first cell, as a link without a label."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -215,7 +217,7 @@ def clicks(forum: RandomForum) -> str:
 
 
 def perl_board(forum: RandomForum) -> str:
-    """Font tags in cells, no links to members, addresses by moments."""
+    """Font tags in cells, no links to members, addresses that contain times."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         mark = "sticky" if t.pinned else "thread"
@@ -230,7 +232,7 @@ def perl_board(forum: RandomForum) -> str:
 
 
 def flat_dates(forum: RandomForum) -> str:
-    """Day and clock in elements of their own, the starter after the title, the last poster below the time."""
+    """Date and clock time in separate elements, the author after the title, the last author below the time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"/ubbthreads.php/topics/{t.number}/{slug(t)}"
@@ -244,7 +246,8 @@ def flat_dates(forum: RandomForum) -> str:
 
 
 def tabular(forum: RandomForum) -> str:
-    """Ordered lists as rows of ordered lists as cells, label before value twice, and the count again for small screens."""
+    """Ordered lists as rows, with nested ordered lists as cells; label and value shown twice, and the count again for small
+    screens."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"/thread/{t.number}-{slug(t)}/"
@@ -275,7 +278,7 @@ def java_pages(forum: RandomForum) -> str:
 
 
 def asp_table(forum: RandomForum) -> str:
-    """An old ASP table: the icon links too, the day in bold before the clock, "by:" before the person."""
+    """An old ASP table: the icon is a link too, the date in bold before the clock time, "by:" before the person."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -289,7 +292,7 @@ def asp_table(forum: RandomForum) -> str:
 
 
 def hosted(forum: RandomForum) -> str:
-    """Cells named by purpose, moments in data attributes, "by" as a label that only some screens show."""
+    """Cells with semantic names, times in data attributes, "by" as a label shown on some screens only."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -303,7 +306,7 @@ def hosted(forum: RandomForum) -> str:
 
 
 def voices(forum: RandomForum) -> str:
-    """Lists as rows, a column of voices before the one of posts, freshness with the person below."""
+    """Lists as rows, a column of participants before the one of posts, the time with the person below."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         voices = len({post.author for post in t.posts})
@@ -318,7 +321,7 @@ def voices(forum: RandomForum) -> str:
 
 
 def component(forum: RandomForum) -> str:
-    """A line of who began below the title, two labelled counts in a cell, last post by a person, then the time."""
+    """A line with the author below the title, two labelled counts in a cell, last post by a person, then the time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"/forum/7-general/{t.number}-{slug(t)}"
@@ -333,7 +336,7 @@ def component(forum: RandomForum) -> str:
 
 
 def tiles(forum: RandomForum) -> str:
-    """Articles with a list of people and times in one sentence, then a list of counts with kudos among them."""
+    """Articles with a list of people and times in one sentence, then a list of counts that includes kudos."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -360,7 +363,7 @@ def nodes(forum: RandomForum) -> str:
 
 
 def university(forum: RandomForum) -> str:
-    """Two columns called author: of the opening and of the last answer, each after its day."""
+    """Two columns called author: of the opening post and of the last reply, each after its date."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -373,7 +376,7 @@ def university(forum: RandomForum) -> str:
 
 
 def summaries(forum: RandomForum) -> str:
-    """Score, answers and views with their titles; a card of the person with what they earned."""
+    """Score, answers and views with their titles; a card of the person with badges."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         stats = "".join(f"<div class='s-post-summary--stats-item' title='{title}'><span class='s-post-summary--stats-item-number'>{number}</span><span class='s-post-summary--stats-item-unit'>{unit}</span></div>" for title, number, unit in ((f"Score of {t.number % 7}", t.number % 7, "votes"), (f"{t.replies} answers", t.replies, "answers"), (f"{t.views} views", t.views, "views")))
@@ -386,7 +389,7 @@ def summaries(forum: RandomForum) -> str:
 
 
 def server_forum(forum: RandomForum) -> str:
-    """Rows of a commercial platform: latest by a person and a time, then replies and views, the author below the title."""
+    """Rows of a commercial platform: last post by a person and a time, then replies and views, the author below the title."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -399,7 +402,7 @@ def server_forum(forum: RandomForum) -> str:
 
 
 def mail_archive(forum: RandomForum) -> str:
-    """Threads of a mailing list: participants and comments, who began, the last activity beside an icon."""
+    """Threads of a mailing list: participants and comments, the author, the last activity beside an icon."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         people = len({post.author for post in t.posts})

@@ -1,5 +1,5 @@
-"""Thin pages and pages of no forum: lists of one to three threads, threads of one to three posts at addresses that tell
-nothing, and what is met beside forums."""
+"""Pages with little content and pages that are not of a forum: lists of one to three threads, threads of one to three posts at
+uninformative addresses, and other pages of sites with forums."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from html import escape
 
 from tests.forums.boards import RandomForum, Topic
 
-MOST = 3  # rows or posts of a thin page
+MOST = 3  # most rows or posts of a thin page
 
 
 def few_topics(forum: RandomForum, count: int) -> RandomForum:
-    """The forum with the first `count` of its threads alone."""
+    """The forum with only its first `count` threads."""
     thin = copy(forum)
     thin.topics = forum.topics[:count]
     return thin
 
 
 def few_posts(forum: RandomForum, at: int, count: int) -> Topic:
-    """A thread of the forum, from the one at `at` on, cut to `count` posts, or the longest where none has as many."""
+    """A thread of the forum, searched from the one at `at` on, cut to `count` posts; the longest if none has as many."""
     turned = [*forum.topics[at % len(forum.topics) :], *forum.topics[: at % len(forum.topics)]]
     whole = next((topic for topic in turned if len(topic.posts) >= count), max(turned, key=lambda topic: len(topic.posts)))
     return replace(whole, posts=whole.posts[:count])
 
 
 def few_boards(forum: RandomForum, count: int) -> RandomForum:
-    """The forum with the first `count` of its boards alone."""
+    """The forum with only its first `count` boards."""
     thin = copy(forum)
     thin.boards = forum.boards[:count]
     return thin
 
 
 def subjects(forum: RandomForum, topic: Topic) -> str:
-    """Posts whose subjects lead to their own place, each a table."""
+    """Posts, each in a table, whose subjects link to the post itself."""
     shown = escape(topic.title)
     posts = "".join(
         f'<table class=p><tr><td><a name="m{p.number}" href="/read/{topic.number}/{p.number}#m{p.number}">{shown if not at else "Re: " + shown}</a><br>'
@@ -52,7 +52,7 @@ def page(body: str, title: str = "Site") -> str:
 
 
 def not_forums(texts: Sequence[str], long: str) -> dict[str, str]:
-    """Pages of no forum by name, of rows named by `texts`, with `long` for what is written below."""
+    """Pages that are not of a forum, by name: rows are named by `texts`, `long` is their text."""
 
     def rows(pattern: str) -> str:
         return "".join(

@@ -1,4 +1,5 @@
-"""Pages of a thread whose classes, links and addresses tell nothing: only what stands beside what tells posts from a list."""
+"""Pages of a thread whose classes, links and addresses are uninformative: only the arrangement of the fields distinguishes
+posts from a list."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def _ago(forum: RandomForum, p: Reply) -> str:
 
 
 def cells(forum: RandomForum, topic: Topic) -> str:
-    """Name, time and text as cells of one grid, nothing around those of a post."""
+    """Name, time and text as cells of one grid, without an element around each post."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -52,7 +53,7 @@ def cells(forum: RandomForum, topic: Topic) -> str:
 
 
 def unfolding(forum: RandomForum, topic: Topic) -> str:
-    """Quotes to unfold; the name in a link by number; newest first; exact times in attributes."""
+    """Collapsed quotes; the name in a link by number; newest first; exact times in attributes."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -66,7 +67,7 @@ def unfolding(forum: RandomForum, topic: Topic) -> str:
 
 
 def mails(forum: RandomForum, topic: Topic) -> str:
-    """Mails on a page: head lines in a table, the text as it came, quotes with marks before each line."""
+    """Mails on a page: headers in a table, the text as it arrived, quotes with a mark before each line."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -80,7 +81,7 @@ def mails(forum: RandomForum, topic: Topic) -> str:
 
 
 def bubbles(forum: RandomForum, topic: Topic) -> str:
-    """Bubbles of talk: name, text, then the time at the foot; others' words in a box with a line of who said them."""
+    """Chat bubbles: name, text, then the time at the bottom; quotes in a box with a line that names their author."""
 
     def one(number: int, p: Reply) -> str:
         said = f"<div class=r2><b>{_e(p.quote[0])}</b> {WROTE[forum.language]}:<br>{_e(p.quote[1])}</div>" if p.quote else ""
@@ -90,7 +91,7 @@ def bubbles(forum: RandomForum, topic: Topic) -> str:
 
 
 def right_columns(forum: RandomForum, topic: Topic) -> str:
-    """The member's column at the right of the text, with the time below the facts."""
+    """The author's column at the right of the text, with the time below it."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -104,7 +105,7 @@ def right_columns(forum: RandomForum, topic: Topic) -> str:
 
 
 def signed(forum: RandomForum, topic: Topic) -> str:
-    """The text, below it a line "by anna, when"; no links to people, newest first."""
+    """The text, below it a line "by anna, when"; no links to members, newest first."""
 
     def one(number: int, p: Reply) -> str:
         said = f"<blockquote>{_e(p.quote[1])}</blockquote>" if p.quote else ""
@@ -114,7 +115,7 @@ def signed(forum: RandomForum, topic: Topic) -> str:
 
 
 def framed(forum: RandomForum, topic: Topic) -> str:
-    """A frame a post, with who and when in its legend; quotes in frames inside."""
+    """A fieldset per post with author and time in its legend; quotes in nested fieldsets."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -126,7 +127,7 @@ def framed(forum: RandomForum, topic: Topic) -> str:
 
 
 def columns(forum: RandomForum, topic: Topic) -> str:
-    """A table like that of a list: number, who, when, text; heads above."""
+    """A table like that of a list, with headers: number, author, time, text."""
 
     def one(number: int, p: Reply) -> str:
         said = f"<blockquote><b>{_e(p.quote[0])} {WROTE[forum.language]}:</b><br>{_e(p.quote[1])}</blockquote>" if p.quote else ""
@@ -139,7 +140,7 @@ def columns(forum: RandomForum, topic: Topic) -> str:
 
 
 def folded(forum: RandomForum, topic: Topic) -> str:
-    """Answers below what they answer, with a line to fold them and their number."""
+    """Replies below the posts that they answer, with a line to collapse them and their number."""
     made, depth = "", 0
     for number, p in _all(topic):
         inner = f"<div class=w2><a href='/~{quote(p.author)}'>{_e(p.author)}</a> {number * 3 % 11} points {_ago(forum, p)} <a href='#'>[–]</a></div><div class=w3><p>{_e(p.text)}</p></div><div class=w4><a href='/w/{topic.number}/{p.number}'>link</a> <a href='#'>answer</a></div>"
@@ -153,7 +154,7 @@ def folded(forum: RandomForum, topic: Topic) -> str:
 
 
 def cards(forum: RandomForum, topic: Topic) -> str:
-    """Cards of a toolkit: utility classes only, ranks and facts as chips, counts of likes below."""
+    """Cards of a CSS framework: utility classes only, ranks and fields as chips, like counts below."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -172,7 +173,7 @@ def cards(forum: RandomForum, topic: Topic) -> str:
 
 
 def bare(forum: RandomForum, topic: Topic) -> str:
-    """Paragraphs and rules: who and when in bold, the text in the next paragraph, quotes in slanted letters with marks."""
+    """Paragraphs and rules: author and time in bold, the text in the next paragraph, quotes in italics with marks."""
 
     def one(number: int, p: Reply) -> str:
         said = f"<i>&gt; {_e(p.quote[1])}</i><br>" if p.quote else ""
@@ -182,7 +183,7 @@ def bare(forum: RandomForum, topic: Topic) -> str:
 
 
 def opened(forum: RandomForum, topic: Topic) -> str:
-    """The opening post in a head of its own, the answers in a list below."""
+    """The opening post in a separate header, the replies in a list below."""
 
     def one(number: int, p: Reply) -> str:
         said = (

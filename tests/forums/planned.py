@@ -1,4 +1,4 @@
-"""Forums with stored posts for tests of plans: no web, only what visits would have left in the tables."""
+"""Forums with stored posts for tests of plans: no web, only the rows that visits would have left in the tables."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from crawlmgr.models import Host
 from forums.models import Board, BoardHour, Post, Site, Thread
 
 NOW = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
-DIURNAL = 1.2 + np.sin((np.arange(24) - 9) / 24 * 2 * np.pi)  # busiest at 15 h
+DIURNAL = 1.2 + np.sin((np.arange(24) - 9) / 24 * 2 * np.pi)  # busiest at 15:00
 
 
 def make_site(name: str = "a", volumes: tuple[float, ...] = (40.0, 10.0, 2.0), zone: str = "UTC", now: datetime = NOW) -> Site:
-    """A site with a board a volume (posts a day), watched for two days, none of its posts stored yet."""
+    """A site with one board per volume (posts a day), observed for two days, without stored posts."""
     host, _ = Host.objects.get_or_create(key=f"http://{name}")
     number = Site.objects.count() + 1
     site = Site.objects.create(name=name, url=f"http://{name}/", url_hash=number, host=host, timezone=zone, added=now)
@@ -31,12 +31,12 @@ def make_site(name: str = "a", volumes: tuple[float, ...] = (40.0, 10.0, 2.0), z
 
 
 Rows = list[tuple[Any, ...]]
-_stored: dict[tuple[Any, ...], list[tuple[Rows, Rows]]] = {}  # posts and hours of each board, as the database holds them
+_stored: dict[tuple[Any, ...], list[tuple[Rows, Rows]]] = {}  # posts and hours of each board as stored in the database, for copying
 
 
 def fill(site: Site, volumes: tuple[float, ...] = (40.0, 10.0, 2.0), days: int = 20, now: datetime = NOW, seed: int = 1) -> int:
-    """Stores Poisson posts of the last days with an afternoon rhythm in UTC; returns their number. What was drawn and stored once is
-    copied for further tests."""
+    """Stores Poisson-distributed posts of the last days with an afternoon rhythm in UTC; returns their number. The rows are
+    copied for further tests with the same arguments."""
     boards = list(site.boards.order_by("position"))
     threads = [Thread.objects.create(site=site, board=one, key=f"t{one.pk}", url="x", title="t", first_seen=now) for one in boards]
     key = (volumes, days, now, seed)
@@ -76,7 +76,7 @@ def _columns(model: type[Model], owner: str) -> list[str]:
 
 
 def _rows(model: type[Model], owner: str, key: int) -> Rows:
-    """The rows of an owner, without their keys and his."""
+    """The rows of an owner, without their keys and the owner's."""
     columns = ", ".join(f'"{one}"' for one in _columns(model, owner))
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT {columns} FROM "{model._meta.db_table}" WHERE "{owner}" = %s ORDER BY "id"', (key,))  # noqa: S608 - our own tables
@@ -84,7 +84,7 @@ def _rows(model: type[Model], owner: str, key: int) -> Rows:
 
 
 def _put(model: type[Model], owner: str, key: int, rows: Rows) -> None:
-    """Gives such rows to another owner."""
+    """Copies these rows to another owner."""
     columns = [owner, *_columns(model, owner)]
     names, marks = ", ".join(f'"{one}"' for one in columns), ", ".join(["%s"] * len(columns))
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The closed loop with an injected clock: exact budgets, who comes next, pauses, failures, changed budgets."""
+"""The closed loop with a simulated clock: exact budgets, the order of boards, pauses, failures, changed budgets."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -33,7 +33,7 @@ def loop_of(volumes, visits, seen=NOTHING, start=START, options=None, zones=("UT
 
 
 def run_day(loop, start=START, hours=24.0, pause=(0.0, 0.0), log=None):
-    """Runs the loop on silent boards, or on those of a log; returns board and hour of each visit."""
+    """Runs the loop on boards without posts, or on those of an event log; returns board and hour of each visit."""
     board, hour = [], []
     step = loop.options.tick_seconds
     for number in range(int(hours * HOUR / step)):
@@ -61,7 +61,7 @@ def test_visits_follow_the_square_root_of_volume_when_nothing_surprises():
     loop = loop_of(np.array([4.0, 64.0]), 60)
     run_day(loop)
     visits = np.bincount(run_day(loop, START + DAY)[0], minlength=2)
-    assert 1.5 < visits[1] / visits[0] < 5.0  # sqrt(16) = 4, less what silence takes from the busy one
+    assert 1.5 < visits[1] / visits[0] < 5.0  # sqrt(16) = 4, less what visits without posts take from the busy board
 
 
 def test_visits_follow_the_day():
@@ -157,7 +157,7 @@ def test_a_loop_built_anew_goes_on_with_its_budget():
 
 def test_sites_of_other_zones_are_visited_by_their_own_day():
     rng = np.random.default_rng(3)
-    shapes = [np.roll(DIURNAL, -8 * (board % 2)) for board in range(8)]  # by UTC: Shanghai's afternoon comes eight hours earlier
+    shapes = [np.roll(DIURNAL, -8 * (board % 2)) for board in range(8)]  # in UTC: the afternoon of Shanghai comes eight hours earlier
     counts = rng.poisson([20.0 * shape / DIURNAL.sum() for shape in shapes for _ in range(3)])
     row, slot = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), 24)
     times = START + (24 * (row % 3) + slot + rng.random(len(row))) * HOUR

@@ -1,4 +1,4 @@
-"""The delay report: its figures agree with what visits measured; export; empty states; roles; flat queries."""
+"""The delay report: its figures agree with measured visits; export; empty states; roles; a constant number of queries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def client_of(role: str) -> Client:
 
 
 def measured(boards: int = 2, visits: int = 5, planned: bool = True) -> Site:
-    """Visits every six hours; each found one new thread after two hours and one reply after one."""
+    """Creates visits every six hours; each found one new thread two hours old and one reply one hour old."""
     forum, now = site(), datetime.now(UTC)
     plan = Plan.objects.create(scope=f"site {forum.pk}", site=forum, visits_per_day=8, changed_at=now)
     for number in range(boards):

@@ -1,4 +1,5 @@
-"""The plan room: visits to come with their reasons, pinned, moved, added and taken out; history; roles; flat queries."""
+"""The plan page: planned visits with their reasons; fixing, moving, adding and cancelling them; history; roles; a constant
+number of queries."""
 
 from __future__ import annotations
 
@@ -153,7 +154,7 @@ def test_names_from_the_web_stay_text() -> None:
 
 @pytest.mark.parametrize("policy", ["optimal", "adaptive"])
 def test_the_page_asks_no_more_for_many_visits_than_for_few(policy: str) -> None:
-    site, plan = planned(policy)  # 24 a day: at any hour more than are asked for are still to come
+    site, plan = planned(policy)  # 24 a day: at any hour more visits are planned than are requested
     client = client_of("viewer")
 
     def count(show: int) -> int:

@@ -1,4 +1,5 @@
-"""The simulation rooms: files taken in, experiments set up, watched, stopped, exported; who may do what; queries that stay flat."""
+"""The simulation pages: files are uploaded, simulations set up, watched, stopped and exported; permissions; a constant number
+of queries."""
 
 from __future__ import annotations
 
@@ -168,14 +169,14 @@ def test_visits_are_read_from_lists_and_ranges() -> None:
 
 
 def test_the_file_field_keeps_its_name_out_of_other_fields() -> None:
-    """unfold's script writes a chosen file's name into the first text field three levels above the file field."""
+    """unfold's script writes the name of a chosen file into the first text field within three ancestors of the file field."""
     page = client_of("operator").get("/admin/forums/simulations/new/").content.decode()
     around = page[page.index('name="upload"') :]
     assert around.index('<input type="text" hidden disabled>') < around.index('name="timezone"')
 
 
 def test_a_large_upload_is_read_by_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The web thread only stores it: nothing reads it before the simulation's run does, as its first step."""
+    """The web server only stores the file: its first reader is the first step of the simulation's run."""
     monkeypatch.setattr(event_logs, "SMALL_BYTES", 100)
     client = client_of("operator")
     with monkeypatch.context() as patch:

@@ -1,4 +1,5 @@
-"""The tuning room: the preview follows the fields and saves nothing, saving plans anew, roles, escaping, flat queries."""
+"""The tuning page: the preview follows the fields and saves nothing; saving recomputes the plan; roles, escaping, a constant
+number of queries."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def client_of(role: str) -> Client:
 
 
 def filled(boards: int = 3, days: int = 30, posts: bool = False) -> Site:
-    """A forum watched for a while, with more posts in the evening."""
+    """A forum observed for some days, with more posts in the evening."""
     forum, rng = site(), np.random.default_rng(4)
     hour = NOW.replace(minute=0, second=0)
     for number in range(boards):

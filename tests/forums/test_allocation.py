@@ -1,4 +1,4 @@
-"""Rounding to an exact sum, greedy against exhaustive search, and budgets of requests."""
+"""Allocation of visits: rounding to an exact sum, greedy compared with exhaustive search, and budgets of requests."""
 
 import itertools
 
@@ -81,7 +81,7 @@ def test_requests_are_spent_nearly_as_well_as_possible(seed):
     budget = float(price.sum() + rng.integers(0, 15))
     visits = greedy_by_requests(costs, price, budget)
     assert visits.min() >= 1 and price @ visits <= budget
-    assert (price @ visits + price > budget).all() or (visits == 8).any()  # no board could have one more
+    assert (price @ visits + price > budget).all() or (visits == 8).any()  # no board could get one more visit
     best = min(
         sum(costs[board, n - 1] for board, n in enumerate(choice))
         for choice in itertools.product(range(1, 9), repeat=3)

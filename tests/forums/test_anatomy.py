@@ -1,4 +1,4 @@
-"""Pages taken apart: which piece became which field, selectors that find it again, and what a correction changes."""
+"""The fields of parsed pages: which element became which field, selectors that find it again, and the effect of a correction."""
 
 from __future__ import annotations
 

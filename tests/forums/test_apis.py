@@ -1,4 +1,5 @@
-"""A forum's own JSON read instead of its pages: the same threads and posts, and the pages themselves where it gives nothing."""
+"""A forum's JSON interface instead of its pages: the same threads and posts; pages are read where the interface returns
+nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def whole(server: ForumServer) -> None:
 
 
 def asked(server: ForumServer, since: int) -> tuple[int, int]:
-    """Requests for JSON and for pages since then."""
+    """Number of requests for JSON and for pages since then."""
     log = [path for path in server.forum.log[since:] if path.startswith(("/c/", "/t/"))]
     return sum(".json" in path for path in log), sum(".json" not in path for path in log)
 
@@ -72,7 +73,7 @@ def test_where_it_answers_nothing_the_pages_are_read_and_no_post_is_doubled(serv
     assert run.result["api"] == "off" and asked(server, before)[0] == 1
     before = len(server.forum.log)
     run = crawl(site)
-    assert run.result["api"] == "off" and asked(server, before)[0] == 0  # told a moment ago
+    assert run.result["api"] == "off" and asked(server, before)[0] == 0  # its unavailability was noticed a moment ago
     Run.objects.filter(pk=run.pk).update(result={**run.result, "api_off": (now() - timedelta(days=2)).isoformat()})
     before = len(server.forum.log)
     crawl(site)

@@ -1,4 +1,4 @@
-"""What changes while a forum is read and kept: a template switched in the middle of a visit, another time zone for the site."""
+"""Changes while a forum is being read: another template in the middle of a visit, another time zone for the site."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ZONE, BEHIND = "Etc/GMT+5", timedelta(hours=5)
 
 
 class ZonedForum(LocalForum):
-    """A forum whose times are those of five hours behind UTC, without saying so."""
+    """A forum that shows times in a zone five hours behind UTC without stating it."""
 
     def _time(self, at: datetime) -> str:
         return f"<span class=when>{at - BEHIND:%b %d, %Y, %H:%M}</span>"

@@ -1,4 +1,4 @@
-"""The bound against an exact programme over all visit times, and below every policy."""
+"""The clairvoyant bound compared with an exact programme over all visit times; it is below every policy."""
 
 import itertools
 
@@ -9,7 +9,8 @@ from forums.clairvoyant import bound, priced
 
 
 def exact(board, hours, weights, budget):
-    """Least delay of `budget` visits in all, by trying every set of visits on event times; each board must be finished."""
+    """The least delay of `budget` visits in total, by trying every set of visits at event times; the last visit of each board
+    must come after its last event."""
     best = np.inf
     moments = sorted(set(zip(board.tolist(), hours.tolist(), strict=True)))
     for chosen in itertools.combinations(moments, min(budget, len(moments))):

@@ -1,4 +1,5 @@
-"""Corrections on the desk: pages in colour, the effect before saving, a rule of the site that the next visit reads by."""
+"""Corrections on the desk: coloured pages, a preview of the effect before saving, and a rule of the site that the next visit
+applies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that count the posts of boards below their own, which the page does not show: who waits, who is visited, who is believed."""
+"""Index rows that include the posts of hidden sub-boards: which boards wait, which are visited, and which sources are trusted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
 from tests.forums.test_simulate import FIRST as NOW
 
 DAY, HOUR = 86400.0, 3600.0
-SHOWN, HIDDEN = np.array([0, 1]), np.array([2, 3])  # boards 2 and 3 are below board 0
+SHOWN, HIDDEN = np.array([0, 1]), np.array([2, 3])  # boards 2 and 3 are sub-boards of board 0
 
 
 def source() -> Source:
@@ -134,8 +134,8 @@ def test_a_page_without_counts_tells_of_a_board_below_too():
     st.lists(st.tuples(st.floats(0.2, 40.0), st.sampled_from(["look", 0, 2, 3])), min_size=1, max_size=14),
 )
 def test_an_honest_row_loses_no_post_and_is_never_doubted(posts, steps):
-    """Whatever is posted where, and whenever it is looked at or visited: what is known to wait is what waits below the row up to the
-    look, and once nothing is, every board was right."""
+    """Whatever is posted, and whenever overviews and visits happen: the posts known to wait are those that wait below the row
+    as of the last overview; once none waits, every board's figure was right."""
     overview = overview_of()
     fetched, looked = dict.fromkeys([0, 2, 3], NOW), NOW
     last = max([at for at, _what in steps], default=0.0)

@@ -1,4 +1,4 @@
-"""A forum end to end over real HTTP: found, crawled, kept fresh, interrupted, moved, thinned out."""
+"""A forum end to end over real HTTP: found, crawled, kept fresh, interrupted, moved, pages deleted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def found(server: ForumServer) -> Run:
 
 
 def added(server: ForumServer) -> Site:
-    """The forum with all its boards, discovered once for a server that repeats its forum."""
+    """The forum with all its boards; discovered only once for a server that repeats its forum."""
 
     def discovered() -> Site:
         run = found(server)
@@ -58,7 +58,7 @@ def added(server: ForumServer) -> Site:
 
 
 def read_once(server: ForumServer) -> Site:
-    """The forum with all its posts, crawled once for a server that repeats its forum."""
+    """The forum with all its posts; crawled only once for a server that repeats its forum."""
 
     def crawled() -> Site:
         site = added(server)
@@ -96,7 +96,7 @@ def test_all_boards_are_found_by_name_and_no_others(server: ForumServer) -> None
 
 
 class Company:
-    """Keeps requests for threads until `wanted` of them are there at once; `most` ever were."""
+    """Delays requests for threads until `wanted` of them are waiting; `most` is the maximum reached."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted, self.inside, self.most = wanted, 0, 0
@@ -109,7 +109,7 @@ class Company:
             self.change.notify_all()
             if path.startswith("/topic/"):
                 self.change.wait_for(lambda: self.most >= self.wanted, PATIENCE_SECONDS)
-        time.sleep(0.005)  # long enough for one too many to meet it
+        time.sleep(0.005)  # long enough that a request too many would overlap
         with self.change:
             self.inside -= 1
 
@@ -140,7 +140,7 @@ def test_first_crawl_stores_everything_once_and_the_next_ones_only_what_changed(
     later = now()
     changed = [forum.reply(3, later).number, forum.reply(17, later).number, forum.open(2, later).number]
     assert changed
-    forum.reply(1, later)  # pinned
+    forum.reply(1, later)  # a pinned thread
     before = len(forum.log)
     second = crawl(site)
     lists, new, updated = sums(second)
@@ -230,7 +230,7 @@ def test_deleted_posts_are_marked_gone_and_the_thread_is_found_on_an_earlier_pag
     forum = server.forum
     site = read_once(server)
     long = max(forum.all.values(), key=lambda t: len(t.posts))
-    for _ in range(forum.posts_a_page + 1):  # the last page vanishes
+    for _ in range(forum.posts_a_page + 1):  # the last page disappears
         long.posts.pop()
     forum.reply(long.number, now())
     crawl(site)

@@ -1,4 +1,4 @@
-"""`forum crawl` beside other runs of the site: it does what it was asked for, and never passes another run off as its own."""
+"""`forum crawl` while other runs of the site are active: it does what was requested and never reports another run as its own."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def server() -> Iterator[ForumServer]:
 
 
 def scheduled(site: Site) -> Run:
-    """A visit of one board that a plan started, as a node's dispatcher does right after a forum was added."""
+    """A visit of one board started by a plan, as a node's dispatcher does right after a forum was added."""
     board = Board.objects.filter(site=site).order_by("position").values_list("pk", flat=True)[0]
     return sites.crawl_now(site.pk, board_ids=[board], now=SYSTEM.now(), start=False, scheduled=True)
 
 
 def crawl(capsys: pytest.CaptureFixture[str], site: Site, *words: str) -> tuple[dict[str, Any], str]:
-    """The document of the command, and what it said."""
+    """The JSON document of the command, and its messages."""
     capsys.readouterr()
     call_command("forum", "crawl", str(site.pk), "--history-days", "400", "--json", *words)
     out = capsys.readouterr()

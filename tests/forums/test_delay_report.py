@@ -1,4 +1,4 @@
-"""Measured delays put together: means by group, the same posts under equal visits, weekday and hour."""
+"""The delay report: means by group, the same posts with equal visits, weekday and hour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def items(moments: list[float], waits: list[float], board: list[int], opener: li
 
 def test_the_same_posts_under_equal_visits_wait_for_the_next_of_them() -> None:
     some = items([1.0, 5.0, 6.0, 23.0, 30.0], [9.0] * 5, [0, 0, 0, 1, 1], [True] * 5)
-    found = delay_report.with_equal_visits(some, 2, 8, FIRST, 2, ZoneInfo("UTC"))  # four a board: 0, 6, 12 and 18 h
+    found = delay_report.with_equal_visits(some, 2, 8, FIRST, 2, ZoneInfo("UTC"))  # four visits per board: at 0, 6, 12 and 18 h
     assert found.tolist() == pytest.approx([5.0, 1.0, 0.0, 1.0, 0.0])
     rare = delay_report.with_equal_visits(some, 2, 1, FIRST, 2, ZoneInfo("UTC"))  # each board every second day
     assert (rare <= 48).all() and rare.max() > 20

@@ -1,4 +1,4 @@
-"""A forum's structure from a sample: which boards, under which names, how addresses go on."""
+"""Discovery of a forum's structure from a sample of pages: its boards, their names, and the addresses of further pages."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_the_same_pages_lead_to_the_same_plan() -> None:
     for url in explorer._pages:
         full = f"http://{url}" if url != "forum.example" else SITE + "/"
         again.feed(FetchedPage(full, full, forum.page(full)[1], NOW))
-        again.feed(FetchedPage(full, full, "", NOW))  # a second time changes nothing
+        again.feed(FetchedPage(full, full, "", NOW))  # reading the page again changes nothing
     assert again.done
     assert again.site().boards == explorer.site().boards
 

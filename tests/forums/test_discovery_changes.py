@@ -1,4 +1,4 @@
-"""What discovery takes from pages and addresses, what a site's lists count, and when a site is no longer as it was."""
+"""What discovery learns from pages and addresses, what a site's lists count, and when a site no longer matches its model."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_threads_of_an_opening_post_alone_without_an_address_of_its_own_are_no_o
     assert recheck(site, [("thread", short), ("thread", short)]) is None
     cut = replace(page, reading=replace(page.reading, records=(opening,), next=f"{SITE}/topic/2030?page=2"))  # type: ignore[arg-type]
     change = recheck(site, [("thread", cut), ("thread", cut)])
-    assert change is not None and change.reasons == ("rows",)  # a page that goes on ought to be full
+    assert change is not None and change.reasons == ("rows",)  # a page that is followed by another one should be full
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_what_the_lists_count_is_learned_from_whole_threads(shown_beside: int, t
     ]
     lists = page(f"{SITE}/forum/2", PageKind.threadlist, listed)
     assert counts_posts([lists, *threads]) is told
-    assert counts_posts([lists, threads[0], threads[2]]) is None  # one thread is too little, one is not whole
+    assert counts_posts([lists, threads[0], threads[2]]) is None  # one thread is too few, and one thread is incomplete
     assert counts_posts([lists]) is None
 
 

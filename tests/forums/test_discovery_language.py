@@ -1,4 +1,4 @@
-"""The language of a site's pages: its own word, the words of its times, the script of its short texts."""
+"""The language of a site's pages: as declared, by the words in its times, by the script of its short texts."""
 
 from __future__ import annotations
 

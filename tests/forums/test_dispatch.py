@@ -1,4 +1,5 @@
-"""The dispatcher with an injected clock: plans followed, caught up once, made anew; the loop told of what visits saw."""
+"""The dispatcher with a simulated clock: plans are followed, missed visits are made up for once, plans are recomputed, and the
+loop receives the results of visits."""
 
 from __future__ import annotations
 
@@ -171,7 +172,7 @@ def test_requests_used_up_keep_the_loop_from_a_site():
     plans.set_importance(site.pk, requests_per_day=6, now=NOW)
     start = NOW.replace(hour=0, minute=0) + timedelta(days=1)
     made = [pk for now, pk in follow_day(start, 8, step_seconds=600) if now >= start]
-    assert 3 <= len(made) <= 5  # two requests a visit; the boards of one run are begun together
+    assert 3 <= len(made) <= 5  # two requests per visit; the boards of one run begin together
 
 
 def test_the_loop_makes_visits_that_a_person_put_too():
@@ -254,13 +255,13 @@ def test_a_plan_is_made_anew_once_its_boards_have_been_read():
 )
 def test_a_kill_while_a_plan_is_made_costs_no_plan(policy: str, broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
-        """As the signal that ends a worker."""
+        """Simulates the signal that ends a worker."""
 
     def kill(*_: object) -> None:
         raise Killed
 
     _site, plan = planned(policy)
-    for moment in (NOW, NOW + timedelta(days=3)):  # a new plan, and the first look of a later day
+    for moment in (NOW, NOW + timedelta(days=3)):  # a new plan, and the first round of a later day
         with monkeypatch.context() as patch, pytest.raises(Killed):
             patch.setattr(broken, kill)
             dispatch.start_due(moment)

@@ -1,4 +1,5 @@
-"""Editing a saved forum and its model: what is wrong changes nothing, what changes is told with its author, versions come back."""
+"""Editing a saved forum and its model: invalid input changes nothing, changes are recorded with their author, versions can be
+restored."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def boards() -> list[int]:
 
 
 def test_a_saved_forum_is_edited_and_who_did_it_is_told(client: Client, forum: Site) -> None:
-    client.force_login(user("administrator"))  # who alone may open private addresses
+    client.force_login(user("administrator"))  # only administrators may allow private addresses
     answer = client.post(f"/admin/forums/site/{forum.pk}/edit/", {**FORM, "board": boards()[:2], "private": "on"})
     assert answer.headers["Location"] == f"/admin/forums/site/{forum.pk}/"
     forum.refresh_from_db()
@@ -70,7 +71,7 @@ def test_a_saved_forum_is_edited_and_who_did_it_is_told(client: Client, forum: S
     assert told.text.endswith("(administrator)") and told.host_id == forum.host_id
     page = client.get(f"/admin/forums/site/{forum.pk}/edit/").content.decode()
     assert f"X-Mine: {sealed_settings.DOTS}" in page and 'value="2.5"' in page
-    assert "applies from the next visit on" in page  # of the zone: stored times stay as they were read
+    assert "applies from the next visit on" in page  # of the time zone: stored times stay unchanged
 
 
 def test_the_exception_for_private_addresses_goes_with_its_tick(client: Client, forum: Site) -> None:

@@ -1,4 +1,4 @@
-"""Event files in any order, plain or gzip, with bad rows; clocks that change with daylight saving."""
+"""Event files in any order, plain or gzipped, with invalid rows; daylight saving changes."""
 
 import gzip
 from datetime import UTC, datetime

@@ -1,4 +1,5 @@
-"""Finding changes on simulated lists: faultless ones are exact, faulty ones nearly, and predictions keep their budget."""
+"""Finding changes on simulated lists: exact on lists without faults, nearly exact on faulty ones; predictions keep within their
+budget."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -86,7 +87,7 @@ class TestBic:
 
     def test_a_visit_reads_few_list_pages(self, log, setup):
         total = summary(simulate_fetch(log, setup, "bic"), posts_per_day(log, setup))
-        assert total.list_pages < 2 * 3 * 4 * 6  # fewer than two a board and cycle
+        assert total.list_pages < 2 * 3 * 4 * 6  # fewer than two pages per board and cycle
 
 
 class TestPredictions:

@@ -1,4 +1,4 @@
-"""A visit that meets a misbehaving page ends with one clear reason, keeps what it had, and the next board goes on."""
+"""A visit to a misbehaving page ends with one clear reason and keeps its results so far, and the next board is visited."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.site.forum import ForumServer, LocalForum
 from tests.site.misbehaviour import misbehave, set_robots
 from tests.site.server import LocalSite, Reply
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # what the web does, not the database
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # tests the web's behaviour, not the database
 QUICK = {
     "allow_private": "127.0.0.1", "delay_seconds": 0.0, "max_attempts": 1, "history_days": 400, "connect_timeout_seconds": 60.0,
     "read_timeout_seconds": 60.0, "total_timeout_seconds": 90.0, "max_body_bytes": 1_000_000, "max_decoded_bytes": 2_000_000,
 }
-IMPATIENT = {"read_timeout_seconds": 4.0, "total_timeout_seconds": 5.0}  # for what never answers; the other forum has to answer
+IMPATIENT = {"read_timeout_seconds": 4.0, "total_timeout_seconds": 5.0}  # short time limits, for a server that never responds; the other forum must respond within them
 
 
 def now() -> datetime:
@@ -44,7 +44,7 @@ def forum() -> Iterator[ForumServer]:
 
 
 def site_of(first: str, forum: ForumServer, **settings: object) -> Site:
-    """A site whose first board is the address given and whose second is a healthy one."""
+    """A site whose first board has the given address and whose second board is a regular one."""
     host = hosts.host_id(host_key(first))
     options = {**QUICK, **settings}
     site = Site.objects.create(name="mixed", url=first, url_hash=url_hash(first), host_id=host, added=now(), settings=options)

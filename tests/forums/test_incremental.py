@@ -1,4 +1,4 @@
-"""The incremental visit: change signatures, stop tests, pinned and shifting rows, interrupted visits."""
+"""The incremental visit of a board: change signatures, stop conditions, pinned and shifting rows, interrupted visits."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TestStops:
         assert decision.next_url == "" and visit.state.stopped_by == "watermark" and visit.state.complete
 
     def test_the_watermark_leaves_the_slack_and_the_precision_of_the_time(self) -> None:
-        for seconds, stopped_by in ((170, ""), (190, "watermark")):  # 60 of precision, 120 of slack
+        for seconds, stopped_by in ((170, ""), (190, "watermark")):  # precision of 60 s and a margin of 120 s
             rows = [row(1, 1, replies=3), row(2, 10 + seconds / 3600)]
             visit = Visit(facts(), NOW)
             visit.read("u", rows, "u2", sigs(replace(rows[0], replies=2), rows[1]))
@@ -171,7 +171,7 @@ class TestStops:
 
 class TestInterrupted:
     def test_resumes_where_the_interrupted_visit_stood(self) -> None:
-        """Page 1 looks unchanged and the rows of pages 2 and 3 would be lost without the resume."""
+        """Page 1 looks unchanged; without resuming, the rows of pages 2 and 3 would be lost."""
         limits = facts(resume_url="http://f/b?page=3", resume_page=3)
         visit = Visit(limits, NOW)
         top = [row(1, 1), row(2, 2)]
@@ -217,7 +217,8 @@ class TestInterrupted:
 def test_a_visit_finds_every_change_whatever_happens_while_it_pages(
     threads: int, per_page: int, changes: list[tuple[int, bool]], during: int, seed: int
 ) -> None:
-    """A board sorted by last reply, changed between two complete visits and while the second one pages: recall 1, precision 1."""
+    """A board sorted by last reply, changed between two complete visits and while the second one reads its pages: recall 1,
+    precision 1."""
     clock = NOW
     board = {n: [clock - timedelta(hours=1 + n), 0] for n in range(threads)}
 

@@ -1,4 +1,4 @@
-"""The cost of an interval against numerical integration; quantiles of a profile."""
+"""The cost of an interval compared with numerical integration; quantiles of a rate profile."""
 
 import numpy as np
 import pytest

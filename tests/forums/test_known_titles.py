@@ -1,4 +1,4 @@
-"""A board with a single thread is read by what the titles of the site's other lists look like."""
+"""A board with a single thread is read by the markup of titles in the site's other lists."""
 
 from __future__ import annotations
 

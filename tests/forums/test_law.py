@@ -1,4 +1,4 @@
-"""The paper's law stands once: its values, its bounds, and nobody else writing it down."""
+"""The paper's weights are implemented in one place: their values, their bounds, and a check that no other file computes them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def test_theta_has_the_same_bounds_everywhere(theta):
 
 
 def test_no_other_file_multiplies_by_theta():
-    """Who weighs replies calls the law; a product or a choice with theta anywhere else is a second law."""
+    """Code that weighs replies must call forums.law; a product or condition with theta elsewhere would be a second
+    implementation."""
     found = []
     for path in FORUMS.rglob("*.py"):
         if path.name in ASIDE or "migrations" in path.parts:

@@ -1,4 +1,4 @@
-"""A forum whose template is switched between two visits: noticed, told, learned again, nothing lost and nothing doubled."""
+"""A forum's template changes between two visits: noticed, reported, learned again, without lost or duplicated data."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_template_that_cannot_be_read_keeps_the_old_model_and_loses_nothing(se
     assert not Thread.objects.filter(gone_at__isnull=False).exists() and not Post.objects.filter(gone_at__isnull=False).exists()
 
     asked = len(forum.log)
-    crawl(site)  # within a day the same change is not learned again in vain
+    crawl(site)  # within a day, learning is not tried again for the same change
     assert len(forum.log) - asked <= forum.boards
     forum.skin = "tables"
     crawl(site)
@@ -118,7 +118,7 @@ def test_a_forum_under_other_addresses_keeps_its_boards_threads_and_posts(server
     site, forum = visited(server), server.forum
     before = dict(Thread.objects.values_list("pk", "title"))
     boards = dict(Board.objects.values_list("pk", "name"))
-    forum.scheme = "moved"  # the old addresses are gone
+    forum.scheme = "moved"  # the old addresses no longer exist
     forum.reply(3, now())
     forum.open(2, now())
     crawl(site)
@@ -177,7 +177,7 @@ def test_learning_again_goes_on_over_slices(server: ForumServer) -> None:
 
 def test_a_run_stopped_while_it_learns_leaves_no_banner_behind(server: ForumServer) -> None:
     site, forum = visited(server), server.forum
-    forum.skin, forum.delay_seconds = "cards", 0.2  # a wish to stop is seen within a second
+    forum.skin, forum.delay_seconds = "cards", 0.2  # a request to stop is noticed within a second
     run = sites.crawl_now(site.pk, now=now(), start=False)
 
     def stop(*_: object) -> None:

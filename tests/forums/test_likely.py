@@ -1,4 +1,4 @@
-"""Spans in which visits are likely: kept as often as they promise, and narrow where nothing is left to chance."""
+"""The predicted time spans of visits: as reliable as promised, and narrow where nothing is random."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEP, HOUR = 180.0, 3600.0
 
 @cache
 def told_and_made(policy: str, visits: int) -> list[tuple[float, float, float, float]]:
-    """First and last moment told of each board's next visit, when it was told and when the visit was made."""
+    """For each board's next visit: the predicted first and last time, when it was predicted, and when the visit was made."""
     simulation = Simulation(synthetic(), Setup(date(2026, 1, 5), test_days=2))
     boards = np.arange(simulation.boards)
     log, sites = BoardLog(simulation.events, simulation.weights, simulation.start), Sites(0 * boards, [simulation.clock])

@@ -1,4 +1,4 @@
-"""Login forms and signs of being logged in, by page."""
+"""Recognising login forms, and whether a page is shown to a logged-in user."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_a_login_form_is_found_with_all_that_it_sends() -> None:
     "html",
     [
         "", "<p>nothing</p>", "<form method=post><input name=q></form>",
-        "<form method=post><input name=user><input type=password name=a><input type=password name=b></form>",  # a registration
-        "<form method=get action=/login><input name=user><input type=password name=a></form>",  # the password would stand in the address
+        "<form method=post><input name=user><input type=password name=a><input type=password name=b></form>",  # a registration form
+        "<form method=get action=/login><input name=user><input type=password name=a></form>",  # the password would be part of the address
         "<form method=post action='javascript:go()'><input name=user><input type=password name=a></form>",
         "<form method=post action='http://[x'><input name=user><input type=password name=a></form>",
     ],

@@ -1,4 +1,4 @@
-"""A forum for members only: logged in by form or cookie, renewed when it has expired, never logged out, nothing ever posted."""
+"""A forum for members only: login by form or cookie, renewed after it has expired; never logged out, nothing posted."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_the_desk_sets_shows_and_removes_a_login_without_ever_showing_a_secret(s
     text = client.get(base).content.decode()
     assert "not tried yet" in text and "pass word" not in text and vault.unseal(SiteLogin.objects.get().secret) == SECRET
     client.post(base, {"method": "form", "address": f"{site.url}login", "user": "berta", "password": ""})
-    assert vault.unseal(SiteLogin.objects.get().secret) == {"user": "berta", "password": "pass word&1"}  # left empty: as it was
+    assert vault.unseal(SiteLogin.objects.get().secret) == {"user": "berta", "password": "pass word&1"}  # a field left empty stays unchanged
     client.post(f"{base}remove/")
     assert not SiteLogin.objects.exists() and Event.objects.filter(code="login_changed").count() == 3
 

@@ -1,4 +1,5 @@
-"""Feeds, JSON lists and sitemaps as sources: found with the forum, tried once its boards are read, then read instead of lists."""
+"""Feeds, JSON lists and sitemaps as overview sources: found with the forum, tested once its boards have been read, then read
+instead of lists."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def look(source: OverviewSource) -> Look:
 
 
 def tried(site: Site, kind: str) -> OverviewSource:
-    """The source of a kind after two crawls: the first reads the boards, the second tries what may be a source."""
+    """The source of a kind after two crawls: the first reads the boards, the second tests possible sources."""
     crawl(site, history_days=400)
     assert not OverviewSource.objects.get(site=site, kind=kind).enabled
     crawl(site)

@@ -1,4 +1,4 @@
-"""Looks over real HTTP: sources that are found when a forum is added, and later where it was saved before there were any."""
+"""Overview fetches over real HTTP: sources are found when a forum is added, and later for forums saved by older versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Looks at real forum software: sources are found by themselves, and what changed is fetched with fewer requests than lists."""
+"""Overview fetches with real forum software: sources are found automatically, and changes are fetched with fewer requests than
+by lists."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from forums.services import loops, overviews, plan_days, plans, sites
 
 TARGET = Path(__file__).resolve().parents[3] / "shared" / "targets" / "target"
 STATE = Path(os.environ.get("CRAWL_TARGETS") or Path.home() / ".cache" / "crawl-targets")
-BELOW = 1101  # a draw that puts the thread into the sub-board of machina
+BELOW = 1101  # a random seed that puts the thread into the sub-board of machina
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "history_days": 400.0}
 
 pytestmark = [
@@ -39,7 +40,7 @@ def target(*words: object) -> str:
 
 @pytest.fixture(params=["machina", "spirit", "flaskbb"])
 def running(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    """Name and address of a forum, started for this test."""
+    """Name and address of a forum started for this test."""
     name = request.param
     if not (STATE / name).is_dir():
         pytest.skip(f"{name} is not installed here")
@@ -94,7 +95,7 @@ def test_what_changed_costs_fewer_requests_than_a_look_at_every_board(running: t
 
 
 def _visit_what_was_told(plan: plans.Plan, site: Site) -> int:
-    """Visits of the boards on which posts are known to wait; returns the list pages that they read."""
+    """Visits the boards on which posts are known to wait; returns the number of list pages read."""
     live = _tell(plan)
     assert live.loop.overview is not None
     due = live.boards[np.flatnonzero(live.loop.overview.known > 0)].tolist()

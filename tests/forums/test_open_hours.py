@@ -1,4 +1,4 @@
-"""Forums with working hours: timetables and the loop keep inside them and spend the whole budget there; visits outside wait."""
+"""Forums with working hours: timetables and the loop stay inside them and spend the whole budget there; visits outside wait."""
 
 from __future__ import annotations
 

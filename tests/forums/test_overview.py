@@ -1,4 +1,4 @@
-"""Looks before visits: what a page tells, how far it is believed, and what the closed loop makes of it."""
+"""Overview pages: what a page shows, how far it is trusted, and how the closed loop uses it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def delay(simulation, policy, visits, **given):
     return float((found.hours * simulation.test_weights).sum())
 
 
-# --- what a page tells ------------------------------------------------------------------------------------------------
+# --- what a page shows --------------------------------------------------------------------------------------------------
 
 
 def test_new_threads_and_posts_become_waiting_weight_at_even_times():
@@ -125,7 +125,7 @@ def test_two_sources_do_not_tell_the_same_posts_twice():
     assert overview.known.tolist() == [1.0, 0.0, 0.0]
 
 
-# --- how far it is believed ---------------------------------------------------------------------------------------------
+# --- how far it is trusted ----------------------------------------------------------------------------------------------
 
 
 def test_a_lag_is_learned_and_taken_off():
@@ -184,7 +184,7 @@ def test_a_newest_list_that_misses_posts_is_not_believed():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 30.0), st.booleans()), max_size=12), st.integers(1, 4))
 def test_an_honest_page_is_never_doubted_and_never_loses_a_post(posts, looks):
-    """Whatever is posted and however often it is looked at: what is known to wait is what waits."""
+    """Whatever is posted and however often the page is fetched: the posts known to wait are the posts that wait."""
     events = from_rows([("a", "1", True, NOW - HOUR)] + [("a", "1", opener, NOW + at * HOUR) for at, opener in posts])
     log = BoardLog(events, events.weights(0.5), NOW)
     overview = Overview([Source(np.array([0]))], np.array([NOW]), np.ones(1), np.array([0.5]))
@@ -201,7 +201,7 @@ def test_an_honest_page_is_never_doubted_and_never_loses_a_post(posts, looks):
     assert overview.known[0] == 0.0
 
 
-# --- what the loop makes of it -----------------------------------------------------------------------------------------
+# --- how the loop uses it -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def lying():
 
 @cache
 def simulated(seed):
-    """A simulation, and its delay without looks."""
+    """A simulation, and its delay without overview fetches."""
     simulation = Simulation(synthetic(seed=seed), Setup(date(2026, 1, 5), test_days=6))
     return simulation, delay(simulation, "adaptive", 32)
 
@@ -276,7 +276,7 @@ def test_a_newest_list_tells_nothing_of_a_board_that_it_does_not_name(days_befor
     quiet = simulation.events.boards.index("quiet")
     assert (quiet in simulation.named(FIRST)) is named and quiet not in simulation.named(FIRST - 31 * DAY)
     followed = simulation.follow("newest", 12)
-    first = followed.board[followed.moments == followed.moments.min()]  # the list is read before anything is visited
+    first = followed.board[followed.moments == followed.moments.min()]  # the overview is read before anything is visited
     assert len(first) >= 3 and (quiet in first) is named
 
 

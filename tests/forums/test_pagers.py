@@ -1,4 +1,4 @@
-"""Rival ways to further pages: what the pages behind them tell, in a look at a site and in a visit."""
+"""Contradictory links to further pages: the pages behind them decide, in an inspection of a site and in a visit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def listing(numbers: range, further: str) -> str:
 
 
 def page(address: str) -> str | None:
-    """A site whose visible link to the next page is ignored: it shows the first page again; its head names the right one."""
+    """A site whose visible link to the next page has no effect (it shows the first page again), while the link in its head is
+    right."""
     if address in ("/", "/c/general/1/?page=20", "/c/other/2/?page=20"):
         address = {"/": "/"}.get(address, address.partition("?")[0])
     if address == "/":
@@ -73,7 +74,7 @@ def test_without_the_teacher_the_first_offer_is_taken() -> None:
 
 
 def scripted(address: str) -> str | None:
-    """A site of scripts: the number of a page stands in the query, as that of the board does."""
+    """A script-based site: the page number is a query parameter, as is the board's number."""
     if address == "/":
         rows = "".join(
             f'<tr><td><h3><a href="/viewforum.php?id={n}">Board {word}</a></h3></td><td>40 threads</td><td>99 posts</td></tr>'

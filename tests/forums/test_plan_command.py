@@ -1,4 +1,4 @@
-"""`forum plan`: what it stores and prints, and its one-line refusals."""
+"""`forum plan`: what it stores and prints, and its one-line error messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def now() -> datetime:
 
 @pytest.fixture
 def plan(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command; its JSON, with what it said beside it."""
+    """Runs the command; returns its JSON document and its messages."""
 
     def run(*arguments: str) -> dict:
         call_command("forum", "plan", *arguments, "--json")

@@ -1,4 +1,5 @@
-"""Plans over the database: what they rest on, exact budgets, pins, importance, request limits, and what the loop shows."""
+"""Plans in the database: their input data, exact budgets, fixed visits, importance, request limits, and the display of the
+loop."""
 
 from __future__ import annotations
 
@@ -111,7 +112,7 @@ def test_planning_again_replaces_visits_but_not_pinned_ones_and_not_the_past():
     assert len(tomorrow) == 30 and {pinned.pk, extra.pk} <= {visit.pk for visit in tomorrow}
     assert PlannedVisit.objects.filter(pk=past.pk).exists()
     due = PlannedVisit.objects.filter(plan=plan, state="planned", at__lt=later)
-    assert due.exists() and all(visit.at > NOW for visit in due)  # their time came before the new plan: still to be made
+    assert due.exists() and all(visit.at > NOW for visit in due)  # they were due before the new plan was made and still have to be made
 
 
 def test_a_daily_pin_comes_back_every_day_until_it_is_let_go():
@@ -158,7 +159,7 @@ def test_the_requests_of_a_site_hold_its_visits_back_and_the_rest_goes_to_others
     made = plan_days.replan(plan, NOW, "new")
     count = {site.pk: sum(v.board.site_id == site.pk for v in visits_on(plan, TOMORROW)) for site in (first, second)}
     assert made.limited_sites == [first.pk]
-    assert count == {first.pk: 10, second.pk: 50}  # two requests a visit, as long as none was made
+    assert count == {first.pk: 10, second.pk: 50}  # two requests per visit, as long as none has been made
 
 
 def test_a_plan_of_all_sites_leaves_out_sites_with_their_own():

@@ -1,4 +1,5 @@
-"""The hazard of next replies: what it knows, how it ranks, and that it beats the rules beside it on threads that die."""
+"""The predicted rate of replies: its input, its ranking, and that it is better than simpler rules on threads that become
+inactive."""
 
 from zoneinfo import ZoneInfo
 

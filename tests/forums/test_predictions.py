@@ -1,4 +1,4 @@
-"""Boards whose lists tell no replies: which threads a visit fetches, and that new posts are found there all the same."""
+"""Boards whose lists do not show replies: which threads a visit fetches, and that new posts are still found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
 
 
 def threads_of(board: Board, lively: int, dead: int, fetched: datetime) -> None:
-    """Threads answered every two hours until just before `fetched`, and threads last answered two months before."""
+    """Active threads, answered every two hours until just before `fetched`, and inactive ones, last answered two months before.
+    """
     for number in range(lively + dead):
         quiet = timedelta(hours=1) if number < lively else timedelta(days=60)
         thread = Thread.objects.create(
@@ -75,7 +76,7 @@ def test_only_boards_that_hide_their_changes_need_it():
 
 
 class SilentForum(LocalForum):
-    """Lists threads newest first, without replies, views or last posts."""
+    """A forum whose lists show threads newest first, without replies, views or last posts."""
 
     def _board(self, board: int, number: int) -> str | None:
         mine = sorted((t for t in self.all.values() if t.board == board), key=lambda t: t.posts[0].posted, reverse=True)

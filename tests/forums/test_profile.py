@@ -1,4 +1,4 @@
-"""Estimates from history: rates, shapes, shrinkage, fading, dispersion, and how they settle."""
+"""Estimates from history: rates, daily shapes, shrinkage, fading, dispersion, and their convergence."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ DIURNAL = 1.0 + np.sin((np.arange(24) - 10) / 24 * 2 * np.pi)
 
 
 def synthetic(rng, volumes, days, shape=DIURNAL):
-    """Poisson events of boards with these daily volumes and one daily shape."""
+    """Poisson events of boards with these daily volumes and one common daily shape."""
     board, hours = [], []
     for number, volume in enumerate(volumes):
         counts = rng.poisson(volume * np.tile(shape / shape.sum(), days))
@@ -126,7 +126,7 @@ def test_estimates_settle_with_more_days():
 
 
 def test_counts_by_hour_of_day_and_of_week():
-    hours = np.array([0.0, 23.9, 24.0 * 4])  # 1970-01-01 was a Thursday, four days on is Monday
+    hours = np.array([0.0, 23.9, 24.0 * 4])  # 1970-01-01 was a Thursday; four days later is a Monday
     weights = np.array([1.0, 0.5, 1.0])
     assert shape_counts(np.zeros(3, dtype=int), hours, weights, 1, 24)[0, [0, 23]].tolist() == [2.0, 0.5]
     week = week_counts(np.zeros(3, dtype=int), hours, weights, 1)[0]

@@ -1,4 +1,4 @@
-"""`bench read --leave-out`: trains on folds, prints every table, and uses the scores that it kept."""
+"""`bench read --leave-out`: trains on folds, prints all tables, and reuses the scores that it stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.forums.boards import NOW
 from tests.forums.markup_pages import write
 
 SMALL = fitting.Shape(4, 3, 0.3)
-KEPT = 14  # pages of the folder
+KEPT = 14  # pages in the folder
 
 
 @pytest.fixture

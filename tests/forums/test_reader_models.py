@@ -1,4 +1,4 @@
-"""The learned reader's parts: trees as arrays, the choice of candidates, rows around links that share no shape."""
+"""Parts of the learned reader: trees as arrays, the choice of candidates, rows around links without a common shape."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_averaged_trees_answer_as_the_library_does(examples: Examples) -> None:
     model = ExtraTreesClassifier(12, min_samples_leaf=4, max_features=3, random_state=0)
     model.fit(examples.features, examples.labels, sample_weight=examples.weights)
     ours = averaged(examples, 3, Shape(12, 4, 3)).predict(examples.features)
-    assert np.abs(ours - model.predict_proba(examples.features)).max() < 0.01  # leaves are kept in steps of 1/255
+    assert np.abs(ours - model.predict_proba(examples.features)).max() < 0.01  # leaves are stored in steps of 1/255
 
 
 def test_boosted_trees_answer_as_the_library_does(examples: Examples) -> None:
@@ -123,7 +123,7 @@ def test_headings_of_rows_are_no_rival_of_the_rows() -> None:
     second.given["links"] = np.asarray(shares)
     assert second.lists.boards is not None and len(second.lists.boards.rows) == 12
     assert second.offered(1) == [second.lists.boards]
-    below = Second(second.page, None)  # boards below some of the boards, which the rules took for the list
+    below = Second(second.page, None)  # sub-boards of some boards, which the rules took for the list
     below.given["links"] = np.asarray(
         [[0.9, 0.0, 0.1] if "/forum/1" in link.url else row for link, row in zip(second.links.links, shares, strict=True)]
     )
@@ -165,9 +165,9 @@ def test_two_rows_that_the_rules_take_for_one_are_two() -> None:
 @pytest.mark.parametrize(
     ("words", "shares", "kind"),
     [
-        (80, (0.2, 0.1, 0.1, 0.6), PageKind.other),  # the models are sure
-        (80, (0.3, 0.2, 0.1, 0.4), PageKind.threadlist),  # they doubt and the rules do not
-        (0, (0.0, 0.0, 0.1, 0.9), PageKind.threadlist),  # the page shows too little for the models
+        (80, (0.2, 0.1, 0.1, 0.6), PageKind.other),  # the models are certain
+        (80, (0.3, 0.2, 0.1, 0.4), PageKind.threadlist),  # the models are uncertain and the rules are not
+        (0, (0.0, 0.0, 0.1, 0.9), PageKind.threadlist),  # the page has too little content for the models
     ],
 )
 def test_the_rules_settle_a_kind_that_the_models_doubt(words: int, shares: tuple[float, ...], kind: PageKind) -> None:
@@ -194,7 +194,7 @@ def test_candidates_are_chosen_relative_to_the_best_of_their_page() -> None:
     low = np.asarray([0.3, 0.28, 0.29, 0.1, 0.02, 0.01])
     assert chosen_links(page.links, clusters, low) == [0, 1, 2]
     assert chosen_links(page.links, clusters, low * 3) == [0, 1, 2]
-    weak_like = np.asarray([0.9, 0.3, 0.8, 0.1, 0.02, 0.01])  # the second stands like the first
+    weak_like = np.asarray([0.9, 0.3, 0.8, 0.1, 0.02, 0.01])  # the second has the same position as the first
     assert chosen_links(page.links, clusters, weak_like) == [0, 1, 2]
 
 
@@ -203,7 +203,7 @@ def test_what_stands_like_most_of_the_chosen_is_chosen_whatever_its_score() -> N
     clusters = np.zeros((10, 4), dtype=int)
     clusters[:, 1] = clusters[:, 2] = [0] * 8 + [1, 1]
     scores = np.asarray([0.9] * 6 + [0.01, 0.01, 0.9, 0.01])
-    assert chosen_links(page.links, clusters, scores) == list(range(9))  # six of eight are most, one of two is not
+    assert chosen_links(page.links, clusters, scores) == list(range(9))  # six of eight are a majority, one of two is not
 
 
 @pytest.mark.parametrize("talks", [True, False])

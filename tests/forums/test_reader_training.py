@@ -1,4 +1,4 @@
-"""Training the reader: scores against the truth, labels, and a small training from pages to weights."""
+"""Training the reader: scores against true content, labels, and a small training from pages to weights."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_a_bar_in_gbk() -> None:
     ]  # fmt: skip
 
 
-HOSTILE: dict[str, tuple[int, Callable[[int], str]]] = {  # the size of the large page, and the page of a size
+HOSTILE: dict[str, tuple[int, Callable[[int], str]]] = {  # by name: the size of the large page, and a function that makes a page of a given size
     "nested": (2_000_000, lambda n: "<div>" * n),
     "nested links": (1_000_000, lambda n: "<a href=x>" * n),
     "nested tables": (600_000, lambda n: "<table><tr><td>" * n),

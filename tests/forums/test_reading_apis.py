@@ -1,4 +1,4 @@
-"""Guest-readable JSON and feeds: the address to ask, and the same reading as from the page."""
+"""JSON interfaces open to guests, and feeds: the address to request, and the same records as read from the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What stands above, beside and inside the columns of a list: heads, words, dates in two columns, people by what is said."""
+"""Evidence above, beside and inside the columns of a list: headers, labels, dates in two columns, the role of people by the
+words around them."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def threads(reading: PageReading) -> list[ThreadRecord]:
 
 
 def listed(body: str, url: str) -> list[ThreadRecord]:
-    """The threads of a page that is stated to be a list of them."""
+    """The threads of a page that is known to be a list of threads."""
     rules = SiteRules(addresses=(("", PageKind.threadlist),))
     return threads(read_page(f"<html><head><title>Boats</title></head><body>{body}</body></html>", url, NOW, rules=rules))
 
@@ -227,7 +228,7 @@ def test_one_head_cell_whose_word_is_known_names_its_column() -> None:
         for n, title in enumerate(TITLES * 2)
     )
     found = listed(f"<table>{heads}{rows}</table>", "http://forum.example/category/10.html")
-    assert [record.replies for record in found] == [1 + n % 3 for n in range(14)]  # and not one less, though none is 0
+    assert [record.replies for record in found] == [1 + n % 3 for n in range(14)]  # exactly these values, although none of them is 0
 
 
 def test_numbers_in_brackets_behind_titles_are_replies_whatever_the_class_of_their_cell() -> None:

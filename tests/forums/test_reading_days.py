@@ -1,4 +1,5 @@
-"""Lists whose heads and headings tell what their rows do not: days above clock times, the board below the last post's head."""
+"""Lists whose headers and headings contain information missing in their rows: dates above clock times, the board in the header
+of the last post."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well the reader reads markups that it was not made on: records found, and records with every shown field right."""
+"""The quality of reading on held-out markups: records found, and records with every shown field right."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from tests.forums.heldout.lists import LISTS
 from tests.forums.heldout.posts import THREADS
 
 LANGUAGES = ("en", "de", "ru", "zh")
-FORUMS = 6  # of each language
+FORUMS = 6  # number of forums per language
 SEED = 1_250_000
 MINUTE = "%Y-%m-%d %H:%M"
 
 
 @dataclass(slots=True)
 class Tally:
-    """Records that pages hold, that the reader gave, of them those that pages hold, of them those with each field right."""
+    """Counts: records in the pages, records that the reader found, correct ones among those, and correct ones with each field
+    right."""
 
     want: int = 0
     have: int = 0
@@ -42,7 +43,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The tallies of the three kinds of page."""
+    """The counts of the three kinds of page."""
 
     lists: Tally
     posts: Tally
@@ -88,7 +89,7 @@ def whole_board(record: BoardRecord, board: Section) -> bool:
 
 
 def list_tally(markup: ListMarkup, forum: RandomForum) -> Tally:
-    """Threads by their address, else by a title that only one of them has."""
+    """Compares threads by their address; if it differs, by a title that only one of them has."""
     reading = read_page(markup.render(forum), markup.url, NOW)
     want = {urljoin(markup.url, markup.link(topic)): topic for topic in forum.topics}
     titles = [topic.title for topic in forum.topics]
@@ -105,7 +106,8 @@ def list_tally(markup: ListMarkup, forum: RandomForum) -> Tally:
 
 
 def index_tally(markup: IndexMarkup, forum: RandomForum) -> Tally:
-    """Boards by their address, else by name; a board below another that the index only names is neither right nor wrong."""
+    """Compares boards by their address, otherwise by name; a sub-board that the index only mentions counts as neither right nor
+    wrong."""
     reading = read_page(markup.render(forum), markup.url, NOW)
     want = {urljoin(markup.url, markup.link(board)): board for board in forum.boards}
     by_name = {board.name: url for url, board in want.items()}
@@ -122,7 +124,7 @@ def index_tally(markup: IndexMarkup, forum: RandomForum) -> Tally:
 
 
 def agreement(record: PostRecord, post: Reply) -> tuple[bool, bool, bool]:
-    """Whether author, time and text are those of the post."""
+    """Whether author, time and text agree with the post."""
     return (
         record.author == post.author,
         near(record.posted, post.posted, exact(post.posted)),
@@ -135,13 +137,14 @@ def holds(record: PostRecord, post: Reply) -> bool:
 
 
 def is_post(record: PostRecord, post: Reply, least: int) -> bool:
-    """Whether as many fields agree; where one is enough it may not be the author alone, unless the text lies within the record's."""
+    """Whether at least `least` fields agree; a single agreeing field must not be the author, unless the post's text is inside
+    the record's."""
     same = agreement(record, post)
     return sum(same) >= least and (least > 1 or same[1] or same[2] or (len(post.text) > 12 and holds(record, post)))
 
 
 def post_tally(reading: PageReading, posts: list[Reply]) -> Tally:
-    """Posts by author, time and text: first those of which all three agree, then two, then one."""
+    """Compares posts by author, time and text: first matches those with all three in agreement, then two, then one."""
     todo = [record for record in reading.records if isinstance(record, PostRecord)]
     left = list(posts)
     right = 0
@@ -182,7 +185,7 @@ def score() -> Score:
 
 @pytest.mark.slow
 def test_records_are_found_in_markups_kept_apart(score: Score) -> None:
-    """Indexes count in the whole only: the Chinese one with both counts in a cell is read as a list of threads."""
+    """Indexes count in total only: the Chinese one with both counts in a cell is read as a list of threads."""
     assert score.together.least(score.together.found) >= 0.98
     assert score.lists.least(score.lists.found) >= 0.98
     assert score.posts.least(score.posts.found) >= 0.98

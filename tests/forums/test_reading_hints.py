@@ -1,4 +1,4 @@
-"""What a row's own words say against the names of its classes, and times told in full in a link's title."""
+"""The words in a row against the names of its classes, and times given in full in a link's title."""
 
 from __future__ import annotations
 

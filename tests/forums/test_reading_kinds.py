@@ -1,4 +1,5 @@
-"""Pages that are no forum are none, and the thinnest pages of a forum are still read: one thread, one post, one reply."""
+"""Pages that are not of a forum are recognised as such, and forum pages with very little content are still read: one thread,
+one post, one reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of threads in the manner of software of the world, and in markups drawn at random: with known truth, fields and all."""
+"""Lists of threads in the style of widespread software and in random markups, with known content: records and fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whose a post is where heads name others too, and which of several elements beside each other hold its text."""
+"""The author of a post where its header names other people too, and the choice of its text among several neighbouring elements.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What belongs to a post and what only stands at it: links to its own place, offers to answer, quotes, paragraphs."""
+"""Which elements belong to a post and which only accompany it: links to the post itself, reply buttons, quotes, paragraphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page is read the same in every process: nothing depends on the order in which Python happens to keep a set's strings."""
+"""A page is read identically in every process: nothing depends on the iteration order of sets of strings."""
 
 from __future__ import annotations
 

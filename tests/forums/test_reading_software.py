@@ -1,4 +1,4 @@
-"""Pages in the manner of software that other tests do not have: what names their rows, where their texts and times stand."""
+"""Pages in the style of software that other tests do not cover: what names their rows, and where their texts and times are."""
 
 from __future__ import annotations
 

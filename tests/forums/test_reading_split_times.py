@@ -1,4 +1,4 @@
-"""Days drawn as leaves of a calendar, their clocks apart; and what such parts must not be taken for."""
+"""Dates drawn as calendar leaves with separate clock times; and elements that must not be taken for such parts."""
 
 from __future__ import annotations
 

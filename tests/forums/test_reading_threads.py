@@ -1,4 +1,5 @@
-"""Threads at addresses that tell nothing, in markups that tell nothing; quotes by their heads; pages that only look like threads."""
+"""Threads at uninformative addresses, in uninformative markups; quotes recognised by their headers; pages that only look like
+threads."""
 
 from __future__ import annotations
 

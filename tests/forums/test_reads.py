@@ -1,4 +1,4 @@
-"""Reads of the forum pages: boards as a tree, freshness, and sums by the site's own days."""
+"""Queries of the forum pages: boards as a tree, freshness, and sums by the site's local days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reply that comes while a visit is under way, to a thread that the visit has dealt with already, is found by the next."""
+"""A reply that arrives during a visit, in a thread that the visit has already processed, is found by the next visit."""
 
 from __future__ import annotations
 

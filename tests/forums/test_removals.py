@@ -1,4 +1,5 @@
-"""A large forum that goes: batch by batch, whatever happens in between, told on the desk; its neighbour keeps everything."""
+"""Deletion of a large forum: batch by batch, whatever happens in between, with progress on the desk; another forum loses
+nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ TABLES = (Post, Thread, Visit, BoardHour, Board, Url, Page)
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows each batch took."""
+    """The number of rows that each batch deleted."""
     hosts.forget()
     monkeypatch.setattr(removals, "BATCH", 7)
     monkeypatch.setattr(removals, "AT_ONCE", 50)

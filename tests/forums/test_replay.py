@@ -1,4 +1,4 @@
-"""Days of a log lived again over real HTTP: measured delays are those of the visits made, and agree with the simulator."""
+"""Days of an event log replayed over real HTTP: measured delays are those of the visits made and agree with the simulator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOUR = 3600.0
 
 
 def bursty_log(seed: int = 5) -> Events:
-    """Forty days of three boards: threads open with the day's rhythm, answers follow soon and draw answers."""
+    """Forty days of three boards: threads open by the rhythm of the day; replies follow soon and cause further replies."""
     rng = np.random.default_rng(seed)
     first = datetime(2025, 12, 20, tzinfo=UTC).timestamp()
     rows = []
@@ -43,5 +43,5 @@ def test_measured_delays_agree_with_the_simulator(policy: str, days: int) -> Non
     assert found.visits_per_day == 12
     assert found.found == found.items >= 15
     assert found.measured == pytest.approx(found.recomputed, rel=0.01)
-    room = {"era": 0.02, "glances": 0.5, "newest": 0.5}.get(policy, 0.3)  # a simulated look is ranked with at once
+    room = {"era": 0.02, "glances": 0.5, "newest": 0.5}.get(policy, 0.3)  # a simulated overview fetch affects the ranking at once
     assert found.measured == pytest.approx(found.simulated, rel=room)

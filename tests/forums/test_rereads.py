@@ -1,4 +1,5 @@
-"""Stored pages read again: a change of zone or a correction mends what was stored, doubles nothing and asks for nothing."""
+"""Stored pages are read again: a change of time zone or a correction corrects stored data, without duplicates and without
+requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Robots meta tags, X-Robots-Tag and rel=nofollow, obeyed where a site's settings say so and only there."""
+"""Robots meta tags, X-Robots-Tag and rel=nofollow are obeyed exactly where a site's settings say so."""
 
 from __future__ import annotations
 

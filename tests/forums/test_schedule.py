@@ -1,4 +1,5 @@
-"""The schedules of the paper: exact budgets, the repaired block rule, losses of the printed loop, neutral proportional rules."""
+"""The schedules of the paper: exact budgets, the repaired block rule, losses of the printed loop, neutrality of the
+proportional rules."""
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_the_printed_loop_loses_visits():
     table = bra_literal(demand(3, 20), 160)
     assert 0.3 * 160 < len(table.board) < 0.8 * 160
     flat = bra_literal(Demand(np.ones((1, 24))), 2)
-    assert flat.hour.tolist() == pytest.approx([8.0, 17.0])  # 16.0 but for the hour that the first visit swallowed
+    assert flat.hour.tolist() == pytest.approx([8.0, 17.0])  # it would be 16.0, but the first visit falls into the same hour
 
 
 def test_the_printed_loop_may_leave_a_board_without_visits():
@@ -73,9 +74,9 @@ def test_the_printed_loop_may_leave_a_board_without_visits():
 
 def test_method_one_finds_even_hours_on_a_flat_day_and_falls_back_where_it_fails():
     flat = bra_method1(Demand(np.ones((1, 24))), 3).hour
-    assert np.diff(flat).tolist() == pytest.approx([flat[0]] * 2)  # equal steps from c_0 = 0, as eq. (9) says
+    assert np.diff(flat).tolist() == pytest.approx([flat[0]] * 2)  # equal steps from c_0 = 0, as in eq. (9)
     night = np.zeros((1, 24))
-    night[0, 0] = 1.0  # five steps of at least a quarter of an hour leave the only hour with posts
+    night[0, 0] = 1.0  # five steps of at least a quarter of an hour pass beyond the only hour with posts
     fallback = bra_method1(Demand(night), 5)
     assert fallback.hour.tolist() == pytest.approx(bra(Demand(night), 5).hour.tolist())
 
@@ -85,7 +86,7 @@ def cost(wish, table):
 
 
 def test_proportional_rules_are_neutral_and_the_square_root_is_not():
-    """With many visits equal-area timing costs what even spacing costs, and allocation by weight what equal allocation costs."""
+    """With many visits, equal-area timing costs as much as even spacing, and allocation by weight as much as equal allocation."""
     smooth = 1.5 + np.sin(np.arange(96) / 96 * 2 * np.pi)
     wish = Demand(np.outer([1.0, 4.0, 9.0, 16.0], smooth))
     visits = 4 * 400

@@ -1,4 +1,4 @@
-"""bench schedules on a small log: rows, ratios, the paired bootstrap, and refusals."""
+"""`bench schedules` on a small event log: rows, ratios, the paired bootstrap, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programme against brute force, the polish, and the planner's promises."""
+"""The optimal timetable: the dynamic programme compared with brute force, the final refinement, and the planner's guarantees."""
 
 import itertools
 

@@ -1,4 +1,5 @@
-"""Silence and drops: seldom told of a forum that is only quiet, always of one that has stopped; shown, told once, then over."""
+"""Alarms of silence and drops: rarely raised for a forum that is only quiet, always for one that has stopped; shown, reported
+once, and ended."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ SHAPE = np.array([0.1] * 8 + [1.0] * 4 + [2.0] * 12) / 29  # share of a day's it
 
 
 def record(seed: int, a_day: float, days: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hours of a forum with bursts: threads come by the hour of the day and bring a geometric number of replies with them."""
+    """Hours of a forum with bursts: threads arrive by the hour of the day and bring a geometrically distributed number of
+    replies."""
     rng, hours = np.random.default_rng(seed), np.arange(24 * days) % 24
     threads = rng.poisson(a_day / 3 * SHAPE[hours])
     return np.array([n + rng.negative_binomial(n, 1 / 3) if n else 0 for n in threads]), hours
@@ -91,7 +93,7 @@ def test_marked_told_once_shown_and_over_with_the_first_news(client: Client) -> 
 
 
 def _days(log: str, first: datetime, last: datetime) -> np.ndarray:
-    """Events of a real forum by the day."""
+    """Events of a real forum per day."""
     path = EVENTS / log
     if not path.exists():
         pytest.skip(f"no {path.name} beside the project")
@@ -106,7 +108,8 @@ def _days(log: str, first: datetime, last: datetime) -> np.ndarray:
     [("gbadev_phpbb.csv.gz", 2006, 2009), ("29th_vanilla.csv.gz", 2015, 2021)],
 )
 def test_a_drop_is_told_of_seldom_in_a_real_forum_and_found_when_most_is_not_seen(log: str, first: int, last: int) -> None:
-    """It holds on both logs; their later years were looked at too when the constants were chosen, so this is no measure."""
+    """Holds on both event logs. The constants were chosen with their later years in view too, so this is not an independent
+    evaluation."""
     hours = _days(log, datetime(first, 1, 1, tzinfo=UTC), datetime(last, 1, 1, tzinfo=UTC))
     told = [day for day in range(40, len(hours) // 24) if find_drop(hours[24 * (day - 36) : 24 * day]) is not None]
     begun = [day for day in told if day - 1 not in told]

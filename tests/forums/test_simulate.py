@@ -1,4 +1,5 @@
-"""Schedules on event logs: exact budgets, no look ahead, the bound below all, the reference's figures where its logs are."""
+"""Schedules on event logs: exact budgets, no use of future events, the bound below all policies, and the reference figures
+where its logs are available."""
 
 from dataclasses import replace
 from datetime import date
@@ -58,7 +59,7 @@ def test_the_midnight_reading_uses_one_visit_more_a_board():
 
 
 def test_plans_do_not_look_ahead(simulation):
-    """Whatever happens in the test, timetables stay; and the loop's first day stays whatever happens on the second."""
+    """Changing later events changes neither a timetable nor the loop's visits before them."""
     events = synthetic()
     other = from_rows(
         [(events.boards[b], str(t), bool(o), float(m)) for b, t, o, m in zip(events.board, events.thread, events.opener, events.times, strict=True) if m < FIRST + DAY]
@@ -99,7 +100,7 @@ def test_days_begin_at_the_sites_midnight():
 
 def test_a_loop_over_a_change_of_the_clock_keeps_its_budget():
     events = synthetic()
-    shift = 1774828800.0 - 2 * DAY - FIRST  # the test holds Sunday 2026-03-29
+    shift = 1774828800.0 - 2 * DAY - FIRST  # the test period contains Sunday 2026-03-29
     moved = replace(events, times=events.times + shift)
     setup = Setup(date(2026, 3, 28), test_days=3, zone=ZoneInfo("Europe/Berlin"))
     assert Simulation(moved, setup).run("adaptive", 4).visits_used_per_day == 16

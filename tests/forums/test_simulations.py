@@ -1,4 +1,4 @@
-"""Event logs kept for experiments, and simulations worked as runs: step by step, stopped, repeated, once only."""
+"""Event logs stored for simulations, and simulations as runs: step by step, stopped, repeated, never twice at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, settings: LazySettings) -> Iterator[Path]:
 
 
 def csv_of(boards: int = 3, days: int = 40, seed: int = 1) -> bytes:
-    """A log whose boards differ in volume, evenings busier than mornings."""
+    """A log of boards with different volumes, with more events in the evening than in the morning."""
     rng = np.random.default_rng(seed)
     lines = ["board,thread,kind,ts"]
     start = NOW.timestamp() - days * 86400

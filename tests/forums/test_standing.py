@@ -1,4 +1,4 @@
-"""The plan is true: the budget of a day is used exactly, looks included, and every place tells the same of it."""
+"""The plan is consistent: the budget of a day is used exactly, overview fetches included, and all pages show the same figures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def with_index(site: Site) -> OverviewSource:
 
 
 def work(now: datetime, looks: bool = True) -> None:
-    """Ends every run as if its visits and looks had been made at `now`."""
+    """Ends every run as if its visits and overview fetches had been made at `now`."""
     for run in Run.objects.filter(state=RunState.QUEUED):
         for pk in run.parameters["boards"]:
             visit, _ = Visit.objects.get_or_create(run=run, board_id=pk)
@@ -60,7 +60,7 @@ def followed() -> tuple[Site, Plan]:
 
 
 class Fixed(datetime):
-    """The pages' clock, set by a test."""
+    """A clock for the pages that a test sets."""
 
     moment: datetime = MIDNIGHT
 
@@ -83,7 +83,8 @@ def at(monkeypatch):
 
 
 def compare(site: Site, plan: Plan, now: datetime, client, capsys) -> dict:
-    """The plan page, the forum's page, the list of forums and `forum plan --json` tell the same; returns the document."""
+    """Checks that the plan page, the forum's page, the list of forums and `forum plan --json` agree; returns the JSON document.
+    """
     call_command("forum", "plan", str(site.pk), "--json")
     document = json.loads(capsys.readouterr().out)
     told = (document["visits_per_day"], document["used_today"], document["left_today"])
@@ -188,7 +189,7 @@ def test_rests_double_up_to_a_day_or_two_hours_for_a_site(failures: int, reason:
 
 
 def kept(plan: Plan, told: list[tuple[datetime, int, datetime, datetime | None]]) -> float:
-    """Share of the spans told in which the board's next visit was made, rankings being twelve minutes apart."""
+    """Share of the predicted time spans in which the board's next visit was made; rankings are twelve minutes apart."""
     made: dict[int, list[datetime]] = {}
     for board, at in PlannedVisit.objects.filter(plan=plan, state="started").order_by("at").values_list("board_id", "at"):
         made.setdefault(board, []).append(at)

@@ -1,5 +1,5 @@
-"""Whole sites in the manner of other software, over real HTTP: their boards by name and no others, every post, then only
-what changed."""
+"""Complete sites in the style of other software, over real HTTP: exactly their boards by name, every post, and later only what
+changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The site as the teacher: what pages that belong together tell, and the rival readings that are taken where they disagree."""
+"""The teacher: consistency checks between related pages of a site, and alternative readings that are adopted where pages
+contradict each other."""
 
 from __future__ import annotations
 

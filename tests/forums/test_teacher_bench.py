@@ -1,4 +1,4 @@
-"""`bench teacher`: a site of one style read with the teacher off and on, and a place where nothing is."""
+"""`bench teacher`: a site of one style read without and with the teacher, and an address at which nothing is served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a second look at a post says about its time: finer times are taken over, coarser ones are not, nothing becomes new."""
+"""Times of a post seen again: finer times are adopted, coarser ones are not, and the post does not count as new."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def hours() -> dict[int, tuple[int, int]]:
         (exact(8, 58), ago(25200 + 300, 3600, LATER), False),
         (exact(8, 58), exact(0, 0, unit=86_400), False),
         (exact(8, 58), ago(25200 + 240, 60, LATER), False),  # the same unit, but relative
-        (ago(180, 60), exact(15, 30), False),  # another time: of an edit
+        (ago(180, 60), exact(15, 30), False),  # another time, such as that of an edit
     ],
 )
 def test_a_finer_time_is_taken_over_and_a_coarser_one_is_not(

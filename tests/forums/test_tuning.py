@@ -1,4 +1,4 @@
-"""The tuning figures: budgets kept, the quick curve near the exact one, intervals, and a replay within its budget."""
+"""The tuning figures: budgets are kept, the fast curve is close to the exact one, intervals, and a replay within its budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What is said of the next visit: the same on every page of the desk, in the calendar and in the API, and never a time that will not be."""
+"""The displayed time of the next visit: the same on every page of the desk, in the calendar and in the API, and never a time at
+which no visit will be made."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def test_it_is_due_when_its_time_or_its_span_is_over_and_late_some_time_after() 
 
 
 def _times(client: Client, address: str) -> set[str]:
-    """The times of the future that a page shows."""
+    """The future times that a page shows."""
     text = client.get(address).content.decode()
     return {found for found in re.findall(r'datetime="([^"]+)"', text) if found > (NOW + timedelta(hours=4)).isoformat()}
 

@@ -120,7 +120,7 @@ def _forum_is_read(told: dict[str, Any]) -> None:
 
 
 def _the_day_has_passed(site: Site) -> None:
-    """Checks that the adaptive policy made visits between the first reading and the last visit, in the order of time."""
+    """Checks that visits planned by the adaptive policy for the replayed day were made, none before its planned time."""
     began = datetime.fromisoformat(site.settings["demonstration"])
     asked = PlannedVisit.objects.filter(plan__site=site, code="waiting", visit__isnull=False).select_related("visit")
     assert asked and all(one.state == PlannedVisit.State.STARTED and one.visit.started >= one.at for one in asked)

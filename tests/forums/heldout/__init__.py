@@ -1,1 +1,1 @@
-"""Markups kept apart: the reader of forum pages is measured on them and never fitted to them."""
+"""Markups kept apart: the forum reader is evaluated on them and never fitted to them."""

@@ -1,4 +1,4 @@
-"""The pages around the records: two of real software, one of a small site without a framework."""
+"""The parts of a page around the records: two as in real software, one as on a small site without a framework."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ function popup(url, width, height, name) {{ window.open(url.replace(/&amp;/g, '&
 
 
 def elk_time(f: RandomForum, at: datetime) -> str:
-    """A time with its text, its title and its stamp."""
+    """A time with its text, its title and its timestamp."""
     text = elk_text(f, at)
     return f'<time title="{text}" datetime="{at:%Y-%m-%d %H:%M}" data-timestamp="{int(at.timestamp())}">{text}</time>'
 
@@ -52,7 +52,7 @@ def elk_user(name: str) -> str:
 
 
 def site(f: RandomForum, title: str, body: str, aside: str = "") -> str:
-    """A small site of today, without a framework."""
+    """A small present-day site without a framework."""
     m = words(f)
     return f"""<!DOCTYPE html>
 <html lang="{f.language}">

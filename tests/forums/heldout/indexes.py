@@ -1,4 +1,4 @@
-"""Indexes of boards: two of real software, two as written by hand."""
+"""Indexes of boards: two as in real software, two written by hand."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def elkarte_index(f: RandomForum) -> str:
 
 
 def xmb_index(f: RandomForum) -> str:
-    """XMB 1.9: one table, a row of heads, a row per category."""
+    """XMB 1.9: one table with a header row and a row per category."""
     m = words(f)
 
     def one(b: Section) -> str:
@@ -83,7 +83,7 @@ def xmb_index(f: RandomForum) -> str:
 
 
 def slash_index(f: RandomForum) -> str:
-    """A table with both counts in one cell with a slash, as its head says; the last writer before the time."""
+    """A table with both counts in one cell, separated by a slash as its header says; the last author before the time."""
     m = words(f)
 
     def one(b: Section) -> str:
@@ -110,7 +110,7 @@ def slash_index(f: RandomForum) -> str:
 
 
 def group_tiles(f: RandomForum) -> str:
-    """Tiles in a list: name, words about it, bold counts before their words, the last answer as a sentence."""
+    """Tiles in a list: name, description, bold counts before their labels, the last reply as a sentence."""
     m = words(f)
 
     def one(b: Section) -> str:

@@ -1,4 +1,4 @@
-"""What a markup is, and the pieces that several of them share."""
+"""The definition of a markup, and parts that several markups share."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from tests.forums.heldout.words import WORDS
 
 
 def exact(at: datetime) -> timedelta:
-    """A time shown whole."""
+    """A time displayed exactly."""
     return timedelta(0)
 
 
 class ListMarkup(NamedTuple):
-    """How a list of threads is drawn, its address, that of a thread, and what it shows."""
+    """How a list of threads is rendered, its address, the address of a thread, and which fields it shows."""
 
     render: Callable[[RandomForum], str]
     url: str
     link: Callable[[Topic], str]
-    author: bool = True  # whether starters are shown
-    silent: bool = False  # whether the last answer is left out where there is none
+    author: bool = True  # whether authors of threads are shown
+    silent: bool = False  # whether the last reply is left out for threads without replies
     slack: Callable[[datetime], timedelta] = exact
 
 
 class ThreadMarkup(NamedTuple):
-    """How a thread is drawn, its address with {n} for its number, and which of a forum's threads to draw."""
+    """How a thread is rendered, its address with {n} for its number, and which of a forum's threads to render."""
 
     render: Callable[[RandomForum, Topic], str]
     url: str
@@ -39,7 +39,7 @@ class ThreadMarkup(NamedTuple):
 
 
 class IndexMarkup(NamedTuple):
-    """How an index of boards is drawn, its address and that of a board."""
+    """How an index of boards is rendered, its address and that of a board."""
 
     render: Callable[[RandomForum], str]
     url: str
@@ -47,12 +47,12 @@ class IndexMarkup(NamedTuple):
 
 
 def words(f: RandomForum) -> SimpleNamespace:
-    """The words of the forum's language."""
+    """The user interface texts of the forum's language."""
     return WORDS[f.language]
 
 
 def word(f: RandomForum, n: int) -> str:
-    """Replies, in the form that the number asks for."""
+    """The word for replies, in the form for this number."""
     m = words(f)
     if f.language == "ru":
         return (
@@ -62,42 +62,42 @@ def word(f: RandomForum, n: int) -> str:
 
 
 def e(text: object) -> str:
-    """A text within markup."""
+    """A text escaped for HTML."""
     return escape(str(text), quote=True).replace("&#x27;", "&#39;")
 
 
 def uid(name: str) -> int:
-    """A member's number."""
+    """The number of a member."""
     return int(hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()[:4], 16) + 10
 
 
 def sep(f: RandomForum, n: int) -> str:
-    """A number with its thousands apart."""
+    """A number with thousands separators."""
     return f"{n:,}".replace(",", {"en": ",", "de": ".", "ru": " ", "zh": ","}[f.language])
 
 
 def people(f: RandomForum, n: int = 6) -> list[str]:
-    """The first members by name."""
+    """The names of the first members."""
     return sorted({p.author for t in f.topics for p in t.posts})[:n]
 
 
 def member_links(f: RandomForum, n: int) -> list[str]:
-    """Links to them."""
+    """Links to the first members."""
     return [f'<a href="/people/{q(p)}">{e(p)}</a>' for p in people(f, n)]
 
 
 def news(f: RandomForum) -> list[str]:
-    """Titles beside the records."""
+    """Titles listed beside the records, which are not records."""
     return words(f).news.split("|")
 
 
 def board_names(f: RandomForum) -> list[str]:
-    """Boards named beside the records."""
+    """Boards listed beside the records, which are not records."""
     return words(f).boards.split("|")
 
 
 def jump(f: RandomForum, name: str = "f") -> str:
-    """The form that goes to another board."""
+    """The form that leads to another board."""
     m = words(f)
     options = "".join(
         f"<option value='{i + 1}'{' selected' if i == 1 else ''}>{'&nbsp;&nbsp;|-- ' if i else ''}{b}</option>"

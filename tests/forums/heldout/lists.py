@@ -1,4 +1,4 @@
-"""Lists of threads: three of real software, two as written by hand."""
+"""Lists of threads: three as in real software, two written by hand."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def subsilver2(f: RandomForum) -> str:
 
 
 def esotalk(f: RandomForum) -> str:
-    """esoTalk 1.0: who spoke last and how long ago; starters are not shown."""
+    """esoTalk 1.0: the author of the last post and how long ago; authors of threads are not shown."""
     m = words(f)
 
     def one(t: Topic) -> str:
@@ -137,7 +137,7 @@ def elkarte(f: RandomForum) -> str:
 
 
 def when_first(f: RandomForum) -> str:
-    """A table with the time of the last answer in the first column, the question and its asker in one cell."""
+    """A table with the time of the last reply in the first column, and title and author in one cell."""
     m = words(f)
 
     def one(i: int, t: Topic) -> str:
@@ -173,7 +173,7 @@ def when_first(f: RandomForum) -> str:
 
 
 def fact_cards(f: RandomForum) -> str:
-    """Cards: heading, excerpt of the first post, then a definition list of three facts; a thread without answers says so."""
+    """Cards: heading, excerpt of the first post, then a definition list of three fields; a thread without replies says so."""
     m = words(f)
 
     def one(t: Topic) -> str:

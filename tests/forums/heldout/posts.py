@@ -1,4 +1,4 @@
-"""Threads: two of real software, two as written by hand; quotes within quotes."""
+"""Threads: two as in real software, two written by hand; nested quotes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.forums.heldout.times import jf_time, slash_month, spoken_day, subsilv
 
 
 def deepen(t: Topic) -> Topic:
-    """The thread with more quotes, some of posts which quote."""
+    """The thread with more quotes, some of them of posts that contain quotes."""
     t = copy.deepcopy(t)
     for k in range(1, len(t.posts)):
         if (t.number + k) % 5 < 3:
@@ -23,7 +23,7 @@ def deepen(t: Topic) -> Topic:
 
 
 def nest(t: Topic, k: int, form: Callable[[Reply, str], str], depth: int = 3) -> str:
-    """The quote in post k, within it that of the quoted post."""
+    """The quote in post k, which contains a quote of the post that the quoted post answers."""
     post = t.posts[k]
     if not post.quote or not depth:
         return ""
@@ -31,14 +31,14 @@ def nest(t: Topic, k: int, form: Callable[[Reply, str], str], depth: int = 3) ->
 
 
 def mixed(topics: list[Topic]) -> list[Topic]:
-    """A thread of one post, one of a few, one of some."""
+    """A thread of one post, one of a few, one of many."""
     wants = (lambda n: n == 0, lambda n: n in (1, 2, 3), lambda n: 3 < n < 10)
     found = [next((t for t in topics if want(t.replies)), None) for want in wants]
     return [deepen(t) for t in found if t]
 
 
 def late_days(topics: list[Topic]) -> list[Topic]:
-    """Threads with a day that cannot be a month."""
+    """Threads with a day above 12, which cannot be a month."""
     some = [t for t in topics if 0 < t.replies < 10]
     return [deepen(t) for t in sorted(some, key=lambda t: -min(13, max(p.posted.day for p in t.posts)))[:3]]
 
@@ -117,7 +117,8 @@ def subsilver2_posts(f: RandomForum, t: Topic) -> str:
 
 
 def details_posts(f: RandomForum, t: Topic) -> str:
-    """An ordered list of articles; writer, time and number in a definition list under a heading; quotes are open details, one in another."""
+    """An ordered list of articles; author, time and number in a definition list under a heading; quotes are nested open details
+    elements."""
     m = words(f)
     u = f"https://green.example/groups/allotment/t/{t.number}"
 
@@ -154,7 +155,7 @@ def details_posts(f: RandomForum, t: Topic) -> str:
 
 
 def labelled_rows(f: RandomForum, t: Topic) -> str:
-    """A hobby site of about 2004: a small table per post with a labelled row for each fact, quotes in boxes."""
+    """A private site of about 2004: a small table per post with a labelled row for each field, quotes in boxes."""
     m = words(f)
 
     def quoted(p: Reply, inner: str) -> str:

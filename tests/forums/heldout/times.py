@@ -1,4 +1,4 @@
-"""How these pages write times, and how far a rounded one may be from the truth."""
+"""The formats of times in the held-out markups, and the deviation of rounded times from the truth."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ UNITS = {
     "ru": [("год", "г."), ("мес.", "мес."), ("нед.", "нед."), ("дн.", "дн."), ("ч.", "ч."), ("мин.", "мин.")],
     "zh": [("年", "年"), ("个月", "个月"), ("周", "周"), ("天", "天"), ("小时", "小时"), ("分钟", "分钟")],
 }  # fmt: skip
-MINUTES = (365 * 1440, 30 * 1440, 7 * 1440, 1440, 60, 1)  # of those units
+MINUTES = (365 * 1440, 30 * 1440, 7 * 1440, 1440, 60, 1)  # the lengths of these units in minutes
 
 
 def _largest(at: datetime) -> tuple[int, int]:
-    """How many of the largest whole unit ago, and which unit."""
+    """The number of the largest whole unit since then, and the unit."""
     minutes = max(1, int((NOW - at).total_seconds() // 60))
     unit = next(unit for unit, size in enumerate(MINUTES) if minutes >= size)
     return minutes // MINUTES[unit], unit
 
 
 def ago(f: RandomForum, at: datetime) -> str:
-    """3 weeks ago."""
+    """A relative time such as “3 weeks ago”."""
     n, unit = _largest(at)
     text = f"{n} {UNITS[f.language][unit][n > 1]}"
     return {"en": f"{text} ago", "de": f"vor {text}", "ru": f"{text} назад", "zh": f"{text}前"}[f.language]
 
 
 def ago_slack(at: datetime) -> timedelta:
-    """The unit shown; half of it more for months and years, whose lengths differ."""
+    """The deviation allowed for a relative time: one unit, or one and a half for months and years, whose lengths vary."""
     _, unit = _largest(at)
     return timedelta(minutes=MINUTES[unit] * (1.5 if unit <= 1 else 1.05) + 1)
 
 
 def clock12(at: datetime, pad: bool = False) -> str:
-    """2:05 PM."""
+    """A time of day such as “2:05 PM”."""
     hour = at.hour % 12 or 12
     return f"{f'{hour:02}' if pad else hour}:{at:%M} {'AM' if at.hour < 12 else 'PM'}"
 
 
 def z(at: datetime) -> str:
-    """A time as a machine writes it."""
+    """A time in machine-readable format."""
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def subsilver_time(f: RandomForum, at: datetime) -> str:
-    """phpBB's default form, names of days and months translated."""
+    """phpBB's default format, with translated names of days and months."""
     if f.language == "de":
         return f"{SHORT['de'][at.weekday()]} {at.day}. {MON['de'][at.month - 1]} {at.year}, {at:%H:%M}"
     month = f"{at.month}月" if f.language == "zh" else MON[f.language][at.month - 1]
@@ -72,7 +72,7 @@ def subsilver_time(f: RandomForum, at: datetime) -> str:
 
 
 def elk_text(f: RandomForum, at: datetime) -> str:
-    """November 21, 2026, 02:05:00 PM and what stands for it elsewhere."""
+    """“November 21, 2026, 02:05:00 PM” and its equivalents in other languages."""
     if f.language == "en":
         return f"{EN_MONTH[at.month - 1]} {at:%d}, {at.year}, {at:%I:%M:%S} {'AM' if at.hour < 12 else 'PM'}"
     if f.language == "zh":
@@ -81,7 +81,7 @@ def elk_text(f: RandomForum, at: datetime) -> str:
 
 
 def club_short(f: RandomForum, at: datetime) -> str:
-    """21-Nov-2026 14:05 and what stands for it elsewhere."""
+    """“21-Nov-2026 14:05” and its equivalents in other languages."""
     return {
         "en": f"{at:%d}-{EN_MON[at.month - 1]}-{at.year} {at:%H:%M}",
         "de": f"{at:%d.%m.%y}, {at:%H:%M} Uhr",
@@ -91,7 +91,7 @@ def club_short(f: RandomForum, at: datetime) -> str:
 
 
 def spoken_day(f: RandomForum, at: datetime) -> str:
-    """Sat 21st Nov 2026, 2.05pm, and what stands for it elsewhere."""
+    """“Sat 21st Nov 2026, 2.05pm” and its equivalents in other languages."""
     nth = "th" if 10 < at.day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(at.day % 10, "th")
     half = "am" if at.hour < 12 else "pm"
     return {
@@ -103,7 +103,7 @@ def spoken_day(f: RandomForum, at: datetime) -> str:
 
 
 def jf_time(f: RandomForum, at: datetime) -> str:
-    """Numbers, with seconds; the day before the month in English too."""
+    """Numbers only, with seconds; the day before the month in English too."""
     return {
         "en": f"{at:%d/%m/%Y %H:%M:%S}",
         "de": f"{at:%d.%m.%Y %H:%M:%S}",
@@ -113,14 +113,14 @@ def jf_time(f: RandomForum, at: datetime) -> str:
 
 
 def slash_month(f: RandomForum, at: datetime) -> str:
-    """Sat, 21/Nov/2026 - 14:05 and what stands for it elsewhere."""
+    """“Sat, 21/Nov/2026 - 14:05” and its equivalents in other languages."""
     if f.language == "zh":
         return f"{at.year}年{at:%m}月{at:%d}日({SHORT['zh'][at.weekday()][1]}) {at:%H}时{at:%M}分"
     return f"{SHORT[f.language][at.weekday()]}, {at:%d}/{MON[f.language][at.month - 1]}/{at.year} - {at:%H:%M}"
 
 
 def xmb_time(f: RandomForum, at: datetime) -> str:
-    """11-21-2026 at 02:05 PM and what stands for it elsewhere."""
+    """“11-21-2026 at 02:05 PM” and its equivalents in other languages."""
     return {
         "en": f"{at:%m-%d-%Y} at {clock12(at, pad=True)}",
         "de": f"{at:%d.%m.%Y} um {at:%H:%M}",

@@ -1,4 +1,4 @@
-"""The words around the records, in four languages."""
+"""User interface texts of the held-out forums, in four languages."""
 
 from types import SimpleNamespace
 
