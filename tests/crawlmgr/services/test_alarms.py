@@ -284,7 +284,7 @@ def test_a_chat_service_is_told_by_its_own_rules(web: Sink) -> None:
     ("kind", "values", "said"),
     [
         ("webhook", {"url": "ftp://x/"}, "begins with https"), ("webhook", {"url": "http://[x/"}, "begins with https"),
-        ("chat", {"url": "file:///etc/passwd"}, "not a chat service"), ("chat", {"url": "slack://"}, "no address of slack"),
+        ("chat", {"url": "file:///etc/passwd"}, "not a chat service"), ("chat", {"url": "slack://"}, "not an address of slack"),
         ("mail", {"host": "h", "sender": "a@b", "to": "nobody"}, "recipients"), ("mail", {"sender": "a@b", "to": "c@d"}, "its server"),
         ("mail", {"host": "h", "port": "0", "sender": "a@b", "to": "c@d"}, "port"), ("pigeon", {}, "no channel of kind"),
         ("mail", {"host": "h", "sender": "a@b\r\nBcc: x@y", "to": "c@d"}, "recipients"),

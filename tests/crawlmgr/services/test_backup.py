@@ -93,7 +93,7 @@ def test_an_installation_with_data_is_left_alone(folders: Path, settings: Any) -
     _fill(settings)
     backup.write(folders / "all.tar", NOW, lambda _: None)
     before = _everything()
-    with pytest.raises(backup.BackupRefused, match="holds data"):
+    with pytest.raises(backup.BackupRefused, match="contains data"):
         backup.restore(folders / "all.tar", lambda _: None)
     assert _everything() == before
 
@@ -135,7 +135,7 @@ def _astray(place: str) -> Any:
         (_astray("archive/evil"), "not the name of a kept file"),
         (_astray("events/.evil"), "not the name of a kept file"),
         (lambda name, content: None if name == "manifest.json" else (name, content), "not a complete backup"),
-        (lambda name, content: (name, content.replace(b'"format": 1', b'"format": 9')), "another format"),
+        (lambda name, content: (name, content.replace(b'"format": 1', b'"format": 9')), "a format that this version cannot read"),
         (lambda name, content: (name, content[:-40] if "Event" in name else content), "cannot be restored"),
         (lambda name, content: (name, content.replace(b'"crawlmgr.Event": 1203', b'"crawlmgr.Event": 1204')), "1203 rows instead of 1204"),
         (lambda name, content: (name.replace("rows/crawlmgr.Host.", "rows/crawlmgr.Ghost."), content), "cannot be restored"),
