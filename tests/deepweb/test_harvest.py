@@ -339,7 +339,7 @@ def test_the_command_ends_a_run_that_asks_its_form_and_then_harvests(capsys: pyt
         call_command("deepweb", "harvest", str(form.pk), *words, "--allow-private", "--delay", "0", "--json")
         out = capsys.readouterr()
     document = json.loads(out.out)
-    assert document["run"] != other.pk and document["queries"] > 1 and f"Run {other.pk} of this form is under way" in out.err
+    assert document["run"] != other.pk and document["queries"] > 1 and f"Run {other.pk} of this form is active" in out.err
     assert Run.objects.get(pk=other.pk).state == RunState.FINISHED and Harvest.objects.get(run=other.pk).queries == 1
 
 

@@ -52,7 +52,7 @@ def test_a_scheduled_visit_is_ended_first_and_not_taken_for_the_command_s_own(
     other = scheduled(site)
     document, said = crawl(capsys, site)
     assert document["run"] != other.pk and len(document["boards"]) == 3 and document["stopped_by"] == "complete"
-    assert f"Run {other.pk} of this site is under way and does other work" in said
+    assert f"Run {other.pk} of this site is active and does other work" in said
     assert stored() == server.forum.truth(), "also what is older than a scheduled visit reads"
     assert set(Run.objects.filter(kind="forum").values_list("state", flat=True)) == {"finished"}
 
