@@ -23,6 +23,6 @@ def taking_over(start: Callable[[], subprocess.Popen[str]], asked: Callable[[], 
                 return process
             time.sleep(0.05)
         said = process.communicate()
-        assert "worked by another process" in said[1], said
+        assert "worked on by another process" in said[1], said
         time.sleep(BETWEEN_SECONDS)
     raise AssertionError("the lease did not run out")

@@ -98,7 +98,7 @@ def test_all_three_crawlers_on_two_nodes(database_server: Server, tmp_path: Path
     with cluster(database_server, "three_" + "_".join(way).lower(), tmp_path, **way) as one, sites.served():
         assert one.json("node", "list")["nodes"] == []
         alone = manage(one.environment, "forum", "add", sites.urls["forum"], *OWN)
-        assert alone.returncode == 1 and "No worker node is at work" in alone.stderr
+        assert alone.returncode == 1 and "No worker node is running" in alone.stderr
         one.start(*NODES)
         wanted = prepared(one, sites, tmp_path)
         assert wait_for(lambda: manage(one.environment, "shell", "-c", SCHEDULED.format(wanted["forum"][2])).returncode == 0)

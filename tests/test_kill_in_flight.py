@@ -50,7 +50,7 @@ def killed_and_frozen(start: Callable[[], subprocess.Popen[str]], gate: Gate) ->
         out, said = workers[2].communicate(timeout=PATIENCE_SECONDS)
         assert workers[2].returncode == 0, said
         said = workers[1].communicate(timeout=PATIENCE_SECONDS)[1]
-        assert workers[1].returncode != 0 and "worked by another process" in said, said
+        assert workers[1].returncode != 0 and "worked on by another process" in said, said
     finally:
         for one in workers:
             one.kill()

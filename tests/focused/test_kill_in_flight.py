@@ -73,7 +73,7 @@ def test_a_kill_and_a_freeze_repeat_only_what_was_on_the_wire(installed: dict[st
             out, err = workers[2].communicate(timeout=180)
             assert workers[2].returncode == 0, err
             said = workers[1].communicate(timeout=60)[1]
-            assert workers[1].returncode != 0 and "worked by another process" in said, said
+            assert workers[1].returncode != 0 and "worked on by another process" in said, said
         finally:
             for worker in workers:
                 worker.kill()

@@ -73,7 +73,7 @@ def test_nodes_end_a_scheduled_visit_first(
         return False
 
     monkeypatch.setattr(foreground.nodes, "living", living)
-    with pytest.raises(CommandError, match="No worker node is at work"):
+    with pytest.raises(CommandError, match="No worker node is running"):
         crawl(capsys, site, "--by-nodes")
     monkeypatch.setattr(foreground.queue, "run_slice", lambda run_id: engine.run_slice(run_id))
     monkeypatch.setattr(engine.shutdown, "wait", waited)
@@ -88,7 +88,7 @@ def test_a_run_that_does_the_same_is_joined_and_an_interrupted_one_resumed(
     site = added(server)
     same = sites.crawl_now(site.pk, now=SYSTEM.now(), parameters={"history_days": 400.0}, start=False)
     document, said = crawl(capsys, site)
-    assert document["run"] == same.pk and "joins it" in said
+    assert document["run"] == same.pk and "works on it if no worker does" in said
     interrupted = sites.crawl_now(site.pk, now=SYSTEM.now(), start=False)
     runs.pause(interrupted.pk, SYSTEM.now())
     document, said = crawl(capsys, site)

@@ -194,7 +194,7 @@ def test_a_signal_during_the_crawls_is_told_and_the_next_one_goes_on(
 
     monkeypatch.setattr(forums_demo.ForumDemo, "add", lambda self, url, began: None)
     monkeypatch.setattr(focused_demo.TopicDemo, "add", interrupted)
-    with pytest.raises(CommandError, match="`demo` goes on with it"):
+    with pytest.raises(CommandError, match="`demo` continues from there"):
         demo("--once")
     kept = focused_demo.TopicDemo().kept()
     assert kept is not None and not TopicRun.objects.exists()

@@ -91,7 +91,7 @@ def test_what_the_desk_set_holds_before_the_environment(settings: Any) -> None:
     assert pruning.keep({"events": 7, "tasks": 30}, now=NOW) == ["events"]
     assert pruning.kept() == {"events": 7, "tasks": 30} and Retention.objects.count() == 1
     for wrong in ({"events": -1}, {"events": 36_501}, {"posts": 1}):
-        with pytest.raises(ValueError, match="no number of days"):
+        with pytest.raises(ValueError, match="not a number of days"):
             pruning.keep(wrong, now=NOW)
     events(4, 8)
     assert pruning.prune(NOW).rows["events"] == 4

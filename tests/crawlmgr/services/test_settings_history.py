@@ -48,7 +48,7 @@ def test_a_change_after_an_undo_is_the_one_to_undo_next() -> None:
 
 def test_nothing_is_undone_where_the_settings_were_changed_in_another_way() -> None:
     note({"a": 1}, {"a": 2})
-    with pytest.raises(ValueError, match="changed in another way"):
+    with pytest.raises(ValueError, match="changed otherwise"):
         control.undo("topic", 1, {"a": 5}, now=NOW)
     last = control.last("topic", 1)
     assert last is not None and last.undone is None
