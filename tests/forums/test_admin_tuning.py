@@ -134,7 +134,7 @@ def test_saving_makes_a_plan_that_is_made_anew_and_changes_importance() -> None:
 def test_a_replay_says_what_bra_gives_beside_the_default_or_what_is_missing() -> None:
     forum, client = filled(posts=True), client_of("viewer")
     text = json.loads(ask(client, forum, "replay").content)["html"]["tuning-replay"]
-    assert "the paper&#x27;s bra waits" in text or "the paper's bra makes posts wait" in text
+    assert "the paper&#x27;s bra makes posts wait" in text or "the paper's bra makes posts wait" in text
     assert text.count("<tr>") == 5
     Board.objects.update(watched_since=None, complete_at=None, last_visit=None)
     assert "A replay needs at least six days" in json.loads(ask(client, forum, "replay", theta="0.4").content)["html"]["tuning-replay"]
