@@ -1,4 +1,4 @@
-# env, run, test, test-all, fuzz, faults, lint: the whole of building and running. Needs make and Python 3.11 or newer.
+# Targets for setting up, running and testing: env, run, test, test-all, fuzz, faults, lint. Needs make and Python 3.11 or newer.
 SHELL := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -8,11 +8,11 @@ STAMP := $(VENV)/.installed
 PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-input
 UV = $(BIN)/python -m uv pip install --python $(BIN)/python
 BIND ?= 127.0.0.1:8000
-# Two test processes a core: those that crawl or drive a browser wait for half of their time.
+# Two test processes per core, because tests that crawl or use a browser wait half of the time.
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 PARALLEL ?= -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
-# The processes that tests start would each compile Django and numpy anew without compiled files.
+# Without compiled files, each process started by a test would compile Django and numpy again.
 unexport PYTHONDONTWRITEBYTECODE
 SLOWEST := --durations=20 --durations-min=0.5
 
@@ -21,7 +21,7 @@ SLOWEST := --durations=20 --durations-min=0.5
 
 env: $(STAMP)
 
-# What running needs, by uv where it can be had and reaches an index (it fetches packages side by side), else by pip.
+# Installs the requirements for running: with uv if it is available and reaches an index (parallel downloads), otherwise with pip.
 $(RUNNING): requirements.txt
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; name one with PYTHON=/path/to/python3." >&2; exit 1; }
@@ -31,7 +31,7 @@ $(RUNNING): requirements.txt
 	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) -r requirements.txt; then :; else $(PIP) --progress-bar on -r requirements.txt; fi
 	@touch $@
 
-# What tests need beside it.
+# Installs the additional requirements for tests.
 $(STAMP): $(RUNNING) tests/requirements.txt
 	@echo "Installing what tests need ..."
 	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) --compile-bytecode -r tests/requirements.txt; then :; else $(PIP) -r tests/requirements.txt; fi
@@ -40,11 +40,11 @@ $(STAMP): $(RUNNING) tests/requirements.txt
 run: $(RUNNING)
 	exec $(BIN)/python manage.py serve --bind $(BIND)
 
-# All but what is marked slow, on SQLite, journeys in the browser included.
+# All tests except those marked slow, on SQLite, including browser tests.
 test: env
 	$(BIN)/python -m pytest -m "not slow" $(SLOWEST) $(PARALLEL) $(PYTEST)
 
-# Everything, on SQLite and on PostgreSQL.
+# All tests, on SQLite and on PostgreSQL.
 test-all: test-sqlite test-postgresql
 
 test-sqlite: env
@@ -56,11 +56,11 @@ test-postgresql: env
 		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(SLOWEST) $(PARALLEL) $(PYTEST); \
 	else echo "No PostgreSQL programs found (initdb, postgres): the suite ran on SQLite only."; fi
 
-# The random tests alone, with many times the draws of `make test` and new ones each time.
+# Only the random tests, with many times as many draws as in `make test`, and new ones each time.
 fuzz: env
 	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=fuzz $(PYTEST)
 
-# How many small faults, put into the code at random, the tests notice. FAULTS="--faults 60 --seed 2" draws others.
+# Measures how many small faults, inserted into the code at random, the tests detect. FAULTS="--faults 60 --seed 2" draws others.
 faults: env
 	$(BIN)/python -m tests.seeded_faults $(FAULTS)
 
@@ -68,11 +68,11 @@ lint: env
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# What ruff mends by itself: order of imports, unused names. The layout of lines is not `ruff format`'s.
+# Fixes what ruff can fix automatically: order of imports, unused names. The code is not laid out by `ruff format`.
 format: env
 	$(BIN)/ruff check --fix .
 
-# Requirements of which a newer version is out.
+# Lists requirements with newer versions.
 outdated: env
 	$(BIN)/python -m pip list --outdated --disable-pip-version-check
 

@@ -1,4 +1,4 @@
-/* What can be taken out of a chart: picture, vector picture, its figures; and the whole screen for it. */
+/* Chart tools: download as image, vector image or data, and full screen. */
 "use strict";
 (function () {
   const plain = (html) => new DOMParser().parseFromString(String(html ?? ""), "text/html").documentElement.textContent;
@@ -9,8 +9,8 @@
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
 
-  /* A line a place on the x axis with a column a series; of a heat map a line a row of cells. Figures that travel packed were
-     unpacked by Plotly: they are taken from what is drawn. */
+  /* The data of a chart as a table: one row per x value and one column per series; for a heat map one row per row of cells. Values are
+     read from Plotly's figure, because it has decoded arrays that are sent in binary form. */
   function table(node) {
     const drawn = node._fullData, axis = plain(node.layout.xaxis?.title?.text || "x");
     const map = drawn.find((one) => one.type === "heatmap");
@@ -38,7 +38,7 @@
   }
 
   /* --- days chosen in a chart, by dragging over them or by clicking one, narrow the table below it --- */
-  const HALF = 43_200_000;  /* milliseconds; a day's bar stands around its midnight */
+  const HALF = 43_200_000;  /* milliseconds; a day's bar is centred on its midnight */
   const clock = (text) => Date.parse(`${String(text).replace(" ", "T").replace(/Z?$/, "Z")}`);
   const day = (time) => new Date(time).toISOString().slice(0, 10);
   document.addEventListener("desk:drawn", async (event) => {

@@ -1,4 +1,4 @@
-/* The desk's own script: times for people, live parts, the status bar, the tree, charts. Texts come from the page, translated. */
+/* The desk's own script: local times, live parts, the status bar, the tree, charts. Its translated texts come from the page. */
 "use strict";
 (function () {
   const language = document.documentElement.lang || "en";
@@ -33,7 +33,7 @@
     });
   }
 
-  /* --- live parts: <div data-live="/address/?part=live" data-every="2"> is replaced by what the address gives --- */
+  /* --- live parts: <div data-live="/address/?part=live" data-every="2"> is replaced by the response of the address --- */
   function live(root) {
     root.querySelectorAll("[data-live]").forEach((node) => {
       if (node.dataset.started) return;
@@ -54,14 +54,14 @@
           if (answer.headers.get("X-Desk-Reload")) return reload();
           if (answer.headers.get("X-Desk-Done")) return;
         } catch (error) {
-          if (!(error instanceof TypeError)) throw error;  /* the server is away for a moment: ask again */
+          if (!(error instanceof TypeError)) throw error;  /* the server is temporarily unavailable: try again */
         }
         again();
       }
       again();
     });
   }
-  function reload() {  /* what somebody has ticked is not thrown away */
+  function reload() {  /* not while rows are selected, since reloading would lose the selection */
     if (!document.querySelector("#content table input:checked")) location.reload();
   }
   function put(node, html) {
@@ -154,14 +154,13 @@
     }
     return full;
   }
-  /* Of a heat map little is near the paper's colour, in the dark too. */
+  /* Heat map colours for the dark theme, which differ clearly from the background. */
   const DEEP = [[0, "#16233a"], [0.5, "#2563eb"], [1, "#bfdbfe"]];
   function shaded(data) {
     if (!document.documentElement.classList.contains("dark")) return data;
     return data.map((one) => one.type === "heatmap" ? { ...one, colorscale: DEEP } : one);
   }
-  /* Where each category would have a label of its own, a narrow chart turns them upright, and leaves out those that would still lie
-     over one another. */
+  /* If every category has a label, a narrow chart turns the labels upright and leaves out those that would still overlap. */
   function fitted(node, layout) {
     const axis = layout.xaxis, width = axis && axis.range ? axis.range[1] - axis.range[0] : 0;
     const room = node.offsetWidth - 90;
@@ -202,8 +201,8 @@
     }).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
   }
 
-  /* --- previews: <form data-preview="/address/" data-stages="quick exact"> asks for figures and parts of the page as its fields
-     change: the first stage at once, each further one when the fields rest --- */
+  /* --- previews: <form data-preview="/address/" data-stages="quick exact"> requests figures and parts of the page when its
+     fields change: the first stage at once, each further one when no field has changed for a while --- */
   function previews(root) {
     root.querySelectorAll("form[data-preview]").forEach((form) => {
       const [first, ...later] = form.dataset.stages.split(" ");
@@ -331,7 +330,7 @@
     });
   }
 
-  /* --- shares of one whole: what one slider gains the others lose in proportion --- */
+  /* --- shares with a constant sum: if one slider increases, the others decrease in proportion --- */
   function shares(root) {
     const sliders = Array.from(root.querySelectorAll("[data-share]"));
     const field = (slider) => document.getElementById(slider.dataset.share);
@@ -364,7 +363,7 @@
     });
   }
 
-  /* --- a table that a phone would cut becomes cards there: each value with the name of its column --- */
+  /* --- tables too wide for a phone are shown as cards: each value with the name of its column --- */
   function labels(root) {
     if (window.innerWidth > 640) return;
     root.querySelectorAll(".scroll > table.list:not(.cards):not(.labelled)").forEach((table) => {

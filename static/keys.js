@@ -1,4 +1,4 @@
-/* The command palette and the keys: Ctrl+K or / finds and does, g and a letter goes, j and k move through a list. */
+/* The command palette and keyboard shortcuts: Ctrl+K or / opens the palette, g and a letter opens a page, j and k move through a list. */
 "use strict";
 (function () {
   const busy = (event) => event.target.closest("input, textarea, select, [contenteditable]");
@@ -57,7 +57,7 @@
     }
     field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 60); });
     field.addEventListener("keydown", (event) => {
-      if (event.isComposing) return;  /* Chinese is being written */
+      if (event.isComposing) return;  /* an input method is composing Chinese text */
       if (event.key === "ArrowDown") choose(at + 1);
       else if (event.key === "ArrowUp") choose(at - 1);
       else if (event.key === "Enter" && shown[at]) carryOut(shown[at]);
@@ -73,7 +73,7 @@
     };
   }
 
-  /* --- rows of the page's first list; pages with keys of their own keep them --- */
+  /* --- keys for the rows of the page's first list, unless the page has keys of its own --- */
   function rows() {
     const table = document.querySelector("#content table.list:not([data-marks])");
     if (!table || document.querySelector("[data-marks]")) return null;

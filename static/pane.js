@@ -1,4 +1,4 @@
-/* The details pane: what a row is about, beside its list. Switched on in the head of the page or with o; remembered with its width. */
+/* The details pane: shows the page of a row beside its list. Opened by a button at the top or with o; its state and width are remembered. */
 "use strict";
 (function () {
   const NARROWEST = 320;
@@ -30,7 +30,7 @@
       document.head.append(own);
     });
   }
-  /* Addresses that are told from the page they stand on ("?sort=name") go on meaning that page, here in the pane. */
+  /* Makes addresses relative to their page ("?sort=name") refer to that page when it is shown in the pane. */
   function rooted(content, url) {
     const path = url.split(/[?#]/)[0], here = (text) => text?.startsWith("?") ? path + text : text;
     content.querySelectorAll("a[href^='?']").forEach((one) => one.setAttribute("href", here(one.getAttribute("href"))));
@@ -48,7 +48,7 @@
       const source = new DOMParser().parseFromString(await answer.text(), "text/html");
       const content = source.getElementById("content");
       if (!content) return;
-      content.querySelectorAll("[data-chart]").forEach((one) => {  /* the list may have a chart of the same name */
+      content.querySelectorAll("[data-chart]").forEach((one) => {  /* the list may contain a chart with the same id */
         const figure = content.querySelector(`[id="${CSS.escape(one.dataset.chart)}"]`);
         if (figure) figure.id = one.dataset.chart = `pane-${figure.id}`;
       });
@@ -99,7 +99,7 @@
       clearTimeout(timer);
       timer = setTimeout(() => ofRow(row), 200);
     });
-    body.addEventListener("submit", (event) => {  /* what only asks is asked within the pane, what changes something as ever */
+    body.addEventListener("submit", (event) => {  /* GET forms are sent within the pane, POST forms as usual */
       const form = event.target;
       if (form.method !== "get") return;
       event.preventDefault();
@@ -111,7 +111,7 @@
       event.target.onchange = null;
       show(event.target.value);
     }, true);
-    body.addEventListener("click", (event) => {  /* a row's link leads on within the pane, with a modifier it opens as ever */
+    body.addEventListener("click", (event) => {  /* a row's link opens within the pane, with a modifier key as usual */
       const link = event.target.closest(":is(table.list, .pager, .table-tools) a[href^='/admin/']");
       if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.hasAttribute("download")) return;
       event.preventDefault();

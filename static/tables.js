@@ -1,4 +1,4 @@
-/* Tables of lists: filters sent as they are chosen, columns put in order, ticked rows and what is done with them, copies. */
+/* Tables of lists: filters are applied when they change; order of columns; actions on selected rows; copying. */
 "use strict";
 (function () {
   const ticks = (form) => Array.from(document.querySelectorAll(`input[name="${form.dataset.do}"][form="${form.id}"]`));
@@ -9,7 +9,7 @@
     return on;
   }
 
-  /* --- the menu of a row: the same buttons as under the list, for this row alone --- */
+  /* --- the menu of a row: the same actions as below the list, for this row only --- */
   let menu = null;
   function close() { menu?.remove(); menu = null; }
   function open(row, x, y) {
@@ -89,7 +89,7 @@
   });
   document.addEventListener("DOMContentLoaded", () => document.querySelectorAll("form[data-do]").forEach(count));
 
-  // A cell that shows only the beginning of its text tells the whole under the mouse.
+  // A cell whose text is truncated shows the full text as its tooltip.
   document.addEventListener("mouseover", (event) => {
     const cell = event.target.closest?.("td.one");
     if (cell && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent.trim();

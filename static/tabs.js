@@ -1,5 +1,5 @@
-/* Tabs of the items that are kept open: a strip under the head, remembered over reloads and logins of this browser. The button in
-   the head or t keeps the open page or lets it go; a row's menu keeps what the row is about. A tab opens where it was left. */
+/* Tabs of items that are kept open: a strip below the page header, remembered in this browser over reloads and logins. The button in
+   the header or t keeps or releases the open page; a row's menu keeps the row's page. A tab reopens in the state in which it was left. */
 "use strict";
 (function () {
   const MOST = 12, KEPT = "desk-tabs";
@@ -38,7 +38,7 @@
     }));
     button.setAttribute("aria-pressed", String(found.some((one) => path(one.url) === here())));
   }
-  function leave() {  /* where the page stands now is where its tab opens next */
+  function leave() {  /* stores the page's current state, in which its tab will reopen */
     const found = tabs(), own = found.find((one) => path(one.url) === here());
     if (!own) return;
     own.url = location.pathname + location.search; own.title = title();

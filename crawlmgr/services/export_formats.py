@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 # first characters that spreadsheets take for a formula, full-width forms included
 _RISKY = ("=", "+", "-", "@", "|", "\t", "\r", "\n", "＝", "＋", "－", "＠", "｜")
 
-AT_A_TIME = 200  # rows per piece of text
+AT_A_TIME = 200  # rows that are formatted and sent together
 Rows = Iterator[Sequence[Any]]
 Kinds = Mapping[str, str]
 """Column → "time", "integer", "real" or "boolean"; any other column holds text."""

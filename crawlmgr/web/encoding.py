@@ -103,7 +103,7 @@ def decode(body: bytes, content_type: str = "") -> tuple[str, str]:
 
 
 def _is_utf8(text: str, body: bytes) -> bool:
-    """Tells whether bytes that decode as UTF-8 really are UTF-8, when only the page itself can tell.
+    """Tells whether bytes that decode as UTF-8 really are UTF-8, if neither a BOM nor the header names the charset.
 
     ISO-2022-JP is ASCII with escapes, and a few hanzi in GBK ("联通", for example) can look like two-byte UTF-8.
     """
