@@ -1,8 +1,7 @@
 """The migrated test database: made once for all worker processes; on SQLite kept for later runs.
 
 Migrating takes some six seconds of CPU, mostly for tables of libraries. On SQLite the first process that needs a database makes it
-and keeps a copy, which
-other processes and later runs of the same code use. On PostgreSQL it makes a template database.
+and keeps a copy, which other processes and later runs of the same code use. On PostgreSQL it makes a template database.
 """
 
 from __future__ import annotations
