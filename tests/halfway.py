@@ -1,5 +1,5 @@
-"""A database as release 0.1.0 left it goes over to today's tables. Run by `manage.py shell` on an installation of its own, because it
-takes the tables away first; what it finds is printed as JSON (`tests/crawlmgr/management/test_migrations.py`)."""
+"""Converts a database in the state of release 0.1.0 to the current tables. Run by `manage.py shell` on a separate installation,
+because it first drops all tables; its results are printed as JSON (`tests/crawlmgr/management/test_migrations.py`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django.utils import timezone
 from crawlmgr.management import database
 from crawlmgr.management.database import OURS
 
-RELEASED = [  # the newest migrations of 0.1.0
+RELEASED = [  # the newest migrations of release 0.1.0
     ("crawlmgr", "0001_initial"), ("forums", "0007_silence"), ("focused", "0004_ontology"), ("deepweb", "0002_without_html"),
 ]
 PROXY = "http://user:word@10.0.0.1:3128"
@@ -26,8 +26,8 @@ WORDS = "rusty pump"
 
 
 def tell() -> None:
-    """Prints tables and rows: those of an empty database of today, those of 0.1.0 after `migrate`, and those after another one on
-    which nothing says that the squashed migrations ran."""
+    """Prints tables and rows: of a new empty database; of a 0.1.0 database after `migrate`; and of the same after a further
+    `migrate` without a record that the squashed migrations were applied."""
     told: dict[str, Any] = {"fresh": tables()}
     take_away()
     fill(old_chain(RELEASED))
@@ -43,13 +43,13 @@ def tell() -> None:
 
 
 def recorded() -> list[str]:
-    """The names of our migrations that the database has."""
+    """The names of the project's migrations that the database has recorded."""
     rows = MigrationRecorder(connection).migration_qs.filter(app__in=OURS)
     return sorted(f"{row.app}.{row.name}" for row in rows)
 
 
 def take_away() -> None:
-    """Drops our tables, and forgets that there were any."""
+    """Drops the project's tables and deletes the records of their migrations."""
     with connection.constraint_checks_disabled(), connection.cursor() as cursor:
         for table in sorted(connection.introspection.table_names(cursor), key=lambda name: not name.endswith("text")):
             if table.startswith(tuple(f"{app}_" for app in OURS)):
@@ -58,14 +58,14 @@ def take_away() -> None:
 
 
 def old_chain(targets: list[tuple[str, str]]) -> Any:
-    """Migrates one by one, as before there were squashed migrations; returns the models of that moment."""
+    """Applies the old migrations one by one, as before they were squashed; returns the models of that state."""
     executor = MigrationExecutor(connection)
     executor.loader = MigrationLoader(connection, replace_migrations=False)
     return executor.migrate(targets).apps
 
 
 def fill(apps: Any) -> None:
-    """A row of each kind that a later migration changes."""
+    """Inserts a row of each kind that a later migration changes."""
 
     def add(label: str, /, **values: Any) -> Any:
         return apps.get_model(label).objects.create(**values)
@@ -90,7 +90,7 @@ def fill(apps: Any) -> None:
 
 
 def mended() -> dict[str, Any]:
-    """What became of the rows."""
+    """The rows after their conversion."""
     from crawlmgr.models import Run
     from crawlmgr.services.sealed_settings import opened
     from deepweb.models import Source
@@ -122,7 +122,7 @@ def mended() -> dict[str, Any]:
 
 
 def content() -> dict[str, list[str]]:
-    """All rows of our tables."""
+    """All rows of the project's tables."""
     with connection.cursor() as cursor:
         found = {}
         for table in connection.introspection.table_names(cursor):
@@ -133,8 +133,8 @@ def content() -> dict[str, list[str]]:
 
 
 def tables() -> list[str]:
-    """Our tables, columns, constraints, indexes, triggers and sequences, whatever order columns have: a table of SQLite that a
-    migration made anew has them in another."""
+    """The project's tables with columns, constraints, indexes, triggers and sequences, independent of the order of columns,
+    which differs if a migration has recreated an SQLite table."""
     asked = {"sqlite": _of_sqlite, "postgresql": _of_postgresql}[connection.vendor]
     return sorted(line for line in asked() if any(f"{app}_" in line for app in OURS))
 
@@ -149,7 +149,7 @@ def _of_sqlite() -> list[str]:
 
 
 def _parts(sql: str) -> list[str]:
-    """Columns and constraints of a CREATE TABLE."""
+    """The columns and constraints of a CREATE TABLE statement."""
     parts, depth = [""], 0
     for sign in sql[sql.index("(") + 1 : sql.rindex(")")]:
         depth += (sign == "(") - (sign == ")")

@@ -81,7 +81,8 @@ def _refuse_if_others_need_it_as_it_is() -> None:
 
 
 def _known(loader: MigrationLoader) -> set[tuple[str, str]]:
-    """The migrations that the program has, and those that its squashed ones stand for: databases keep the names of both."""
+    """The migrations of the program, and those that its squashed migrations replace, because databases record the names of
+    both."""
     return {*loader.disk_migrations, *(old for one in loader.disk_migrations.values() for old in one.replaces)}
 
 

@@ -1,4 +1,5 @@
-"""One squashed migration per app makes an empty database; databases of before, complete or not, end with the same tables and rows."""
+"""The squashed migrations (one per app) create an empty database; older databases, completely migrated or not, are converted to
+the same tables and keep their rows."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ Key = tuple[str, str]
 
 
 def _halfway(every: MigrationLoader, old: set[Key], count: int) -> list[set[Key]]:
-    """Sets of migrations that may have run, beside all those of libraries: of each app none, all or some, and what these need;
-    with or without a word that they stand for a squashed one."""
+    """Yields sets of migrations that may have been applied to a database, besides those of libraries: none, all or some of each
+    app, with their dependencies; recorded with or without the squashed migration that replaces them."""
     draw, sets = random.Random(21), []
     chains = {app: sorted(key for key in old if key[0] == app) for app in OURS}
     for _ in range(count):
@@ -74,7 +75,7 @@ def kept() -> dict[str, Any]:
 
 
 def _told(environment: Mapping[str, str], kept: dict[str, Any]) -> dict[str, Any]:
-    """What becomes of a database of 0.1.0; asked once for all tests here, as it takes long."""
+    """The result of converting a database of release 0.1.0; computed once for all tests of this file, because it takes long."""
     if not kept:
         said = manage(environment, "shell", "-v0", "-c", "from tests.halfway import tell; tell()")
         assert said.returncode == 0, said.stderr
