@@ -100,7 +100,7 @@ class Estimate:
         return self.low is not None and self.high is not None
 
     def coverage(self, records: int) -> tuple[float, float] | None:
-        """Share of the database that `records` make up, as an interval in [0, 1]; None if the size is unknown."""
+        """The share of the database that `records` records make up, as an interval in [0, 1]; None if the size is unknown."""
         if self.low is None or self.high is None:
             return None
         return min(1.0, records / max(self.high, 1.0)), min(1.0, records / max(self.low, 1.0))

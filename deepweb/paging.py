@@ -113,8 +113,8 @@ def _by_script_button(root: HtmlElement, url: str) -> str | None:
 
 
 def _counts_on(url: str, target: str) -> bool:
-    """Tells whether two addresses differ in one number that is larger in the second, or the second adds the number 2 to the
-    path."""
+    """Tells whether two addresses differ only in one number, which is larger in the second; or in that the second adds the
+    number 2 to the path."""
     own, other = urlsplit(url), urlsplit(target)
     first, second = (f"{parts.path}?{parts.query}" for parts in (own, other))
     if _DIGITS.sub("#", first) == _DIGITS.sub("#", second):

@@ -53,7 +53,7 @@ class Parts:
 
     @property
     def names(self) -> frozenset[str]:
-        """The inputs that every query has to bind."""
+        """The names of the inputs that every query has to set."""
         return frozenset(term.input for part in self._parts for term in part)
 
     def at(self, number: int) -> Query:

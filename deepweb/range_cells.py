@@ -28,7 +28,7 @@ NEIGHBOURS, FADING = 4, 0.8
 """How many ranges beside a stretch give the density at its end, and the weight of each relative to the one nearer to it."""
 
 TREND, STEEPEST = 0.5, 0.5
-"""The share of the neighbours' change of density that is assumed to go on, and the largest change of its logarithm counted."""
+"""Share of the neighbours' change of density that is assumed to continue, and the largest change of its logarithm counted."""
 
 AGAINST = 2.0
 """In multiples of a cell's target: the most records it may hold by estimated mass, whatever the density of its neighbours."""

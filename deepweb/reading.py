@@ -117,7 +117,7 @@ def _echo(known: Context) -> Echo:
 
 
 def _in_data(data: PageData, known: Context) -> ResultList | None:
-    """The records in JSON data for a script: the list with most items that pages without records do not have."""
+    """The records in a page's JSON data: of the lists that pages without records do not have, the one with most items."""
     lists = [each for each in data.lists if known.shape is None or not known.shape.is_data or each.path == known.shape.top]
     best: list[FoundRecord] = []
     where = ""

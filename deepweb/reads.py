@@ -140,7 +140,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster with its forms and the sums of their harvests."""
+    """A cluster with its forms, and with the sums of the figures of their harvests."""
 
     cluster: Cluster
     forms: list[Member]

@@ -154,7 +154,7 @@ def _first_in(page: Outline, places: Sequence[int], node: int) -> int | None:
 
 
 def _ranks(urls: Sequence[str]) -> set[str]:
-    """Parameters that number the links of a list (1, 2, 3 …) although the links differ without them as well."""
+    """Parameters that number the links of a list (1, 2, 3 …) and are not needed to distinguish the links."""
     different = list(dict.fromkeys(urls))
     if len(different) < _COUNTED:
         return set()
@@ -246,7 +246,8 @@ def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[
 
 
 def _is_same_list(query: str, own: str) -> bool:
-    """Tells whether an address with the same path is another view of this list: it shares parameters with it, or has none."""
+    """Tells whether an address with the same path as this page is another view of the same list: it has some of the page's
+    parameters, or none at all."""
     theirs, mine = dict(parse_qsl(query)), dict(parse_qsl(own))
     if not theirs:
         return True

@@ -122,7 +122,8 @@ def asking_of(
     unsearched: frozenset[str] = frozenset(),
     box: str = "",
 ) -> Asking:
-    """How to ask a form of a site whose records have these columns; inputs in `barred` were found to return nothing.
+    """How to query a form of a site whose records have these columns. Inputs in `barred` are left out, because queries with
+    them returned nothing.
 
     `box` names the text box for words if it is not the most likely one.
     """

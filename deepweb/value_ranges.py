@@ -42,7 +42,7 @@ class Range:
         return Range(self.low, self.low, self.mask), Range(self.high, self.high, self.mask)
 
     def read(self, ends: Sequence[str]) -> Range | None:
-        """Parses two bounds written in this range's format; None if they are not in it."""
+        """Parses two bounds written in the format of this range; None if they have another format."""
         try:
             low, high = (datetime.strptime(text, self.mask).toordinal() if self.mask else int(text) for text in ends)
         except ValueError:

@@ -114,7 +114,8 @@ def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
 
 
 def _bounds(known: np.ndarray, there: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest and largest number of new records of truncated answers to words with `known` seen records."""
+    """The smallest and the largest number of new records that a truncated answer to a word with `known` seen records can
+    bring."""
     least = np.broadcast_to(np.maximum(cut - known, 0.0), there.shape)
     return least, np.maximum(least, cut * np.maximum(0.0, 1 - known / there))
 

@@ -24,7 +24,7 @@ PATENT_WEIGHTS: Mapping[str, Mapping[str, float]] = {
 
 
 class Cell(NamedTuple):
-    """One run of a comparison: an entry, and the number of the random draw (from 1)."""
+    """One run of a comparison: its entry, and the number of its random draw (from 1)."""
 
     entry: str
     draw: int

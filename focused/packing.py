@@ -114,7 +114,8 @@ def folders(urls: Iterable[str]) -> Groups:
 
 
 def groups_from_csv(lines: Iterable[str], web: Web) -> Groups:
-    """Topics by name from CSV with the columns topic and url; addresses outside the web are ignored. Raises ValueError."""
+    """Reads topics from CSV with the columns topic and url; returns the pages of each by the topic's name. Addresses outside
+    the web are ignored. Raises ValueError."""
     rows = csv.DictReader(lines)
     if not rows.fieldnames or not {"topic", "url"} <= set(rows.fieldnames):
         raise ValueError("a file of topics needs the columns topic and url")

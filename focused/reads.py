@@ -43,7 +43,7 @@ def with_last_runs(topics: Sequence[Topic]) -> list[Topic]:
 
 
 def of_last_run(name: str) -> Subquery:
-    """A field of a topic's newest run, as an annotation."""
+    """The field of the newest run of each topic, as an annotation for a query."""
     return Subquery(TopicRun.objects.filter(topic=OuterRef("pk")).order_by("-run_id").values(name)[:1])
 
 

@@ -108,7 +108,7 @@ class ForumCrawler:
         Run.objects.filter(pk=run.pk).update(result=run.result)
 
     def _load(self, run: Run) -> Site:
-        """Loads the site and its model, once per slice."""
+        """Loads the site and its model from the database, once per slice."""
         if self._site is None:
             self._site = Site.objects.get(pk=run.target)
             self._model, self._rules = structures.model_of(self._site), structures.reading_rules(self._site)

@@ -25,7 +25,8 @@ Bools = NDArray[np.bool_]
 DAY_SECONDS = 86400.0
 HEADER = ["board", "thread", "kind", "ts"]
 KEPT_BAD_ROWS = 20
-EARLIEST_TS = -2208988800  # 1900; datetime's limits are the years 1 and 9999, and windows and zones extend beyond an event
+# the year 1900: datetime covers the years 1 to 9999, but windows and time zones extend beyond an event's time
+EARLIEST_TS = -2208988800
 LATEST_TS = 221845391999  # the last second of the year 8999
 
 

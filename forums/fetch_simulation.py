@@ -98,7 +98,7 @@ class _Cycle:
 
 
 class _Store:
-    """The crawler's copy of the forum, and the record of each fetch."""
+    """The crawler's copy of the simulated forum, with a record of each fetch."""
 
     def __init__(self, forum: SimulatedForum) -> None:
         self.forum = forum
@@ -117,7 +117,7 @@ class _Store:
         self.cycles.append(_Cycle(moment, changed=len(self._changed)))
 
     def fetch(self, thread: int) -> None:
-        """Fetches one thread now."""
+        """Fetches one thread at the forum's present time and records it."""
         cycle, forum = self.cycles[-1], self.forum
         cycle.fetched += 1
         cycle.hits += int(forum.version[thread] != self.version[thread])

@@ -15,7 +15,7 @@ PATHS, POSTS = 32, 10  # number of simulated futures per board, and of posts in 
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
 # quantile factors of the time until a board's second and later visits, if only visits provide information (from replayed logs)
 LATER = (0.95, 1.1)
-LATER_BY_LOOKS = (0.85, 2.6)  # the same quantile factors if overview sources provide information
+LATER_BY_LOOKS = (0.85, 2.6)  # as above, if overview sources provide information as well
 BURSTS = 1.0  # shape of the gamma distribution of actual to forecast posts, because posts come in bursts
 # standard deviation of the logarithm of the price two hours ahead, and of the logarithm of the time to the next reading of a
 # source
@@ -67,7 +67,7 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
     )
     moments = now + hours * HOUR_SECONDS
     mass, own = _forecasts(loop, board, moments)
-    rng = np.random.default_rng(1)  # fixed seed: the same draws each time
+    rng = np.random.default_rng(1)  # a fixed seed, so that every call draws the same numbers
     unit = np.cumsum(rng.exponential(size=(PATHS, POSTS)), axis=1) / rng.gamma(BURSTS, 1.0 / BURSTS, PATHS)[:, None]
     dear = np.exp(PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0)))
     late = np.exp(LOOKS_SPREAD * rng.standard_normal(PATHS))

@@ -19,8 +19,8 @@ PAUSE_TICKS = 10  # a gap of more rankings than this is a pause, after which the
 
 @dataclass(slots=True)
 class Budget:
-    """The day's visits: the number made, the price of one (nan: not known yet), and the point from which the day's plan is
-    followed."""
+    """The state of the day's budget: the number of visits made, the price of a visit (nan: not known yet), and the time from
+    which the day's plan is followed."""
 
     visits_per_day: int
     price: float = math.nan
@@ -150,7 +150,8 @@ class Pace:
         return self._closing() - self._local(now) % DAY_HOURS
 
     def _closing(self) -> float:
-        """The hour at which the day's visits must have been made: midnight, or where sites have working hours, their end."""
+        """The hour of the day at which the day's visits must have been made: midnight or, if all sites have working hours,
+        their end."""
         if not any(one is not None for one in self._sites.openings) or not self.plan[-1]:
             return DAY_HOURS
         return float(np.searchsorted(self.plan, self.plan[-1] - 1e-9)) * DAY_HOURS / PLAN_STEPS

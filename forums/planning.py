@@ -167,7 +167,7 @@ def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> E
     events = intensity.mass(board, now) - intensity.mass(board, start)
     width = intensity.width
     steps = max(1, int(BUSY_HOURS / width))
-    last = np.ceil(now / width) - 1.0  # the bin that ends at or contains the visit
+    last = np.ceil(now / width) - 1.0  # the index of the bin that contains the time of the visit, or ends at it
     bins = last[:, None] - np.arange(steps)[None, :]
     rate = intensity.rates[board[:, None], np.mod(bins, intensity.bins).astype(np.int64)]
     inside = (bins + 1.0) * width > start[:, None]

@@ -272,7 +272,8 @@ def settling(
     days: Sequence[float],
     theta: float = USUAL_THETA,
 ) -> list[Settling]:
-    """How estimates settle as the history grows (the forum paper's "from 20 days on"); the longest is the reference."""
+    """How far the estimates from fewer days of history differ from those of the longest history in `days` (the forum paper's
+    "from 20 days on")."""
     found = {
         span: estimate(events, boards, end_hour, options, theta, days_known=span)
         for span in sorted(days)

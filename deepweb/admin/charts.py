@@ -112,7 +112,7 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
 
 
 def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
-    """The names of the largest clusters, placed at the centres of their forms."""
+    """The names of the largest clusters as a trace of the chart, each at the centre of its forms."""
     named = [row for row in rows if row.forms][:MAP_NAMES]
     return {
         "type": "scatter",

@@ -27,7 +27,7 @@ class Comparison(models.Model):
 
     @property
     def trails(self) -> dict[str, dict[str, Any]]:
-        """The finished runs by key, in the order in which they finished."""
+        """The finished runs' steps by the runs' keys, in the order in which they finished."""
         return {part.key: part.trail for part in self.parts.order_by("id")}
 
     def __str__(self) -> str:

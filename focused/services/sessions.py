@@ -83,7 +83,7 @@ class Session:
             self.most = 1
         self.outstanding: dict[str, dict[str, Any]] = {}
         self.chosen = 0
-        """Number of addresses that this session has given to the frontier."""
+        """Number of addresses that this session has passed on to the frontier."""
         self.exhausted = False
         self.edited = False
         """True if there were edits to carry out when the last step was stored."""
@@ -318,7 +318,7 @@ def words_of(page: TopicPage) -> Counter[str]:
 
 
 def read_stages() -> list[Callable[..., None]]:
-    """The stages before judging, as named in the settings."""
+    """The stages that a response passes before it is judged, as named in the settings."""
     return [import_string(name) for name in settings.TOPIC_READ_STAGES]
 
 

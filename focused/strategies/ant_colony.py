@@ -376,7 +376,7 @@ class AntColony(Strategy):
         return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
     def _starts(self) -> list[str]:
-        """The next cycle's start pages, spread over the objectives of the best open link of each waiting page."""
+        """The start pages of the next cycle: waiting pages, spread by the objectives of each page's best open link."""
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
         rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
         rows = self._best_of_pages(rows[self._links.is_open(rows)])

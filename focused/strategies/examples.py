@@ -56,7 +56,7 @@ class Examples:
         self._end += 1
 
     def _sum_up(self) -> None:
-        """Brings the sums up to date."""
+        """Updates the sums by the rows added and removed since the last call."""
         now, before = range(self._end - len(self), self._end), self._summed
         if now.start >= before.stop:
             self._clear()

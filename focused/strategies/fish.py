@@ -81,7 +81,7 @@ class Fish(Strategy):
         chosen = int(settings.width * settings.factor) if page.relevant else settings.width
         best = 1.0 if page.relevant else 0.5
         if page.relevant and settings.front:
-            best += self._pages * 1e-9  # slightly above all earlier ones
+            best += self._pages * 1e-9  # slightly above the priorities of all earlier links
         for number, link in enumerate(self._ordered(page)):
             child = self.open(node, link.url)
             if child is None:

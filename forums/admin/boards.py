@@ -26,7 +26,7 @@ from forums.services import plans
 
 @room("forums/board/<int:pk>/", "board", "forums.view_board")
 def board_page(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Shows one board with its threads; with `visits=1` in the query string it pages through its visits instead."""
+    """Shows one board with its threads; with `visits=1` in the query string its visits instead, page by page."""
     board = Board.objects.select_related("site", "parent").defer("site__structure").filter(pk=pk).first()
     if board is None:
         raise Http404(_("There is no such board."))

@@ -53,7 +53,7 @@ def _state(row: SiteRow) -> str:
 
 
 def engine(site: Site) -> str:
-    """A forum's software as people call it."""
+    """The usual name of a forum's software."""
     return _("unknown") if site.engine == "unknown" else site.engine
 
 

@@ -70,7 +70,7 @@ def _begin(options: dict[str, Any], settings: dict[str, Any]) -> Run:
     wishes = {"settings": settings, "timezone": options["timezone"], "name": options["name"]}
     try:
         return sites.discover(options["url"], wishes, now=SYSTEM.now(), start=False)
-    except runs.Busy as busy:  # an earlier inspection was interrupted: continue it
+    except runs.Busy as busy:  # an interrupted inspection of this forum exists: continue it
         if busy.run.state == "paused":
             return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
         return busy.run

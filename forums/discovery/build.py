@@ -23,7 +23,8 @@ ReadAgain = Callable[[PageFacts, str, bool | None], PageReading]
 def site_model(
     candidates: Candidates, guess: ZoneGuess, start_url: str, read_again: ReadAgain, verdict: Verdict | None = None
 ) -> SiteModel:
-    """The model of a sample; `read_again` reads a list in the site's time zone and order of dates."""
+    """The model of the site, built from the candidates of a sample; `read_again` reads a list with the site's time zone and
+    order of dates."""
     pages = candidates.pages
     shapes = candidates.board_shapes()
     chosen = [c for c in candidates.found.values() if accepted(candidates, c, shapes)]

@@ -75,7 +75,7 @@ def own_list(page: PageFacts) -> bool:
 
 
 def all_boards(page: PageFacts) -> bool:
-    """Tells whether a page lists threads of several boards and is not a board itself."""
+    """Tells whether a page lists threads of several boards without being the list of one of them."""
     return mixed(page) and not own_list(page)
 
 

@@ -280,8 +280,8 @@ class Explorer:
                 return
 
     def _short(self, lists: list[PageFacts]) -> Iterator[Wanted]:
-        """Threads that fit on one page, from different boards in turn, preferably with different numbers of replies: their rows
-        can be compared with all their posts."""
+        """Threads that fit on one page, so that their rows can be compared with all their posts. They are taken from
+        different boards in turn, preferably with different numbers of replies."""
         counts: set[int | None] = set()
         for number in range(self.settings.short_threads):
             page = lists[number % len(lists)] if lists else None

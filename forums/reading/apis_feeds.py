@@ -67,7 +67,7 @@ def _time(fields: dict[str, str], names: tuple[str, ...]) -> Moment | None:
 
 
 def _board_url(scheme: str, url: str) -> str | None:
-    """The address in the scheme or domain of an item's category, if it is one of the site's own pages."""
+    """The address named by the scheme or domain of an item's category, if it is one of the site's own pages."""
     try:
         found = urlsplit(urljoin(url, scheme))
     except ValueError:

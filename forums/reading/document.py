@@ -40,7 +40,7 @@ _WHOLE = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?/[^\s?#;\\]*(?:\?[^\s#]+)?
 _ROOTED = re.compile(r"/(?![/.])(?:(?!/\.)[^\s?#;\\])*(?:\?[^\s#]+)?(?:#\S+)?")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?=/)")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
-_CARD = 12  # characters of a link from which it may be a card with more than a title
+_CARD = 12  # a link with more characters than this may be a card that contains more than a title
 _TITLE = re.compile(r"(?<![a-z])(?:title|subject)(?![a-z])", re.I)
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
@@ -197,7 +197,8 @@ class Page(TimedPage):
         )
 
     def is_aside(self, node: int) -> bool:
-        """Tells whether a node is in a side column: inside an element with such a name that does not contain most of the text."""
+        """Tells whether a node is in a side column: inside an element that is named as one and does not contain most of the
+        page's text."""
         page, climbed = self.outline, []
         while node >= 0 and node not in self._asides:
             climbed.append(node)

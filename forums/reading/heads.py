@@ -33,7 +33,7 @@ class Heads:
 
     @property
     def all_roles(self) -> frozenset[str]:
-        """All roles named by header cells."""
+        """All roles that the header cells name."""
         return frozenset(role for roles in self.roles.values() for role in roles)
 
     def roles_beside(self, row: Row) -> frozenset[str]:

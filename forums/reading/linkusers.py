@@ -17,7 +17,7 @@ _SPACE = re.compile(r"/spaces?/\d+/?")  # a user's own pages on some sites, boar
 
 
 def leads_to_user(url: str, pattern: str) -> bool:
-    """Tells whether an address of the page's own site is a user's profile."""
+    """Tells whether an address on the page's own site is that of a user's profile."""
     return names_user(url) and (leads_to(pattern) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
 
 

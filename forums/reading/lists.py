@@ -128,7 +128,7 @@ class RowSet:
         return {name: weight for name, weight in found.items() if weight}
 
     def _stand_below_page(self) -> bool:
-        """Tells whether the addresses of most rows extend the page's own path."""
+        """Tells whether the addresses of most rows begin with the page's own path and extend it."""
         above = self.page.url.partition("?")[0].partition("#")[0].rstrip("/") + "/"
         return 2 * sum(row.title.url.startswith(above) for row in self.rows) > len(self.rows)
 

@@ -74,8 +74,8 @@ def _place(posts: PostSpans, node: int) -> int:
 
 
 def _most_like_text(posts: PostSpans, columns: dict[str, dict[int, int]]) -> str:
-    """The column with the highest value, the first in ties; "" for none. Those with most text are evaluated first, and the search
-    stops when no other can reach the best."""
+    """The column with the highest value as texts of posts, the first one in ties; "" if there is none. Columns with most text
+    are evaluated first, and the search ends when no other column can reach the best value."""
     weights = [0.85 if column.endswith(LOOSE) else 1.0 for column in columns]
     texts = [_text_value(posts, found) for found in columns.values()]
     names, order = list(columns), sorted(range(len(columns)), key=lambda at: -texts[at] * weights[at])
@@ -237,7 +237,7 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
 
 
 def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str) -> str:
-    """The innermost column that still contains nearly all text of `column` or is named as the text itself."""
+    """The innermost column that still contains nearly all text of `column`, or that is named as the text itself."""
     outline = posts.page.outline
     while True:
         size = sum(outline.text_length(node) for node in columns[column].values())

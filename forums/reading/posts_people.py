@@ -222,7 +222,7 @@ def _score_of_link(link: Link) -> float:
 
 
 def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
-    """The score changed by what the text's element and those around it say, the nearest first."""
+    """The score of a short text, changed by what its element and the elements around it say, the nearest first."""
     outline = page.outline
     up, steps = node, 0
     while up >= span.start and steps < 4:

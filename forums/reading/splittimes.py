@@ -18,7 +18,7 @@ _WEEKDAY = re.compile(r"[^\W\d_]{1,12}[.,]?")
 CLOCK = re.compile(r"(?:(?:at|um|à|в) |@ ?)?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?(?: Uhr)?", re.I)
 _MOST_PARTS = 5
 _LEVELS = 3  # levels from a part of a leaf up to the leaf
-_RECORD_LEVELS = 6  # levels from a leaf up to an element that also contains its clock time
+_RECORD_LEVELS = 6  # number of levels that are searched from a leaf upwards for an element that also contains its clock time
 _DAY_SECONDS = 86_400
 
 

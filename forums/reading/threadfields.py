@@ -1,4 +1,5 @@
-"""Which columns of a list of threads hold what: counts of replies and views, times of opening and of the last reply."""
+"""Finds out which columns of a list of threads hold the counts of replies and of views, and the times of opening and of the
+last reply."""
 
 from __future__ import annotations
 

@@ -116,7 +116,8 @@ class ThreadPeople(ThreadFields):
 
     @cached_property
     def _name_column(self) -> tuple[bool, str] | None:
-        """The column of unlabelled names, by position in the rows, or by the form of its elements if rows are not built alike."""
+        """The column of names without label: a position in the rows or, if rows are built differently, the form of the names'
+        elements."""
         for by_shape in (False, True):
             column = self._column_of_names(by_shape)
             if column is not None:

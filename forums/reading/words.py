@@ -201,5 +201,5 @@ PROFILE = re.compile(
 
 @lru_cache(maxsize=16_384)
 def is_profile_line(text: str) -> bool:
-    """Tells whether a short text describes a member: date of joining, number of posts, location."""
+    """Tells whether a short text is a line that describes a member, such as date of joining, number of posts, or location."""
     return len(text) <= 60 and bool(JOINED.match(text) or PROFILE.match(text))

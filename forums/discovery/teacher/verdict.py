@@ -1,4 +1,5 @@
-"""What a sample teaches about a site: the claims that hold, and for each that does not, the rival reading for which it does."""
+"""What the related pages of a sample teach about a site: which claims hold and, for each that does not, the rival reading
+with which it does."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def _rules(chosen: Sequence[_Choice]) -> SiteRules:
 
 
 class _Table:
-    """The regions of the sampled threads, read on first use: their rows and their posts."""
+    """The records of the sampled threads with their elements: their rows in lists, and their posts. Computed when first used."""
 
     def __init__(self, seen: Sequence[Seen], sources: Mapping[str, FetchedPage]) -> None:
         self.seen = seen
@@ -121,7 +122,7 @@ def _names(some: Sequence[Region], selector: str) -> list[str]:
 
 
 def _named(values: Sequence[str]) -> bool:
-    """Tells whether values can be names: nearly all present, and not all the same."""
+    """Tells whether a selector's values can be names of users: nearly all are present, and they are not all the same."""
     return sum(map(bool, values)) >= COVERS * len(values) and len({value for value in values if value}) >= 2
 
 

@@ -100,7 +100,8 @@ class Forest:
 
     @staticmethod
     def of_trees(trees: Sequence[Tree], start: np.ndarray | None = None) -> Forest:
-        """A forest of trees: with class shares, or with `start` for log odds."""
+        """A forest made of these trees: their leaves hold class shares or, if `start` is given, additions to the log odds
+        `start`."""
         features, thresholds, skips, values, roots, first = [], [], [], [], [], 0
         for tree in trees:
             leaf = tree.right < 0

@@ -185,7 +185,7 @@ class _Beside:
 
 
 def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside: _Beside) -> np.ndarray:
-    """Features of the row of each link."""
+    """Features of the row around each link."""
     start, end = rows[:, 0], rows[:, 1]
     first, last = signals.first[start], signals.first[np.minimum(end, signals.size)]
     last = np.maximum(last, signals.last[start])

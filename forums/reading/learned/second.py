@@ -163,7 +163,8 @@ class Second:
         return self._better(1)
 
     def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
-        """The rows of a kind (its index in `KINDS`) by the rules, and the learned ones if they differ."""
+        """The two readings of a kind's rows (`kind` is the index in `KINDS`): those of the rules, and the learned ones if
+        they differ."""
         rules, learned = (self.lists.threads, self.lists.boards)[kind], self._rows(kind + 1)
         if rules and learned and not self._are_rivals(rules, learned):
             learned = None

@@ -61,7 +61,7 @@ def _model(name: str, arrays: Mapping[str, np.ndarray]) -> Model:
 
 
 def read_weights(path: Path) -> Weights:
-    """Reads weights from a file."""
+    """Reads a model's weights from a file."""
     with np.load(path) as stored:
         arrays: Mapping[str, np.ndarray] = dict(stored)
     models = {name: _model(name, arrays) for name in MODELS}

@@ -124,7 +124,7 @@ def _kinds(samples: Sequence[Sample]) -> Model:
 
 
 class Listed(NamedTuple):
-    """Candidate lists on a page: their features as lists of the page's true kind, and the quality of each."""
+    """The candidate lists on a page: their features as lists of the page's true kind, and the quality of each."""
 
     sample: Sample
     features: np.ndarray
