@@ -27,6 +27,9 @@ _KEPT = 2_000
 def link_words(url: str, anchor: str) -> list[str]:
     """The distinct words of a link's anchor ("a:") and of its address ("u:"). Chinese anchors are not segmented: only words
     of the built-in word list are found in them.
+
+    >>> link_words("https://example.org/catalog/find.php", "Search")
+    ['a:search', 'u:catalog', 'u:find', 'u:php']
     """
     said = anchor.casefold()
     chinese = [word for word in _PRIOR if not word.isascii() and word in said]

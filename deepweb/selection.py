@@ -70,12 +70,13 @@ class FreshPolicy:
 
     score = E[new] * learned, over the words not queried yet; E[new] comes from `word_yield`, fitted to all answers so far: U, the
     number of a word's unseen records, is gamma-distributed with mean df_seen * (s - 1) * (fresh / g)^0.2. A complete answer
-    brings all of them, a truncated one as many as this site's truncated answers usually do. - s is the ratio of a word's
-    records to its seen records;
+    brings all of them, a truncated one as many as this site's truncated answers usually do.
+
+    - s: the ratio of a word's records to its seen records.
     - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were returned (n)
-    and how many of them once (f1), shrunk towards the share g of the whole harvest; - learned = ratio of actual to predicted new
-    records for words of one kind (input, column and length), because author names and common syllables with the same df_seen
-    differ in yield; times 0.6 for columns in `doubtful`.
+      and how many of them once (f1), shrunk towards the share g of the whole harvest.
+    - learned: the ratio of actual to predicted new records for words of one kind (input, column and length), because author names
+      and common syllables with the same df_seen differ in yield; times 0.6 for columns in `doubtful`.
     """
 
     seeds: Sequence[Term]

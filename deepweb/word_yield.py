@@ -48,7 +48,8 @@ def fitted(seen: Seen, cut: float) -> Yield:
 
     - A word's records lie log-normally about size * share, share being that of the records which other words brought, with
       variance 0.15² + 1 / count: a complete answer or a stated total gives their number; any other answer only shows that there
-      are more than it contains. - A truncated answer to a word with F seen records out of D brings between K - F records (the
+      are more than it contains.
+    - A truncated answer to a word with F seen records out of D brings between K - F records (the
       same first) and K (1 - F / D) (drawn at random), at the share `mixed` between them, with three times a binomial's
       variance. If records shared by two answers are in different orders, `mixed` is shifted towards 1.
     """

@@ -29,7 +29,8 @@ MINUTES = 1440
 def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
     """The open hours of a day on the clock of `zone`, as (begin, end) in hours; () if it is closed all day.
 
-    >>> spans(windows.parse("22:00-06:00", ZoneInfo("UTC")), date(2026, 5, 1), ZoneInfo("UTC")) ((0.0, 6.0), (22.0, 24.0))
+    >>> spans(windows.parse("22:00-06:00", ZoneInfo("UTC")), date(2026, 5, 1), ZoneInfo("UTC"))
+    ((0.0, 6.0), (22.0, 24.0))
     """
     if window is None:
         return WHOLE_DAY
