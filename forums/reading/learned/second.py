@@ -122,9 +122,9 @@ class Second:
     def threads(self) -> RowSet | None:
         """The list of threads.
 
-        If titles on the site's other lists have known shapes and the chosen rows do not fit them, the rows are the links
-        with a known shape; if the page has no such link either, the chosen rows, unless they look like the links beside
-        those lists. Otherwise the chosen rows.
+        If titles on the site's other lists have known shapes and the chosen rows do not fit them, the rows are the links with a
+        known shape; without such a link the chosen rows, or None if these look like the links beside those lists.
+        Otherwise the chosen rows.
         """
         chosen = self._better(0)
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
