@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
 
@@ -16,7 +17,7 @@ class DeskModelAdmin(ModelAdmin):
     show_full_result_count = False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {"trail": [], "title": self.opts.verbose_name_plural, **(extra_context or {})}
+        context = {"trail": [], "title": capfirst(self.opts.verbose_name_plural), **(extra_context or {})}
         return super().changelist_view(request, context)
 
     def changeform_view(
@@ -29,4 +30,4 @@ class DeskModelAdmin(ModelAdmin):
 
     def _trail(self) -> list[tuple[str, str]]:
         address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
-        return [(str(self.opts.verbose_name_plural), address)]
+        return [(capfirst(self.opts.verbose_name_plural), address)]

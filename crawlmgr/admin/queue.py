@@ -99,9 +99,10 @@ def _options(model: Any, theirs: Any) -> dict[str, Any]:
     if model is Schedule:
         return {
             "list_filter": (),
-            "list_display": ("what", *(column for column in theirs.list_display if column not in ("id", "name"))),
+            "list_display": ("what", "func", "schedule_type", "next_run", "last", "get_success"),
             "list_display_links": ("what",),
             "what": admin.display(description=gettext_lazy("name"), ordering="name")(_name_in_words),
+            "last": admin.display(description=gettext_lazy("Last run"))(theirs.get_last_run),
         }
     return {"list_filter": ()}
 

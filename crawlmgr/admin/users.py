@@ -9,7 +9,8 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -46,6 +47,9 @@ class ChangeForm(UserChangeForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         held = set(self.instance.groups.values_list("name", flat=True)) if self.instance.pk else set()
+        if "is_active" in self.fields:  # not for who may only look
+            self.fields["is_active"].label = _("May log in")
+            self.fields["is_active"].help_text = _("Switch this off instead of deleting an account.")
         self.initial["role"] = next((role for role in reversed(ROLES) if role in held), VIEWER)
 
 
@@ -55,7 +59,7 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
     form = ChangeForm
     add_form = AddForm
     change_password_form = AdminPasswordChangeForm
-    list_display = ("username", "email", "role", "is_active", "last_login")
+    list_display = ("username", "email", "role", "may_log_in", "last_login")
     list_filter = ()
     search_fields = ("username", "email")
     ordering = ("username",)
@@ -70,6 +74,18 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
             return _("administrator with all rights")
         held = {group.name for group in user.groups.all()}
         return next((_(role) for role in reversed(ROLES) if role in held), _("none"))
+
+    @admin.display(description=gettext_lazy("May log in"), boolean=True, ordering="is_active")
+    def may_log_in(self, user: Any) -> bool:
+        """Tells whether the account is switched on."""
+        return bool(user.is_active)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
+        """Django's page for another user's password, with the way back that all rooms have."""
+        answer = super().user_change_password(request, id, form_url)
+        if isinstance(answer, TemplateResponse) and answer.context_data is not None:
+            answer.context_data["trail"] = self._trail()
+        return answer
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).prefetch_related("groups")
