@@ -40,6 +40,7 @@ _OF_PERSONS = frozenset(
         FieldRole.QUANTITY,
     )
 )
+_OF_LISTS = frozenset((FieldRole.SORT, FieldRole.PAGE_SIZE, FieldRole.PAGE))
 _STARRED = re.compile(r"\*\s*:?\s*$|\((?:required|pflichtfeld|obligatoire|obligatorio|必填|必須)\)", re.I)
 _ONLY = 2
 _PAGE_LABEL = re.compile(
@@ -73,15 +74,19 @@ def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
 def asks_for_something_else(form: Form) -> bool:
     """Tells whether a form that looks like a search wants something other than search words: none of its boxes is a query by its
     own name, it offers no choices to narrow by, and its boxes are for personal data, an order, or a page number; or none of its
-    boxes has a name, so that only its other inputs (a poll beside the box) would be sent.
+    boxes has a name, so that only its other inputs (a poll beside the box) would be sent; or it has no box and its choices only
+    order a list or set how many rows a page shows.
 
-    Such forms (naming a filter, tracking an order, "ask a question", "go to page") are only submitted with an operator's consent.
-    Roles here are as read from the form, not yet `settled`.
+    Such forms (naming a filter, tracking an order, "ask a question", "go to page", "sort by") are only submitted with an
+    operator's consent. Roles here are as read from the form, not yet `settled`.
     """
     boxes = [field for field in form.fields if field.kind in (*_TEXTS, *_LOOSE, "textarea")]
     if boxes and not any(field.name for field in boxes):
         return True
-    if not boxes or any(field.role in (FieldRole.QUERY, FieldRole.REFINEMENT) for field in form.fields):
+    if not boxes:
+        choices = form.of_kind("select", "radio", "checkbox")
+        return bool(choices) and all(field.role in _OF_LISTS for field in choices)
+    if any(field.role in (FieldRole.QUERY, FieldRole.REFINEMENT) for field in form.fields):
         return False
     is_other = any(field.role in _OF_PERSONS or "order" in concepts_in(field.name) for field in boxes)
     return is_other or all(_leads_to_page(field, form) for field in boxes)

@@ -37,7 +37,7 @@ class TrainingError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Example:
     """A labelled form: its type, registered domain and features; `language` from its script or its page's declaration, "" if
-    unknown."""
+    unknown; `weight` in training, 1 for a form of a real page."""
 
     form: Form
     type: FormType
@@ -45,6 +45,7 @@ class Example:
     numbers: dict[str, float]
     words: dict[str, float]
     language: str = ""
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ class Scores:
 
 
 def example_of(row: dict[str, Any]) -> Example:
-    """An example from a line `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?}`; the domain defaults to the URL's
-    registered domain. If the page is given, the surroundings of its `form_index`-th form are read from it."""
+    """An example from a line `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?, "weight"?}`; the domain defaults to
+    the URL's registered domain. If the page is given, the surroundings of its `form_index`-th form are read from it."""
     try:
         kind, html, url = FormType(row["type"]), row["html"], row["url"]
     except KeyError as error:
@@ -76,7 +77,14 @@ def example_of(row: dict[str, Any]) -> Example:
     domain = row.get("domain") or registered_domain(urlsplit(url).hostname or "")
     said = " ".join([form.title, form.text, *(field.words for field in form.fields)])
     language = language_of(said, row.get("lang") or _UNSTATED)
-    return Example(form, kind, domain, counts(form), word_features(form), "" if language == _UNSTATED else language)
+    language = "" if language == _UNSTATED else language
+    return Example(form, kind, domain, counts(form), word_features(form), language, _weight(row.get("weight", 1.0)))
+
+
+def _weight(said: Any) -> float:
+    if not isinstance(said, int | float) or not 0 < said <= 1:
+        raise TrainingError(f"a weight is a number above 0, at most 1, not {said!r}")
+    return float(said)
 
 
 def _in_page(form: Form, about: Sequence[About], index: int) -> Form:
@@ -108,8 +116,8 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def train(examples: Sequence[Example]) -> FormModel:
-    """Trains a logistic regression with equal class weights; raises TrainingError for fewer than two types. Forms without
-    controls are left out, since they have no type.
+    """Trains a logistic regression in which all classes weigh the same and forms within a class as `Example.weight` says; raises
+    TrainingError for fewer than two types. Forms without controls are left out, since they have no type.
 
     Counts are scaled to their largest value, words to length `WORD_NORM` a form; the scales are folded into the weights, so that
     the model reads raw features.
@@ -123,12 +131,21 @@ def train(examples: Sequence[Example]) -> FormModel:
     matrix = _matrix(examples, columns)
     scale = np.maximum(abs(matrix).max(axis=0).toarray().ravel(), 1e-9)
     scale[[place for name, place in columns.items() if "=" in name]] = 1.0
-    fitted = LogisticRegression(C=_STRENGTH, class_weight="balanced", max_iter=1_000)
-    fitted.fit(matrix @ sparse.diags(1 / scale), [str(example.type) for example in examples])
+    fitted = LogisticRegression(C=_STRENGTH, max_iter=1_000)
+    fitted.fit(matrix @ sparse.diags(1 / scale), [str(example.type) for example in examples], sample_weight=_balanced(examples))
     rows = _rows(fitted, types) / scale[:, None]
     bias = np.array(fitted.intercept_ if len(types) > 2 else [-fitted.intercept_[0], fitted.intercept_[0]]).ravel()
     keep = {name: rows[place] for name, place in columns.items() if "=" not in name or abs(rows[place]).max() >= _NEGLIGIBLE}
     return FormModel(tuple(FormType(name) for name in fitted.classes_), bias, keep)
+
+
+def _balanced(examples: Sequence[Example]) -> np.ndarray:
+    """The weight of each example, scaled so that every type has the same sum."""
+    sums: dict[FormType, float] = defaultdict(float)
+    for example in examples:
+        sums[example.type] += example.weight
+    share = sum(sums.values()) / len(sums)
+    return np.array([example.weight * share / sums[example.type] for example in examples])
 
 
 def _rows(fitted: LogisticRegression, types: Sequence[FormType]) -> np.ndarray:
@@ -168,15 +185,23 @@ def folds_by_domain(domains: Iterable[str], folds: int, random_seed: int) -> dic
 
 
 def cross_validate(
-    examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
+    examples: Sequence[Example],
+    folds: int = 5,
+    random_seed: int = 1,
+    told: Callable[[int], None] = lambda fold: None,
+    more: Sequence[Example] = (),
 ) -> list[FormType]:
     """The type predicted for each example by a model that saw no form of its domain; the callback `told` is called after each
-    fold."""
-    return [kind for kind, _ in predictions(examples, folds, random_seed, told)]
+    fold. `more` are trained on in every fold, except those of a domain that the fold judges, and never judged."""
+    return [kind for kind, _ in predictions(examples, folds, random_seed, told, more)]
 
 
 def predictions(
-    examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
+    examples: Sequence[Example],
+    folds: int = 5,
+    random_seed: int = 1,
+    told: Callable[[int], None] = lambda fold: None,
+    more: Sequence[Example] = (),
 ) -> list[tuple[FormType, float]]:
     """Like `cross_validate`, with the model's confidence in [0, 1]."""
     fold_of = folds_by_domain((example.domain for example in examples), folds, random_seed)
@@ -184,7 +209,7 @@ def predictions(
         raise TrainingError(f"{len(fold_of)} domains cannot be split into {folds} folds")
     predicted: list[tuple[FormType, float]] = [(FormType.OTHER, 0.0)] * len(examples)
     for fold in range(folds):
-        model = train([example for example in examples if fold_of[example.domain] != fold])
+        model = train([example for example in (*examples, *more) if fold_of.get(example.domain) != fold])
         for place, example in enumerate(examples):
             if fold_of[example.domain] == fold and example.form.fields:
                 shares = model.shares_of(example.numbers, example.words)
@@ -199,11 +224,16 @@ def predict_by_rules(examples: Sequence[Example]) -> list[FormType]:
 
 
 def measure(
-    examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
+    examples: Sequence[Example],
+    folds: int = 5,
+    random_seed: int = 1,
+    told: Callable[[int], None] = lambda fold: None,
+    more: Sequence[Example] = (),
 ) -> tuple[Scores, Scores]:
     """Scores of the trained model on unseen domains, and of the rules alone."""
     truth = [example.type for example in examples]
-    return score(truth, cross_validate(examples, folds, random_seed, told)), score(truth, predict_by_rules(examples))
+    learned = score(truth, cross_validate(examples, folds, random_seed, told, more))
+    return learned, score(truth, predict_by_rules(examples))
 
 
 def score(truth: Sequence[FormType], predicted: Sequence[FormType]) -> Scores:

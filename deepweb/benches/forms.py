@@ -24,6 +24,8 @@ HELP = "form types by cross-validation over domains, with the rules alone beside
 def add_arguments(parser: Any) -> None:
     parser.add_argument("--splits", type=int, default=5, help="how often the domains are split anew (default 5)")
     parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--first-split", type=int, default=1, help="number of the first split (default 1)")
+    parser.add_argument("--more", action="append", default=[], metavar="FILE", help="further forms, trained on, never judged")
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
@@ -31,12 +33,15 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     started = time.perf_counter()
     examples = read_examples(folder / "forms.jsonl.gz")
     read_seconds = time.perf_counter() - started
+    more = [example for file in options["more"] for example in read_examples(Path(file))]
     truth = [example.type for example in examples]
-    told = [predictions(examples, options["folds"], seed) for seed in range(1, options["splits"] + 1)]
+    first = options["first_split"]
+    told = [predictions(examples, options["folds"], seed, more=more) for seed in range(first, first + options["splits"])]
     types = [[kind for kind, _ in split] for split in told]
     return {
         "forms": len(examples),
         "domains": len({example.domain for example in examples}),
+        "more": len(more),
         "folds": options["folds"],
         "splits": [_figures(score(truth, split)) for split in types],
         "rules": _figures(score(truth, predict_by_rules(examples))),

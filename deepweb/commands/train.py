@@ -23,6 +23,14 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="where the model goes (default: the program's own)")
     parser.add_argument("--folds", type=int, default=5, help="folds of the cross-validation (default 5)")
     parser.add_argument("--random-seed", type=int, default=1, help="how domains fall into folds (default 1)")
+    parser.add_argument(
+        "--more",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FORMS.jsonl",
+        help="further forms to train on, never judged; a line may say its weight, above 0 and at most 1 (may be repeated)",
+    )
     parser.add_argument("--corrected", action="store_true", help="add the forms whose type was corrected on the desk")
     parser.add_argument("--dry-run", action="store_true", help="only measure, write no model")
 
@@ -34,10 +42,15 @@ def run(options: dict[str, Any]) -> Result:
         examples = read_examples(options["file"])
         if options["corrected"]:
             examples += _corrected()
+        more = [example for file in options["more"] for example in read_examples(file)]
         learned, rules = measure(
-            examples, options["folds"], options["random_seed"], told=lambda fold: say(f"fold {fold + 1} of {options['folds']}")
+            examples,
+            options["folds"],
+            options["random_seed"],
+            told=lambda fold: say(f"fold {fold + 1} of {options['folds']}"),
+            more=more,
         )
-        model = train(examples)
+        model = train([*examples, *more])
     except (LinesError, TrainingError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -49,6 +62,7 @@ def run(options: dict[str, Any]) -> Result:
     answer = {
         "forms": len(examples),
         "domains": len({example.domain for example in examples}),
+        "more": len(more),
         "folds": options["folds"],
         "random_seed": options["random_seed"],
         "learned": learned.to_json(),

@@ -73,9 +73,13 @@ def test_the_ends_of_a_range_are_no_pages() -> None:
         ("<input name=title> <input name=author>", False),
         ("<input name=p>", False),
         ("<select name=make><option>Audi<option>BMW</select>", False),
+        ("<select name=sort><option>price<option>name</select>", True),
+        ("<select name=orderby><option>price<option>name</select> <select name=per_page><option>10<option>50</select>", True),
+        ("<select name=sort><option>price<option>name</select> <input name=q>", False),
+        ("<select name=sort><option>price<option>name</select> <select name=make><option>Audi<option>BMW</select>", False),
     ],
 )
-def test_boxes_that_ask_for_something_else_than_words_are_in_doubt(inside: str, expected: bool) -> None:
+def test_forms_that_ask_for_something_else_than_words_are_in_doubt(inside: str, expected: bool) -> None:
     found = read_forms(f"<form action=/f>{inside}<button>Go</button></form>", "http://x.org/")[0]
     assert asks_for_something_else(found) is expected
 
