@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -19,6 +20,8 @@ from crawlmgr.services import query_statistics
 OURS = ("crawlmgr", "forums", "focused", "deepweb")
 LOCK = 0x7AB1E5
 """Number of the lock that is held while the tables are changed: desk and nodes may start at the same moment."""
+LOCK_FILE = "migrate.lock"
+"""The same for SQLite, in the data folder."""
 
 
 def ready() -> None:
@@ -33,14 +36,14 @@ def ready() -> None:
 
 def migrate() -> None:
     """Brings the tables up to date, one process after the other."""
-    with _one_at_a_time():
+    with _one_at_a_time(), _one_of_this_folder():
         call_command("migrate", verbosity=0, interactive=False)
         query_statistics.refresh()
 
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    if connection.vendor != "postgresql":  # SQLite has one writer at a time
+    if connection.vendor != "postgresql":  # one machine
         yield
         return
     with connection.cursor() as cursor:
@@ -50,6 +53,18 @@ def _one_at_a_time() -> Iterator[None]:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+
+
+@contextmanager
+def _one_of_this_folder() -> Iterator[None]:
+    """On SQLite, lets commands that start at the same moment in an empty folder make the tables one after the other."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    with (settings.DATA_DIR / LOCK_FILE).open("w") as file:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def ready_for_nodes() -> None:

@@ -3,8 +3,10 @@ the same tables and keep their rows."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import random
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from crawlmgr.management import database
 from crawlmgr.management.database import OURS
 from tests.halfway import PROXY
 from tests.serving import manage
@@ -67,6 +70,27 @@ def test_whatever_of_the_old_ones_has_run_the_rest_runs_once(db: None, monkeypat
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
         runs = [key for one, _back in plan for key in _stands_for(every, (one.app_label, one.name))]
         assert len(runs) == len(set(runs)) and set(runs) == old - applied, sorted(applied)
+
+
+def test_on_sqlite_the_second_of_two_first_commands_waits(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, order = threading.Event(), []
+
+    def flock(file: Any, kind: int) -> None:
+        asked.set()
+        real(file, kind)
+
+    real = fcntl.flock
+    monkeypatch.setattr(database.fcntl, "flock", flock)
+    monkeypatch.setattr(database, "call_command", lambda *words, **options: order.append("second"))
+    monkeypatch.setattr(database.query_statistics, "refresh", lambda: None)
+    second = threading.Thread(target=database.migrate)
+    with (settings.DATA_DIR / database.LOCK_FILE).open("w") as held:
+        real(held, fcntl.LOCK_EX)
+        second.start()
+        assert asked.wait(60)
+        order.append("first")
+    second.join()
+    assert order == ["first", "second"]
 
 
 @pytest.fixture(scope="module")
