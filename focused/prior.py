@@ -97,7 +97,7 @@ def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
     """Crawls a lesson's web from its seeds in random order, and samples the frontier during the crawl."""
     rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
     graph = MemoryGraph(rng)
-    strategy = Adaptive(Relevance(lesson.topic), graph, rng, prior=prior)
+    strategy = Adaptive(Relevance(lesson.topic), graph, rng, {"sharpness": 1.0}, prior=prior)
     value = value_of(lesson)
     looks = Looks([], [], np.zeros((0, len(FEATURES))))
 

@@ -36,6 +36,11 @@ REFITS = 25
 WINDOW = 2000
 """Number of newest pages used for updating the weights."""
 NOWHERE: frozenset[int] = frozenset()
+SHARPEN_EVERY = 25
+"""Pages between two changes of the rewards' exponent; beyond 500 pages a twentieth of them, so that the cost per page stays
+constant."""
+HALF_SHARP = 20.0
+"""Evidence at which the exponent is half way to `sharpness` (see `exponent`)."""
 FIXED_SHARE = 0.75
 """Weight of min(1, Sim / 2 tau) in a page's reward; the rest is the learning judge's score."""
 
@@ -67,6 +72,13 @@ def reward(similarity: float, threshold: float) -> float:
     return min(1.0, similarity / (2 * max(threshold, 1e-9)))
 
 
+def exponent(relevant: int, pages: int, sharpness: float) -> float:
+    """The exponent of rewards: 1 at first, so that faint hints count while nothing is found; rises towards `sharpness` with the
+    evidence m / (m + 20), m = relevant * other pages / pages, because hints mislead once relevant pages are known."""
+    evidence = relevant * (pages - relevant) / max(1, pages)
+    return 1.0 + (sharpness - 1.0) * evidence / (evidence + HALF_SHARP)
+
+
 def greatest(scores: Vector, number: int) -> Rows:
     """Indices of the highest scores, highest first; in ties the first."""
     if number < len(scores) // 8:
@@ -79,11 +91,11 @@ def greatest(scores: Vector, number: int) -> Rows:
 class Adaptive(Strategy):
     """Score of a link = w . (features - mean) / spread; w by ridge regression on the fetched pages, centred on the prior.
 
-    Every few fetches the whole frontier is scored and the best few links are taken. A page's reward y is min(1, Sim / 2 tau);
-    after 60 relevant pages, or marks by the operator, it is 3/4 of that plus 1/4 of the learning judge's score. A fetched link is
-    credited with G = y + tunnel * mean(G of the pages fetched from it), so that pages leading to relevant pages are rewarded.
-    Features are scaled by the fetched pages' means and spreads, the prior's counting as 30 pages. The features age and rank
-    include first-in-first-out order and page rank.
+    Every few fetches the whole frontier is scored and the best few links are taken. A page's reward y is min(1, Sim / 2 tau),
+    raised to a power as relevant pages come (`exponent`); after 60 of them, or marks by the operator, it is 3/4 of the value
+    without power plus 1/4 of the learning judge's score. A fetched link is credited with G = y + tunnel * mean(G of the pages
+    fetched from it), so that pages leading to relevant pages are rewarded. Features are scaled by the fetched pages' means and
+    spreads, the prior's counting as 30 pages. The features age and rank include first-in-first-out order and page rank.
 
     The links are kept in memory wherever the graph is stored, so the order is the same; a run is resumed by replaying its pages.
     """
@@ -114,6 +126,12 @@ class Adaptive(Strategy):
             1, 1000,
             title=gettext_noop("Pages chosen at once"),
         )
+        sharpness: float = parameter(
+            2.0,
+            gettext_noop("Power that rewards are raised to as relevant pages come, until the learning judge ranks; 1: none"),
+            1, 8,
+            title=gettext_noop("Sharpness of rewards"),
+        )
         feedback: bool = parameter(
             True,
             gettext_noop("Re-score pages by what the most similar pages have in common"),
@@ -141,6 +159,9 @@ class Adaptive(Strategy):
         self._examples = Examples(len(FEATURES), WINDOW)
         self._fixed: list[float] = []
         self._mean, self._spread, self._weights = self._prior
+        self._exponent = 1.0
+        self._sharpened = 0
+        """Number of pages when the exponent was last computed."""
         self._relevant = 0
         """Number of relevant pages so far."""
         self._unfitted = 0
@@ -201,6 +222,8 @@ class Adaptive(Strategy):
         self._relevant += page.relevant
         if self.settings.feedback and self._relevant >= ENOUGH and self._judge.due():
             self._judge_anew()
+        elif not self._judge.ranked and len(links) - self._sharpened >= max(SHARPEN_EVERY, self._sharpened // 20):
+            self._sharpen()
 
     def fail(self, node: Node) -> None:
         self.links.close(node.url)
@@ -274,7 +297,7 @@ class Adaptive(Strategy):
         """The reward in [0, 1] of the newest page, reached from page `parent`, using the judge's last ranking."""
         fixed = self._fixed[-1]
         if not self._judge.ranked:
-            return fixed
+            return float(fixed**self._exponent)
         learned = self._judge.worth_of(self._judge.score(len(self._judge) - 1, parent))
         return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
 
@@ -284,6 +307,20 @@ class Adaptive(Strategy):
         worth = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
         for number, on_topic in self._judge.marks.items():
             worth[number] = float(on_topic)
+        self._revise(worth)
+
+    def _sharpen(self) -> None:
+        """Raises the rewards to the power that fits the evidence so far; to 1 where as many pages are relevant as the judge asks
+        for."""
+        self._sharpened = len(self.links)
+        plain = not self.settings.learn or self._relevant >= ENOUGH
+        power = 1.0 if plain else exponent(self._relevant, len(self.links), self.settings.sharpness)
+        if power != self._exponent:
+            self._exponent = power
+            self._revise(np.array(self._fixed) ** power)
+
+    def _revise(self, worth: Vector) -> None:
+        """Sets new rewards for all pages."""
         self._credit.revise(worth, self.settings.tunnel)
         self._unfitted = len(self._examples) + 1
         self.links.revise(worth)

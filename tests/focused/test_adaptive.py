@@ -17,7 +17,7 @@ from focused.judge import Feedback, two_levels
 from focused.loop import crawl
 from focused.pages import Page, hashed
 from focused.relevance import Relevance
-from focused.strategies.adaptive import ENOUGH, Adaptive, shipped_prior
+from focused.strategies.adaptive import ENOUGH, SHARPEN_EVERY, Adaptive, exponent, reward, shipped_prior
 from focused.strategies.credit import Credit
 from focused.strategies.link_features import FEATURES, Found, LinkFeatures
 from tests.focused.webs import OFF, ON, Web, order, random_web, run, start, topic, url
@@ -229,6 +229,34 @@ def test_the_learning_judge_waits_for_enough_pages_on_topic(on_topic, judged):
     assert bool(strategy._judge.ranked) == judged
     strategy.mark(url("p0"), True)
     assert strategy._judge.ranked == 90, "a mark is heeded at once"
+
+
+def test_rewards_are_plain_until_relevant_and_other_pages_have_come():
+    assert exponent(0, 0, 2.0) == exponent(0, 300, 2.0) == exponent(300, 300, 2.0) == exponent(50, 100, 1.0) == 1.0
+    assert exponent(40, 80, 2.0) == pytest.approx(1.5), "evidence 40 * 40 / 80 is half way"
+    assert exponent(40, 80, 3.0) == pytest.approx(2.0) and 1.5 < exponent(40, 400, 2.0) < exponent(4000, 8000, 2.0) < 2.0
+
+
+@pytest.mark.parametrize(("on_topic", "threshold", "values", "power"), [
+    (20, 0.4, {}, exponent(20, 50, 2.0)),
+    (0, 0.4, {}, 1.0),
+    (20, 0.4, {"sharpness": 1.0}, 1.0),
+    (20, 0.4, {"learn": False}, 1.0),
+    (ENOUGH, 0.15, {"feedback": False}, 1.0),
+])  # fmt: skip
+def test_rewards_are_sharpened_by_what_the_crawl_has_met(on_topic, threshold, values, power):
+    pages = 3 * SHARPEN_EVERY if on_topic == ENOUGH else 2 * SHARPEN_EVERY
+    names = [f"p{i}" for i in range(pages)]
+    web = Web({name: (ON if i < on_topic else OFF, [to]) for i, (name, to) in enumerate(zip(names, [*names[1:], "p0"], strict=True))})
+    graph, about = MemoryGraph(), replace(topic(["p0"]), threshold=threshold)
+    strategy = Adaptive(Relevance(about), graph, values=values)
+    similarities = [step.similarity for step in crawl(strategy, graph, web, about.seeds, pages).steps]
+    own = np.array([reward(similarity, threshold) for similarity in similarities])
+    assert strategy._relevant == on_topic and bool(on_topic) == bool(np.any((own > 0) & (own < 1))), "a power tells"
+    expected = own**power
+    for page in range(pages - 2, -1, -1):
+        expected[page] += 0.5 * expected[page + 1]
+    assert strategy._credit.of(np.arange(pages)) == pytest.approx(expected)
 
 
 def test_the_parts_of_a_score_add_up_to_it():

@@ -34,6 +34,7 @@ CHANGES = [
     ("adaptive", {"tunnel": 0.0}, {"trust": 0.1}),
     ("adaptive", {"together": 20}, {}),
     ("adaptive", {"learn": False}, {"trust": 0.1}),
+    ("adaptive", {"sharpness": 8.0}, {"trust": 0.1}),
     ("fish", {"width": 1}, {}),
     ("fish", {"factor": 1.0}, {"width": 2, "factor": 3.0}),
     ("fish", {"depth": 1}, {}),
