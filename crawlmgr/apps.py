@@ -1,6 +1,7 @@
 """App configuration of the part shared by the three crawlers."""
 
 import os
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +20,21 @@ def leave_pools_to_parent() -> None:
         _of_parents.append((dict(pools), connection.connection))
         pools.clear()
         connection.connection = None
+
+
+def _load_queue_settings() -> None:
+    """Imports the settings of django-q2 without the Prometheus client, which it would use only if PROMETHEUS_MULTIPROC_DIR is
+    set, and which takes a tenth of the start of every command. The page of metrics imports it for itself."""
+    name = "prometheus_client"
+    if name not in sys.modules and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        sys.modules[name] = None  # type: ignore[assignment]  # so an import says that the module is missing
+        try:
+            import_module("django_q.conf")
+        finally:
+            del sys.modules[name]
+
+
+_load_queue_settings()  # before django-q2's own app is imported
 
 
 class CrawlmgrConfig(AppConfig):

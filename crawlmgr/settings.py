@@ -209,8 +209,8 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "axes",
+    "crawlmgr.apps.CrawlmgrConfig",  # before django-q2, whose import it prepares
     "django_q",
-    "crawlmgr.apps.CrawlmgrConfig",
     "forums.apps.ForumsConfig",
     "focused.apps.FocusedConfig",
     "deepweb.apps.DeepwebConfig",

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from deepweb.form_features import FEATURES_VERSION, counts, word_features
-from deepweb.search_forms import Form, FormType, read_forms
+from deepweb.form_types import FormType
+from deepweb.search_forms import Form, read_forms
 
 MODEL_FORMAT = "crawlmgr-form-model"
 MODEL_VERSION = 1

@@ -19,11 +19,12 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title
 from crawlmgr.web.url import host_key
 from deepweb.finder import PageForms, read_page, shape, ways
+from deepweb.form_types import FormType
 from deepweb.links_to_forms import LinkScorer
 from deepweb.models import Form, Harvest, Query, Source
 from deepweb.reading import Answer, Context, read_answer, read_detail
 from deepweb.search_forms import Form as PageForm
-from deepweb.search_forms import FormType, read_forms
+from deepweb.search_forms import read_forms
 from deepweb.services import answers, clusters, figures, forms, harvests, records, sizing, sources
 from deepweb.services.harvest_options import HarvestOptions
 from deepweb.services.harvest_session import HarvestSession

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deepweb.field_roles import FieldRole
+from deepweb.form_types import FormType
 from deepweb.form_words import concepts_in
-from deepweb.search_forms import Form, FormType
+from deepweb.search_forms import Form
 
 _CHOICES = ("select", "radio", "checkbox")
 _BUTTONS = ("submit", "image", "button")

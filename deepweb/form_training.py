@@ -18,8 +18,9 @@ from deepweb.classifier import WORD_NORM, FormModel
 from deepweb.form_features import counts, word_features
 from deepweb.form_place import About, about_forms
 from deepweb.form_rules import rule_type
+from deepweb.form_types import FormType
 from deepweb.jsonl import read_lines
-from deepweb.search_forms import Form, FormType, parse_page, read_forms
+from deepweb.search_forms import Form, parse_page, read_forms
 from deepweb.terms import language_of
 
 MIN_DOMAINS = 2

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from deepweb.search_forms import FormType
+from deepweb.form_types import FormType
 
 
 class FormTypes(models.TextChoices):

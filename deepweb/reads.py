@@ -12,8 +12,8 @@ from django.db.models import Count, Q, QuerySet, Sum
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads.paging import Slice, cut
+from deepweb.form_types import FormType
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
-from deepweb.search_forms import FormType
 from deepweb.services import forms as form_services
 
 TREE_LIMIT = 30

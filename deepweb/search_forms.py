@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import lxml.etree
@@ -28,19 +27,6 @@ _CONTROLS = {"input", "select", "textarea", "button"}
 _UNSEEN = {"script", "style", "noscript", "template", "option", "head"}
 _DIGITS = re.compile(r"\d+")
 _TOKEN = re.compile(r"[0-9a-f]{16,}|\d{6,}", re.I)
-
-
-class FormType(StrEnum):
-    """The purpose of a form."""
-
-    SEARCH = "search"
-    LOGIN = "login"
-    REGISTRATION = "registration"
-    NEWSLETTER = "newsletter"
-    CONTACT = "contact"
-    PASSWORD_RECOVERY = "password_recovery"  # noqa: S105 - a type of form
-    ORDER = "order"
-    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)

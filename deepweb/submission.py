@@ -8,7 +8,8 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from deepweb.classifier import Verdict
 from deepweb.field_roles import FieldRole
-from deepweb.search_forms import Form, FormType
+from deepweb.form_types import FormType
+from deepweb.search_forms import Form
 
 POST_CONFIDENCE = 0.8
 SURE = 0.7

@@ -9,6 +9,8 @@ from focused.parameters import gettext_noop, parameter
 
 SOURCES = ("net", "archive", "mixed")
 GRAPHS = ("memory", "database")
+CONTEXTS = ("plain", "weighted")
+"""Ways to weigh the words around a link: the names of `focused.parse.CONTEXTS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,15 @@ class RunOptions:
         0, 512,
         title=gettext_noop("Links chosen ahead"),
     )
+    canonical: bool = parameter(
+        True,
+        gettext_noop("Take the address that a page gives as its own (rel=canonical) as another address of the same page"),
+        title=gettext_noop("Addresses that pages give"),
+    )
     context: str = parameter(
         "plain",
         gettext_noop("How words around a link are weighted"),
-        choices=("plain", "weighted"),
+        choices=CONTEXTS,
         title=gettext_noop("Words around links"),
     )
     main_text: bool = parameter(

@@ -1,4 +1,4 @@
-"""The forum paper's basic equations: weights and delays of eq. (1) to (6), importance W, the bounds of theta."""
+"""The forum paper's basic equations: weights and delays of eq. (1) to (6), importance W."""
 
 from __future__ import annotations
 
@@ -7,29 +7,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from forums.bounds import checked_theta
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Number = TypeVar("Number", float, Floats)
 
 HOUR_SECONDS = 3600.0
-LEAST_THETA, MOST_THETA, USUAL_THETA = 0.01, 1.0, 0.5  # weight of a reply relative to a new thread
-LEAST_IMPORTANCE, MOST_IMPORTANCE = 0.01, 1000.0
-THETA_BOUNDS = f"theta lies between {LEAST_THETA:g} and {MOST_THETA:g}"
-IMPORTANCE_BOUNDS = f"an importance lies between {LEAST_IMPORTANCE:g} and {MOST_IMPORTANCE:g}"
-
-
-def checked_theta(theta: float) -> float:
-    """Returns theta; ValueError if it is out of bounds or not a number."""
-    if not LEAST_THETA <= theta <= MOST_THETA:
-        raise ValueError(THETA_BOUNDS)
-    return theta
-
-
-def checked_importance(value: float) -> float:
-    """Returns the importance; ValueError if it is out of bounds or not a number."""
-    if not LEAST_IMPORTANCE <= value <= MOST_IMPORTANCE:
-        raise ValueError(IMPORTANCE_BOUNDS)
-    return value
 
 
 def importance(site: Number, board: Number) -> Number:

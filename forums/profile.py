@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forums.bounds import USUAL_THETA
 from forums.events import Bools, Floats, Ints
 from forums.intensity import DAY_HOURS
-from forums.law import USUAL_THETA, event_weights, weighted
+from forums.law import event_weights, weighted
 
 WEEK_DAYS = 7
 LARGEST_KAPPA = 1e5

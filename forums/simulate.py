@@ -13,10 +13,11 @@ import numpy as np
 
 from forums.adaptive import AdaptiveLoop, Looks, LoopOptions, Seen, Source
 from forums.board_log import BoardLog
+from forums.bounds import USUAL_THETA
 from forums.clairvoyant import bound
 from forums.delay import Delays, DelaySummary, daily_totals, event_delays, summarise
 from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock, Sites
-from forums.law import USUAL_THETA, event_weights, weighted
+from forums.law import event_weights, weighted
 from forums.overview_values import Sight
 from forums.pacing import Budget
 from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling

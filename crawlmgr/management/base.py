@@ -90,8 +90,9 @@ class SubcommandCommand(BaseCommand):
 
     A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has a literal `HELP`,
     `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is imported only when its subcommand is on the
-    command line. Each gets the option `--json`. Failures raise `CommandError` (exit status 1, one line); argparse reports wrong
-    arguments (exit status 2).
+    command line. Where `run` needs much that takes long to import, it stands in a module of its own, named by `WORK`, so that
+    --help does not import it. Each gets the option `--json`. Failures raise `CommandError` (exit status 1, one line); argparse
+    reports wrong arguments (exit status 2).
     """
 
     subcommands: Mapping[str, str] = {}
@@ -128,7 +129,7 @@ class SubcommandCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         module = options.pop("module")
         try:
-            result: Result = module.run(options)
+            result: Result = (self.load(module.WORK) if hasattr(module, "WORK") else module).run(options)
         except (KeyboardInterrupt, Stopped) as stop:
             raise CommandError(str(stop) or "Stopped; fetched pages are stored.") from stop
         except DatabaseProblem as error:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import fcntl
+import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 
+from django.apps import apps as installed
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.services import query_statistics
@@ -27,11 +31,26 @@ LOCK_FILE = "migrate.lock"
 def ready() -> None:
     """Migrates the database if needed. Raises CommandError with one line if the database does not answer."""
     try:
+        if _as_the_files():
+            return
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             migrate()
     except DatabaseError as error:
         raise CommandError(f"The database cannot be used: {str(error).splitlines()[0]}") from error
+
+
+def _as_the_files() -> bool:
+    """Tells whether the migrations applied are those of the files, without importing the files, which would be half the work of
+    a command that only prints."""
+    files = {
+        (app.label, file.name)
+        for app in installed.get_app_configs()
+        for file in pkgutil.iter_modules([str(Path(app.path) / "migrations")])
+        if not file.ispkg and file.name[0] not in "_~"
+    }
+    applied = set(MigrationRecorder(connection).applied_migrations())
+    return files <= applied and files >= {key for key in applied if key[0] in OURS}
 
 
 def migrate() -> None:
@@ -71,6 +90,8 @@ def ready_for_nodes() -> None:
     """Like `ready`, for a database that other nodes may use: refuses to migrate while another node is alive, and refuses a
     database newer than the program. Raises CommandError with one line."""
     try:
+        if _as_the_files():
+            return
         with _one_at_a_time():
             _refuse_if_others_need_it_as_it_is()
             ready()

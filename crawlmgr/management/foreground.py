@@ -25,29 +25,6 @@ NODES_SECONDS = 0.5
 NO_NODE = "No worker node is running: start one with `manage.py node`, then repeat this command."
 
 
-def add_web_arguments(parser: Any) -> None:
-    """Adds the options that every command with web access has."""
-    parser.add_argument(
-        "--allow-private", action="store_true", help="allow the hosts and ports of the given addresses to be on loopback or "
-        "private networks"
-    )
-    parser.add_argument(
-        "--private-host", action="append", default=[], metavar="HOST:PORT",
-        help="also allow this private address (may be repeated): host, host:port, address or network",
-    )
-    parser.add_argument("--delay", type=float, metavar="SECONDS", help="seconds between two requests to one host (default 1)")
-    parser.add_argument("--connections", type=int, metavar="N", help="simultaneous requests to one host (default 1)")
-    parser.add_argument(
-        "--in-flight", type=int, metavar="N", help="simultaneous requests over all hosts of a run (default 32)"
-    )
-    parser.add_argument(
-        "--pages-per-host", type=int, metavar="N", help="most pages that the run fetches from one host (0: no limit)",
-    )
-    parser.add_argument(
-        "--by-nodes", action="store_true", help="have worker nodes do the work, and wait until they have finished",
-    )
-
-
 def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "") -> dict[str, Any]:
     """Those options as crawl settings; options not given are left to the site.
 

@@ -3,15 +3,14 @@
 It waits for no other app's migrations, so that each app's can be squashed: tables that are not there yet hold no secrets.
 """
 
+from importlib import import_module
 from typing import Any
 
 from django.db import migrations
 
-from crawlmgr.services import sealed_settings
-
 
 def mend(apps: Any, _editor: Any) -> None:
-    sealed_settings.mend(apps)
+    import_module("crawlmgr.services.sealed_settings").mend(apps)  # migrations are read by every command
 
 
 class Migration(migrations.Migration):

@@ -21,7 +21,8 @@ from crawlmgr.locks import is_held
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.services import archive_files, hosts
 from crawlmgr.services.walking import in_parts
-from crawlmgr.web.exchange import PLAIN_HEADERS, FetchResponse, Hop
+from crawlmgr.web.exchange import FetchResponse, Hop
+from crawlmgr.web.headers import PLAIN_HEADERS
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file, iter_records
 

@@ -18,7 +18,7 @@ from django.conf import settings as django_settings
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.services import vault
 from crawlmgr.services.walking import in_parts
-from crawlmgr.web.exchange import PLAIN_HEADERS
+from crawlmgr.web.headers import PLAIN_HEADERS
 
 DOTS = "••••••"
 SEALED = "sealed"

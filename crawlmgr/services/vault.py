@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from cryptography.fernet import Fernet, InvalidToken
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
 from crawlmgr import logs
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
 
 _other: ContextVar[str] = ContextVar("secret of another installation", default="")
 
@@ -25,6 +26,10 @@ class Unreadable(Exception):
 
 @lru_cache(maxsize=4)
 def _fernet(secret: str) -> Fernet:
+    from cryptography.fernet import Fernet  # where no secret is stored, nothing is encrypted
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"crawlmgr site credentials").derive(secret.encode())
     return Fernet(base64.urlsafe_b64encode(key))
 
@@ -52,6 +57,8 @@ def unseal(text: str) -> dict[str, str]:
     """Decrypts what `seal` encrypted. Raises Unreadable."""
     if not text:
         return {}
+    from cryptography.fernet import InvalidToken
+
     try:
         values = json.loads(_key().decrypt(text.encode("ascii", "replace")))
     except (InvalidToken, ValueError):

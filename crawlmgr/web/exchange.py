@@ -9,17 +9,9 @@ from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 
-from requests.structures import CaseInsensitiveDict
-
 from crawlmgr.web.encoding import decode
 
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-# Request headers without secrets; the value of any other may be a key, and is neither shown nor archived.
-PLAIN_HEADERS = frozenset((
-    "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection", "content-length",
-    "content-type", "dnt", "from", "host", "if-modified-since", "if-none-match", "pragma", "referer", "sec-gpc", "te",
-    "upgrade-insecure-requests", "user-agent", "x-requested-with",
-))  # fmt: skip
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -211,8 +203,9 @@ class FetchResponse:
 
 def request_headers(
     step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool, own: bool = True
-) -> CaseInsensitiveDict[str]:
-    """The headers to send. The site's own headers (only if `own`) and the request's headers are sent to their own origin only."""
+) -> dict[str, str]:
+    """The headers to send; of names that differ in case only, the last. The site's own headers (only if `own`) and the request's
+    headers are sent to their own origin only."""
     headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": "gzip, deflate, br"}
     if conditional and step.etag:
         headers["If-None-Match"] = step.etag
@@ -221,12 +214,8 @@ def request_headers(
     if step.body is not None:
         headers["Content-Length"] = str(len(step.body))
         headers["Content-Type"] = "application/x-www-form-urlencoded"
-    merged: CaseInsensitiveDict[str] = CaseInsensitiveDict(headers)
-    if secrets and own and settings.headers:
-        merged.update(settings.headers)
-    if secrets and step.headers:
-        merged.update(step.headers)
-    return merged
+    parts = (headers, settings.headers if secrets and own else EMPTY, step.headers if secrets else EMPTY)
+    return dict({name.lower(): (name, value) for part in parts for name, value in part.items()}.values())
 
 
 def is_accepted(content_type: str, accepted: tuple[str, ...]) -> bool:

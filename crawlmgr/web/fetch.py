@@ -313,7 +313,7 @@ class Fetcher:
         prepared.url = step.url
         prepared.body = step.body
         own = settings.owns(f"{parts.scheme}://{parts.authority}")
-        prepared.headers = request_headers(step, settings, secrets, conditional, own)
+        prepared.headers = requests.structures.CaseInsensitiveDict(request_headers(step, settings, secrets, conditional, own))
         prepared.hooks = {}
         kept = settings.cookies if own else EMPTY
         carried = cookie_header(origin.cookies, prepared, {**kept, **step.cookies} if secrets else EMPTY)

@@ -6,13 +6,16 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import tldextract
 from w3lib.url import safe_url_string
 
 from crawlmgr.web.guard import HostError, parse_host
 from crawlmgr.web.parameters import UrlRules, keeps
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
@@ -367,7 +370,9 @@ def host_key(url: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _extract() -> tldextract.TLDExtract:
+def _extract() -> TLDExtract:
+    import tldextract  # half a second on a slow machine, and only those need it who ask for domains
+
     return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the public suffix list inside the package, no network
 
 

@@ -20,8 +20,8 @@ from deepweb import reads
 from deepweb.admin import charts
 from deepweb.admin.pages import picture, role_choices, roles
 from deepweb.admin.schedules import INTERVALS
+from deepweb.form_types import FormType
 from deepweb.models import Form, FormTypes, Harvest
-from deepweb.search_forms import FormType
 from deepweb.services import figures, forms, harvests
 from deepweb.services.harvest_options import POLICIES
 from deepweb.submission import fill

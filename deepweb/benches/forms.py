@@ -12,7 +12,7 @@ from typing import Any
 from crawlmgr.management.base import table as plain_table
 from deepweb.form_roles import asks_for_something_else
 from deepweb.form_training import Example, Scores, predict_by_rules, predictions, read_examples, score
-from deepweb.search_forms import FormType
+from deepweb.form_types import FormType
 from deepweb.submission import SURE
 
 FEW = 8

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database, foreground
+from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run, Url
 from deepweb.models import Form
@@ -24,7 +25,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument(
         "--pages", type=int, default=sources.PAGES, help=f"pages read of a site at the most (default {sources.PAGES})"
     )
-    foreground.add_web_arguments(parser)
+    add_web_arguments(parser)
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -11,9 +11,9 @@ from django.db import transaction
 from scipy import sparse
 
 from deepweb import clustering
+from deepweb.form_types import FormType
 from deepweb.models import Cluster, Form
 from deepweb.page_words import FormPageWords
-from deepweb.search_forms import FormType
 
 TERMS = 20
 NAME_TERMS = 3

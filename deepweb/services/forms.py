@@ -15,10 +15,10 @@ from deepweb.classifier import Verdict, can_be_asked, shipped_model
 from deepweb.field_roles import FieldRole
 from deepweb.form_json import form_from_json, form_to_json
 from deepweb.form_roles import ASKED_ROLES, asks_for_something_else, settled
+from deepweb.form_types import FormType
 from deepweb.models import Form, Source
 from deepweb.page_words import words_of_form_page
 from deepweb.search_forms import Form as PageForm
-from deepweb.search_forms import FormType
 from deepweb.submission import refusal
 from deepweb.terms import language_of
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from deepweb.form_training import Example, example_of_form
+from deepweb.form_types import FormType
 from deepweb.models import Form
-from deepweb.search_forms import FormType
 from deepweb.services.forms import described_form
 
 

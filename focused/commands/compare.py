@@ -3,34 +3,16 @@ see."""
 
 from __future__ import annotations
 
-import csv
-import os
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-from django.core.management.base import CommandError
-
-from crawlmgr.management import database
-from crawlmgr.management.base import Result, say, table
-from crawlmgr.services.export_formats import safe_cell
-from crawlmgr.text.tokens import Tokenizer
-from crawlmgr.web.warc import WarcError
-from focused.archive import Archive
-from focused.comparison import TRAIL, Entry, Outcome, read_labels, trail_rows
-from focused.files import read_text, topic_from_files
-from focused.laboratory import MOST_DRAWS, Verdict, gathered, together, verdict
-from focused.models import Topic as StoredTopic
-from focused.parameters import read_settings
-from focused.parse import CONTEXTS, Parser
-from focused.services import topics
-from focused.strategies import strategy_class
-from focused.topics import Topic
+from focused.options import CONTEXTS
 
 HELP = (
     "run strategies over the same archive with the same seeds and number of fetches, no network; "
     "--trail FILE.csv writes every fetch of every strategy: what was fetched from where, how similar, whether a target"
 )
+WORK = "focused.commands.compare_work"
 
 
 def add_arguments(parser: Any) -> None:
@@ -45,127 +27,11 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--random-ties", action="store_true", help="take URLs of equal priority in random order")
     parser.add_argument("--growing", action="store_true", help="similarity curve weighed by what each run had fetched so far")
     parser.add_argument("--checkpoints", type=int, default=20, help="points of each curve (default 20)")
-    parser.add_argument(
-        "--trail", type=Path, metavar="FILE.csv", help=f"write a row a fetch, to read why one is ahead: {', '.join(TRAIL)}"
-    )
-    parser.add_argument("--context", choices=sorted(CONTEXTS), default="plain", help="how words around a link are weighed")
+    trail = "write a row a fetch (what from where, how similar, its label), to read why one is ahead"
+    parser.add_argument("--trail", type=Path, metavar="FILE.csv", help=trail)
+    parser.add_argument("--context", choices=CONTEXTS, default="plain", help="how words around a link are weighed")
     parser.add_argument("--main-text", action="store_true", help="judge pages by their main text, menus left out")
     files = parser.add_argument_group("the topic from files, in place of the one that was added")
     files.add_argument("--seeds", type=Path, metavar="FILE", help="one URL a line")
     files.add_argument("--documents", type=Path, metavar="FILE_OR_FOLDER", help="samples of the topic")
     files.add_argument("--keywords", default="", metavar='"a,b=0.5"', help="words of the topic, with weights")
-
-
-def run(options: dict[str, Any]) -> Result:
-    further = settings.TOPIC_STRATEGIES
-    try:
-        entries = [_entry(text, further) for text in options["strategies"].split(",") if text.strip()]
-        if not entries or options["pages"] < 1 or options["checkpoints"] < 1:
-            raise ValueError("give a strategy at least, one page or more, and one checkpoint or more")
-        if not (1 <= options["draws"] <= MOST_DRAWS and 1 <= options["repeats"] <= MOST_DRAWS):
-            raise ValueError(f"draws and repeats lie between 1 and {MOST_DRAWS}")
-        if options["trail"] and options["draws"] * options["repeats"] > 1:
-            raise ValueError("a trail is that of one run of each strategy: leave --draws and --repeats out")
-    except ValueError as error:
-        raise CommandError(str(error), returncode=2) from None
-    try:
-        topic = _topic(options)
-        parser = Parser(Tokenizer(topic.user_words), CONTEXTS[options["context"]], main=options["main_text"])
-        archive = Archive(options["archive"], parser)
-        labels = read_labels(read_text(options["labels"]).splitlines(), archive) if options["labels"] else None
-        cells = together(
-            topic,
-            archive,
-            entries,
-            options["pages"],
-            labels=labels,
-            draws=options["draws"],
-            repeats=options["repeats"],
-            random_seed=options["random_seed"],
-            checkpoints=options["checkpoints"],
-            random_ties=options["random_ties"] or options["repeats"] > 1,
-            growing=options["growing"],
-            further=further,
-            progress=say,
-        )
-        outcomes = [outcome for _, outcome in cells]
-        if options["trail"]:
-            _write_trail(options["trail"], [TRAIL, *trail_rows(outcomes, labels)])
-    except (ValueError, WarcError) as error:
-        raise CommandError(str(error)) from error
-    except OSError as error:
-        raise CommandError(f"{error.filename}: {error.strerror}") from error
-    data: dict[str, Any] = {"topic": topic.name, "pages_in_archive": len(archive)}
-    if len(cells) == len(entries):
-        return Result({**data, "results": [outcome.as_json() for outcome in outcomes]}, _table(outcomes))
-    rows = gathered(cells, options["pages"])
-    won = verdict(rows)
-    return Result({**data, "results": rows, "verdict": won._asdict() if won else None}, _gathered_table(rows, won))
-
-
-def _entry(text: str, further: dict[str, str]) -> Entry:
-    name, *pairs = text.strip().split(":")
-    values = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
-    read_settings(strategy_class(name, further).Settings, values)  # refuses invalid parameters before anything is read
-    return Entry(name, values, text.strip() if pairs else "")
-
-
-def _topic(options: dict[str, Any]) -> Topic:
-    if options["seeds"] is None:
-        database.ready()
-        stored = StoredTopic.objects.filter(name=options["name"]).first()
-        if stored is None:
-            raise ValueError(f"there is no topic {options['name']}; `topic add` makes one, or give --seeds FILE")
-        return topics.definition(stored)
-    documents = [options["documents"]] if options["documents"] else []
-    topic, bad = topic_from_files(options["name"], options["seeds"], documents, options["keywords"])
-    for line in bad:
-        say(f"{options['seeds'].name}, line {line.number}: no URL, left out: {line.text}")
-    return topic
-
-
-def _write_trail(path: Path, rows: list[tuple[object, ...]]) -> None:
-    """Writes the trail (every fetch in order) to a temporary file and renames it when complete; addresses are escaped so that
-    spreadsheets do not take them for formulas."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([safe_cell(value) for value in row] for row in rows)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _table(outcomes: list[Outcome]) -> str:
-    header = ("strategy", "fetched", "relevant", "harvest rate", "recall", "similarity", "important", "seconds")
-    rows = [
-        (
-            o.entry.name,
-            o.fetched,
-            o.relevant,
-            o.harvest_rate,
-            o.recall,
-            o.mean_similarity,
-            o.important_found,
-            round(o.seconds, 2),
-        )
-        for o in outcomes
-    ]
-    return table(header, rows)
-
-
-def _gathered_table(rows: list[dict[str, Any]], won: Verdict | None) -> str:
-    """Table of the entries' mean results, largest area first, and a line that tells whether the difference between the best
-    two is significant."""
-    header = ("strategy", "runs", "fetched", "relevant", "harvest rate", "recall", "area", "95 % interval")
-    lines = [
-        (
-            *(row["strategy"], row["draws"], row["fetched"], row["relevant"], row["harvest_rate"], row["recall"], row["area"]),
-            "{:.3f} to {:.3f}".format(*row["area_interval"]) if row["area_interval"] else None,
-        )
-        for row in sorted(rows, key=lambda row: -row["area"])
-    ]
-    if won is None:
-        return table(header, lines)
-    chance = "the difference is real" if won.real else "the difference may be chance"
-    return f"{table(header, lines)}\n\n{won.best} before {won.second} by {won.gap:.3f} of the area: {chance}"

@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.management import database, foreground
+from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import Result
 from crawlmgr.models import Run
 from crawlmgr.services import frontier
@@ -42,7 +43,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--hosts", metavar="A,B", help="stay on these hosts and their subdomains")
     parser.add_argument("--paths", metavar="A,B", help="stay below these paths (* stands for anything)")
     parser.add_argument("--max-depth", type=int, metavar="N", help="clicks from a seed at the most")
-    foreground.add_web_arguments(parser)
+    add_web_arguments(parser)
 
 
 def run(options: dict[str, Any]) -> Result:

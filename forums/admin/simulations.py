@@ -25,7 +25,7 @@ from crawlmgr.services import runs
 from crawlmgr.services.export_formats import safe_cell
 from forums import fetch_simulation, simulate
 from forums.admin import policies, simulation_charts
-from forums.law import LEAST_THETA, MOST_THETA, USUAL_THETA
+from forums.bounds import LEAST_THETA, MOST_THETA, USUAL_THETA
 from forums.models import EventLog, Simulation, SimulationKind, Site
 from forums.reads import simulations as reads
 from forums.services import event_logs, simulations

@@ -28,8 +28,8 @@ from forums import tuning
 from forums.admin import policies, tabs, tuning_charts
 from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
+from forums.bounds import LEAST_IMPORTANCE, LEAST_THETA, MOST_IMPORTANCE, MOST_THETA
 from forums.events import Floats
-from forums.law import LEAST_IMPORTANCE, LEAST_THETA, MOST_IMPORTANCE, MOST_THETA
 from forums.models import OverviewSource, Plan, Policy, Site
 from forums.planning import EXACT_BOARDS
 from forums.reads import tuning as reads

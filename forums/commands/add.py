@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database, foreground
+from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
 from crawlmgr.services import runs
@@ -21,7 +22,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("url", help="any address of the forum")
     parser.add_argument("--name", help="name on the desk (default: the forum's own)")
     parser.add_argument("--timezone", help="time zone of the forum's pages, such as Asia/Shanghai (default: guessed)")
-    foreground.add_web_arguments(parser)
+    add_web_arguments(parser)
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
+from forums.bounds import THETA_BOUNDS, USUAL_THETA, checked_theta
 from forums.commands.log_arguments import day_of, load, names_of, whole_number, zone_of
-from forums.law import THETA_BOUNDS, USUAL_THETA, checked_theta
 from forums.simulate import POLICIES, READINGS, Setup, SetupError, Simulation, latest_start, run_all
 
 HELP = "Try schedules on an event log (CSV board,thread,kind,ts) and tell the delay each would have had."

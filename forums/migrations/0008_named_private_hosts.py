@@ -1,14 +1,13 @@
 """What the command line stored as "every private address" becomes the hosts and ports that were named."""
 
+from importlib import import_module
 from typing import Any
 
 from django.db import migrations
 
-from forums.services import private_hosts
-
 
 def mend(apps: Any, _editor: Any) -> None:
-    private_hosts.mend(apps)
+    import_module("forums.services.private_hosts").mend(apps)  # migrations are read by every command
 
 
 class Migration(migrations.Migration):

@@ -6,7 +6,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from forums.law import LEAST_IMPORTANCE, MOST_IMPORTANCE
+from forums.bounds import LEAST_IMPORTANCE, MOST_IMPORTANCE
 
 LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS = 0.1, 744.0
 DEFAULT_INTERVAL_SECONDS = 6 * 3600

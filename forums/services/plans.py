@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from crawlmgr.services import timings
 from forums import reads
-from forums.law import checked_importance
+from forums.bounds import checked_importance
 from forums.models import ALL_SITES, LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Board, Plan, PlannedVisit, Policy, Site
 from forums.services import outlooks
 

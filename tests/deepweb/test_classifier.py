@@ -23,7 +23,8 @@ from deepweb.form_training import (
     score,
     train,
 )
-from deepweb.search_forms import FormType, read_forms
+from deepweb.form_types import FormType
+from deepweb.search_forms import read_forms
 from deepweb.submission import refusal
 from tests.deepweb.forms_by_hand import PAGES
 

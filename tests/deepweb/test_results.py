@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from deepweb.classifier import Verdict
+from deepweb.form_types import FormType
 from deepweb.results import ResultKind, efficiency, judge, learn_no_result_pages, nonsense_word
-from deepweb.search_forms import FormType, read_forms
+from deepweb.search_forms import read_forms
 from deepweb.submission import fill, refusal
 from deepweb.templates_informative import (
     choices_of,

@@ -1,0 +1,18 @@
+"""The purposes of forms. Without a parser of HTML: the tables need them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class FormType(StrEnum):
+    """The purpose of a form."""
+
+    SEARCH = "search"
+    LOGIN = "login"
+    REGISTRATION = "registration"
+    NEWSLETTER = "newsletter"
+    CONTACT = "contact"
+    PASSWORD_RECOVERY = "password_recovery"  # noqa: S105 - a type of form
+    ORDER = "order"
+    OTHER = "other"

@@ -1,0 +1,24 @@
+"""Bounds of what an operator sets: theta, importance. Without numpy: the tables need them, and so every command that prints."""
+
+from __future__ import annotations
+
+LEAST_THETA, MOST_THETA, USUAL_THETA = 0.01, 1.0, 0.5  # weight of a reply relative to a new thread
+LEAST_IMPORTANCE, MOST_IMPORTANCE = 0.01, 1000.0
+# initial and least share of a board's own forecast that counts in its index although a source covers it
+FIRST_DOUBT, LEAST_DOUBT = 0.3, 0.02
+THETA_BOUNDS = f"theta lies between {LEAST_THETA:g} and {MOST_THETA:g}"
+IMPORTANCE_BOUNDS = f"an importance lies between {LEAST_IMPORTANCE:g} and {MOST_IMPORTANCE:g}"
+
+
+def checked_theta(theta: float) -> float:
+    """Returns theta; ValueError if it is out of bounds or not a number."""
+    if not LEAST_THETA <= theta <= MOST_THETA:
+        raise ValueError(THETA_BOUNDS)
+    return theta
+
+
+def checked_importance(value: float) -> float:
+    """Returns the importance; ValueError if it is out of bounds or not a number."""
+    if not LEAST_IMPORTANCE <= value <= MOST_IMPORTANCE:
+        raise ValueError(IMPORTANCE_BOUNDS)
+    return value
