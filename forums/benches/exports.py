@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess  # noqa: S404 - each export is a process of its own
 import sys
@@ -17,13 +18,18 @@ from django.conf import settings
 from crawlmgr.benches.bulk import Sql, insert
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
-from crawlmgr.models import Host
-from crawlmgr.services.export_writers import FORMATS
+from crawlmgr.models import Host, Page, Run, RunState, WarcFile
+from crawlmgr.services import export_writers
+from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.warc import WarcWriter
 from forums.models import Board, Post, Site, Thread
 
-HELP = "memory and CPU of an export of two million posts in each format, beside its own idle (SQLite)"
+HELP = "memory and CPU of an export of two million posts, or of their pages as WARC, in each format, beside its own idle (SQLite)"
 POSTS = 2_000_000
-THREAD = 10  # number of posts per thread
+FORMATS = (*export_writers.FORMATS, "warc")
+THREAD = 10  # number of posts per thread; WARC exports the pages, one per thread
+RECORDS = 1000  # distinct records of the archive; the pages share them
+FULL, EMPTY = 1, 2  # runs
 NOTHING = ("--since", "2999-01-01")
 _FILL = "from forums.benches import exports; import os; exports.fill(int(os.environ['BENCH_POSTS']))"
 
@@ -65,6 +71,41 @@ def fill(posts: int) -> None:
     )
 
 
+    _fill_archive(-(-posts // THREAD), now)
+
+
+def _fill_archive(pages: int, now: datetime) -> None:
+    """Writes an archive file of RECORDS pages of posts, and inserts `pages` pages of a run that lie in it."""
+    for pk in (FULL, EMPTY):
+        insert(Run, 1, id=pk, kind="forum", label=f"run {pk}", state=RunState.FINISHED, created=now)
+    folder = Path(settings.ARCHIVE_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    writer = WarcWriter(folder / "bench.warc.gz", hostname="bench", now=now)
+    places = [_place(writer, number, now) for number in range(RECORDS)]
+    writer.close()
+    insert(WarcFile, 1, id=1, name="bench.warc.gz", run_id=FULL, created=now, closed=now, bytes=writer.size, records=RECORDS)
+
+    def of_record(part: int) -> Sql:
+        return Sql(f"json_extract('{json.dumps([place[part] for place in places])}', printf('$[%d]', i%{RECORDS}))")
+
+    insert(
+        Page, pages, run_id=FULL, host_id=1, key_hash=Sql("i"), url=Sql("printf('http://h.example/t%d',i)"), url_hash=Sql("i"),
+        status=200, fetched_at=now, warc_id=1, warc_offset=of_record(0), warc_length=of_record(1),
+    )
+
+
+def _place(writer: WarcWriter, number: int, now: datetime) -> tuple[int, int]:
+    url = f"http://h.example/t{number}"
+    numbers = range(number * THREAD, number * THREAD + THREAD)
+    posts = "".join(f"<p>帖子 {n} 😀 says a few words about this and that, as posts do.</p>" for n in numbers)
+    body = f"<html><title>t</title><body>{posts}</body></html>".encode()
+    answer = FetchResponse(
+        url, url, 200, "OK", (("Content-Type", "text/html; charset=utf-8"),), body, body, "text/html; charset=utf-8", now
+    )
+    found = next(pointer for pointer in writer.write_exchange(answer) if pointer.type == "response")
+    return found.offset, found.length
+
+
 def _done(words: list[str], environment: dict[str, str]) -> None:
     subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "manage.py", *words], cwd=settings.BASE_DIR, env=environment, check=True, stdout=subprocess.DEVNULL
@@ -74,9 +115,14 @@ def _done(words: list[str], environment: dict[str, str]) -> None:
 def _measured(fmt: str, folder: Path, environment: dict[str, str]) -> dict[str, Any]:
     say(f"{fmt} …")
     path = folder / f"out.{fmt}"
-    words = ["export", "posts", "--format", fmt, "--out", str(path)]
-    idle, _cpu = _watched([*words, *NOTHING], environment)
-    most, cpu = _watched(words, environment)
+    if fmt == "warc":
+        full, empty = (["archive", "export", str(run), "--out", str(path)] for run in (FULL, EMPTY))
+    else:
+        full = ["export", "posts", "--format", fmt, "--out", str(path)]
+        empty = [*full, *NOTHING]
+    idle, _cpu = _watched(empty, environment)
+    path.unlink(missing_ok=True)
+    most, cpu = _watched(full, environment)
     size = path.stat().st_size
     path.unlink()
     return {
