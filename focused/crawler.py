@@ -17,7 +17,7 @@ from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.url import host_key, url_hash
 from focused.models import TopicPage, TopicRun
-from focused.services import pages, sessions
+from focused.services import pages, sessions, sitemaps
 from focused.services.sessions import Session
 from focused.stages import Draft, run_stages
 
@@ -82,7 +82,9 @@ class TopicCrawler:
             return FetchRequest(item.url)
         return FetchRequest(item.url, etag=page.etag or None, last_modified=page.last_modified or None)
 
-    def read(self, run: Run, item: Url, response: FetchResponse) -> Draft | None:
+    def read(self, run: Run, item: Url, response: FetchResponse) -> Draft | sitemaps.Listing | None:
+        if item.kind in sitemaps.KINDS:
+            return sitemaps.read(response) if response.status == 200 else None
         if response.not_modified:
             page = archive.latest(item.url)
             session = self.session(run)
@@ -92,15 +94,23 @@ class TopicCrawler:
         draft = Draft(response.url, response.body, response.content_type)
         return run_stages(sessions.read_stages(), draft, self.session(run).parser)
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: Draft | None, now: datetime) -> Stored:
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, reading: Draft | sitemaps.Listing | None, now: datetime
+    ) -> Stored:
         session = self.session(run)
+        if item.kind in sitemaps.KINDS:
+            if not isinstance(reading, sitemaps.Listing):
+                return Stored(links=self._follow(run, session, now), state=UrlState.FAILED, reason=f"http_{response.status}")
+            further = sitemaps.store(session, item, reading, now)
+            return Stored(links=[*further, *self._follow(run, session, now)])
+        assert not isinstance(reading, sitemaps.Listing)  # noqa: S101 - pages are read as drafts
         if reading is None or reading.problem or reading.content is None:
             problem = reading.problem if reading is not None else f"http_{response.status}"
             pages.failed(session, item.url, problem, now)
             return Stored(links=self._follow(run, session, now), state=UrlState.FAILED, reason=problem)
         outcome = pages.arrived(session, item.url, reading, now)
         session.addresses[item.url] = item.pk
-        links = self._follow(run, session, now)
+        links = [*sitemaps.wanted(session, item), *self._follow(run, session, now)]
         if outcome.kind == TopicPage.Kind.SAME:
             return Stored(links=links, reason=outcome.problem)
         known = {"unchanged": 1} if response.not_modified else {}
@@ -109,7 +119,8 @@ class TopicCrawler:
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         session = self.session(run)
-        pages.failed(session, item.url, reason, now)
+        if item.kind not in sitemaps.KINDS:
+            pages.failed(session, item.url, reason, now)
         return Stored(links=self._follow(run, session, now))
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:

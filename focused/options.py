@@ -9,6 +9,9 @@ from focused.parameters import gettext_noop, parameter
 
 SOURCES = ("net", "archive", "mixed")
 GRAPHS = ("memory", "database")
+PAGES_PER_HOST = 20_000
+"""The usual limit: a host that makes addresses without end (search results, filters) would otherwise use up a run over many
+hosts; few hosts have more pages that are worth a focused crawl's time, which at the usual delay is five hours."""
 CONTEXTS = ("plain", "weighted")
 """Ways to weigh the words around a link: the names of `focused.parse.CONTEXTS`."""
 
@@ -33,8 +36,8 @@ class RunOptions:
         title=gettext_noop("Relevant pages"),
     )
     pages_per_host: int = parameter(
-        0,
-        gettext_noop("Pages to fetch from one host at most (0: no limit)"),
+        PAGES_PER_HOST,
+        gettext_noop("Pages to fetch from one host at most (0: no limit); by default none if the scope is one host"),
         0, 1_000_000_000,
         title=gettext_noop("Pages of one host"),
     )
@@ -75,6 +78,11 @@ class RunOptions:
         True,
         gettext_noop("Take the address that a page gives as its own (rel=canonical) as another address of the same page"),
         title=gettext_noop("Addresses that pages give"),
+    )
+    sitemaps: bool = parameter(
+        False,
+        gettext_noop("Also read the sitemaps of the seeds' hosts (named in robots.txt); the addresses most on topic are queued"),
+        title=gettext_noop("Read sitemaps"),
     )
     context: str = parameter(
         "plain",

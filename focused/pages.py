@@ -104,6 +104,8 @@ class Content:
     words: Mapping[str, int]
     links: tuple[Link, ...]
     fingerprint: int
+    canonical: str = ""
+    """The address that the page gives as its own (rel=canonical), "" if none."""
     _hashed: list[HashedWords] = field(default_factory=list, init=False, repr=False)
 
     @property

@@ -86,7 +86,7 @@ class Parser:
         text = main_text(html, page.text) if self._main else page.text
         tokens = self._tokenizer(f"{page.title}\n{text}")
         words = Counter(tokens)
-        return Content(url, page.title, words, self._links(page, url), simhash(words)), tokens
+        return Content(url, page.title, words, self._links(page, url), simhash(words), page.canonical), tokens
 
     def _links(self, page: PageScan, own: str) -> tuple[Link, ...]:
         anchors: dict[str, list[str]] = {}
@@ -115,6 +115,10 @@ class Parser:
 
     def _words_around(self, page: PageScan, link: PageLink) -> Mapping[str, float]:
         return self._context(page.context(link), link.anchor, self._tokenizer)
+
+    def words(self, text: str) -> tuple[str, ...]:
+        """The words of a short text such as an anchor's."""
+        return self._words_of(text)
 
     def _anchor_words(self, texts: list[str]) -> tuple[str, ...]:
         if len(texts) == 1:

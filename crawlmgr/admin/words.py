@@ -96,6 +96,7 @@ SAID: dict[str, str] = {
     "dropped_host": gettext_noop("an excluded host"),
     "path": gettext_noop("a path outside the scope"),
     "excluded_path": gettext_noop("an excluded path"),
+    "other_address": gettext_noop("other addresses of the same page (rel=canonical)"),
     "same_concepts": gettext_noop("the same concept of the ontology as another link"),
     "depth": gettext_noop("too many clicks from a seed"),
     # kinds of crawler traps

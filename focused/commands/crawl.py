@@ -43,6 +43,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--hosts", metavar="A,B", help="stay on these hosts and their subdomains")
     parser.add_argument("--paths", metavar="A,B", help="stay below these paths (* stands for anything)")
     parser.add_argument("--max-depth", type=int, metavar="N", help="clicks from a seed at the most")
+    parser.add_argument(
+        "--sitemaps", action="store_true", default=None, help="also read the sitemaps that the seeds' hosts name in robots.txt"
+    )
     add_web_arguments(parser)
 
 
@@ -77,7 +80,7 @@ def run(options: dict[str, Any]) -> Result:
 
 def _begin(options: dict[str, Any]) -> Run:
     scope = {"hosts": options["hosts"], "paths": options["paths"], "depth": options["max_depth"]}
-    names = ("pages", "source", "graph", "minutes", "relevant", "ahead", "history", "random_seed")
+    names = ("pages", "source", "graph", "minutes", "relevant", "ahead", "history", "random_seed", "sitemaps")
     wishes: dict[str, Any] = {name: options[name] for name in names}
     pairs = [text.partition("=") for text in options["param"]]
     parameters = {key.strip(): value.strip() for key, _, value in pairs}

@@ -7,7 +7,7 @@ import json
 import secrets
 import zlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -17,9 +17,10 @@ from django.utils.module_loading import import_string
 
 from crawlmgr.services import sql
 from crawlmgr.web.url import url_hash
-from focused.graph import Node
+from focused.canonical import given, same_page
+from focused.graph import Node, State
 from focused.models import TopicPage
-from focused.pages import Page
+from focused.pages import Content, Page
 from focused.services.graph import DatabaseGraph
 from focused.services.sessions import Session, counts
 from focused.stages import Draft
@@ -28,6 +29,8 @@ PACKING = 1  # compression level: the fastest
 _PARENT = "SELECT id, off_topic_run FROM focused_topicpage WHERE run_id = %s AND url_hash = %s AND kind = 0 LIMIT 1"
 _DEFAULTS = {field.column: field.get_default() for field in TopicPage._meta.concrete_fields if field.column != "id"}
 _COLUMNS = tuple(_DEFAULTS)
+OTHER_ADDRESS = "other_address"
+"""The count of pages that gave another address as their own, among those of refused links."""
 EDITED = "CAST(edits AS text) <> '[]'"
 """SQL condition: a topic's run has edits that were not carried out yet."""
 _INSERT = (
@@ -58,6 +61,8 @@ class Arrival:
     page: Page | None = None
     repeats: int | None = None
     stored: Written | None = None
+    own_address: str = ""
+    """The address that the page gives as its own, if it is believed (`_own_address`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled
     for name in settings.TOPIC_STORE_STAGES:
         import_string(name)(arrival)
     if arrival.page is None:
-        final = draft.content.url if draft.content else draft.url
+        final = arrival.own_address or (draft.content.url if draft.content else draft.url)
         depth = arrival.node.depth
         row = _insert(session, TopicPage.Kind.SAME, url, now, why=why, depth=depth, final_url=final, recalled=recalled)
         session.asked += counts(session.options, recalled, "")
@@ -118,11 +123,33 @@ def judge(arrival: Arrival) -> None:
     content = arrival.draft.content
     assert content is not None  # noqa: S101 - only drafts that became pages get here
     content, refused = arrival.session.within(arrival.node, content)
+    if own := _own_address(arrival.session, arrival.node, content):
+        arrival.own_address, content = own, replace(content, url=own)
+        refused[OTHER_ADDRESS] += 1
     if refused:
         arrival.session.row.refused = dict(Counter(arrival.session.row.refused) + refused)
     judged = arrival.session.learn(arrival.node, content)
     if judged is not None:
         arrival.page, arrival.repeats = judged
+
+
+def _own_address(session: Session, node: Node, content: Content) -> str:
+    """The address that a page gives as its own, if that is believed and the run may take it; "" to keep the page's own.
+
+    If the given address was fetched already, it is believed if the content is nearly that of an earlier page; if not, only if
+    the two addresses differ in form. The page then counts as fetched under the given address too.
+    """
+    if not session.options.canonical or session.options.source == "archive":
+        return ""
+    url = given(content)
+    if not url or url in session.outstanding or session.scope.refusal(url, node.depth):
+        return ""
+    known = session.walk.graph.node(url)
+    if known is not None and known.url == node.url:
+        return ""
+    if known is not None and known.state == State.FETCHED:
+        return url if content.words and session.walk.prints.nearest(content.fingerprint) else ""
+    return url if same_page(content.url, url) else ""
 
 
 def keep(arrival: Arrival) -> None:

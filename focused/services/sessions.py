@@ -23,6 +23,7 @@ from crawlmgr.services.walking import in_parts
 from crawlmgr.text.tfidf import Idf
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
+from focused import listed
 from focused.graph import MemoryGraph, Node, State
 from focused.loop import Walk
 from focused.models import TopicPage, TopicRun
@@ -82,17 +83,14 @@ class Session:
         if self.options.source == "archive" or strategy.one_at_a_time:
             self.most = 1
         self.outstanding: dict[str, dict[str, Any]] = {}
-        self.chosen = 0
-        """Number of addresses that this session has passed on to the frontier."""
+        self.chosen = 0  # addresses that this session has given to the frontier
         self.exhausted = False
-        self.edited = False
-        """True if there were edits to carry out when the last step was stored."""
+        self.edited = False  # True if there were edits to carry out when the last step was stored
         self.frequencies: Idf | None = None
         self.places: dict[str, tuple[int, int]] = {}
-        """Recently arrived pages by address: the row id, and the number of consecutive off-topic pages that end with the
-        page."""
-        self.addresses: dict[str, int] = {}
-        """The recently arrived pages' ids in the frontier, by address."""
+        """Recently arrived pages by address: row id, number of consecutive off-topic pages that end with the page."""
+        self.addresses: dict[str, int] = {}  # their ids in the frontier, by address
+        self.listed: set[str] = set()  # hosts whose sitemaps were asked for
 
     @property
     def resumable(self) -> bool:
@@ -145,7 +143,7 @@ class Session:
         return node
 
     def edit(self, change: dict[str, Any]) -> None:
-        """Carries out an operator's edit: further seeds, a dropped host, other parameters, marked pages."""
+        """Carries out an operator's edit: seeds, a dropped host, parameters, marked pages; or queues a sitemap's addresses."""
         self.exhausted = False
         for url in change.get("seeds", ()):
             node = self.graph.add(url, 0, None)
@@ -159,6 +157,8 @@ class Session:
             self.walk.strategy.change(change["parameters"])
         for url, on_topic in change.get("marks", {}).items():
             self.walk.strategy.mark(url, on_topic)
+        if named := change.get("listed"):
+            listed.queue(self.walk, self.parser, named["url"], named["addresses"])
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
         """The page with the links that the run may follow, and the number of refused ones by rule."""
@@ -259,7 +259,7 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
             session.walk.strategy.change(change["parameters"])
     session.walk.strategy.resume(row.strategy_state or {})
     open_states = (UrlState.WAITING, UrlState.CLAIMED)
-    waiting = Url.objects.filter(run_id=row.pk, state__in=open_states).order_by("id").values_list("url", "payload")
+    waiting = Url.objects.filter(run_id=row.pk, kind="page", state__in=open_states).order_by("id").values_list("url", "payload")
     session.outstanding = {url: payload.get("why", {}) for url, payload in waiting}
     session.steps, session.mark, session.asked = row.steps, row.mark, row.asked
 
@@ -299,6 +299,8 @@ def _breathe(session: Session, pulse: Callable[[], None]) -> None:
 
 def _again(session: Session, node: Node, step: TopicPage) -> None:
     content = content_of(step, session.parser, session.options)
+    if step.final_url and step.final_url != content.url:
+        content = replace(content, url=step.final_url)  # the page gave this address as its own
     content, _ = session.within(node, content)
     judged = session.learn(node, content)
     if judged is not None:

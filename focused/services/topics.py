@@ -18,7 +18,7 @@ from focused.judge import VERSION
 from focused.models import SampleDocument, Seed, TopicPage, TopicRun
 from focused.models import Topic as StoredTopic
 from focused.ontology import MOST_CONCEPTS, Ontology
-from focused.options import RunOptions
+from focused.options import PAGES_PER_HOST, RunOptions
 from focused.parameters import read_settings
 from focused.relevance import Relevance
 from focused.scope import Scope
@@ -108,6 +108,13 @@ def add_seeds(topic: StoredTopic, urls: Iterable[str]) -> int:
     return len(fresh)
 
 
+def _limit(options: RunOptions, scope: Scope) -> dict[str, int]:
+    """The limit of pages per host as a crawl setting; the usual one does not hold for a run that is about one host."""
+    number = options.pages_per_host
+    alone = number == PAGES_PER_HOST and len(scope.hosts) == 1
+    return {"pages_per_host": number} if number and not alone and options.source != "archive" else {}
+
+
 def crawl(
     topic: StoredTopic,
     *,
@@ -129,7 +136,7 @@ def crawl(
     wishes = {key: value for key, value in {**topic.options, **(options or {})}.items() if value is not None}
     scope = Scope.from_mapping({"year": now.year, **wishes.pop("scope", {})})
     run_options: RunOptions = read_settings(RunOptions, wishes)
-    limit = {"pages_per_host": run_options.pages_per_host} if run_options.pages_per_host else {}
+    limit = _limit(run_options, scope)
     web = {**limit, **topic.settings, **(settings or {})}
     CrawlSettings.from_mapping(web)
     value = definition(topic)

@@ -1,0 +1,46 @@
+"""rel=canonical: the address that a page gives as its own, and whether that may be believed. Pure."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlsplit
+
+from crawlmgr.web.url import UrlError, canonical
+from focused.pages import Content
+
+INDEX_FILES = ("index.html", "index.htm", "index.php", "index.asp", "index.aspx", "index.jsp", "default.htm", "default.aspx")
+PAGE_PARAMETERS = frozenset("page p pg pn paged pagenum pageno pageindex cpage start offset skip from st curpage".split())
+
+
+def given(content: Content) -> str:
+    """The other address of the same host that a page gives as its own, in canonical form; "" if it gives none."""
+    if not content.canonical:
+        return ""
+    try:
+        url = canonical(content.canonical)
+    except UrlError:
+        return ""
+    return url if url != content.url and urlsplit(url).netloc == urlsplit(content.url).netloc else ""
+
+
+def same_page(own: str, other: str) -> bool:
+    """Tells by the addresses alone whether two of one host surely name the same page: one path, and `other` has parameters of
+    `own` only, of which those left out are no numbers. A site that names its first page, or its home page, as the address
+    of every page would otherwise hide them all.
+
+    >>> same_page("http://a.example/t/?ref=top", "http://a.example/t"), same_page("http://a.example/t?id=5", "http://a.example/t")
+    (True, False)
+    """
+    mine, others = urlsplit(own), urlsplit(other)
+    if _path(mine.path) != _path(others.path):
+        return False
+    left = parse_qsl(mine.query, keep_blank_values=True)
+    for pair in parse_qsl(others.query, keep_blank_values=True):
+        if pair not in left:
+            return False
+        left.remove(pair)
+    return not any(name.lower() in PAGE_PARAMETERS or value.isdecimal() for name, value in left)
+
+
+def _path(path: str) -> str:
+    folder, _slash, name = path.rpartition("/")
+    return (folder if name.lower() in INDEX_FILES else path).rstrip("/").lower()

@@ -1,0 +1,49 @@
+"""Addresses that a site lists in a sitemap, as candidates of a topic's crawl: known by the words of the address alone. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from urllib.parse import unquote, urlsplit
+
+from crawlmgr.text.duplicates import simhash
+from focused.graph import State
+from focused.loop import Walk
+from focused.pages import Content, Link, Page
+from focused.parse import Parser
+
+_BETWEEN = re.compile(r"[\W\d_]+")
+
+
+def address_text(url: str) -> str:
+    """The words of an address without its host.
+
+    >>> address_text("http://a.example/topics/focused-crawler_2.html?page=3")
+    'topics focused crawler html page'
+    """
+    parts = urlsplit(url)
+    return " ".join(_BETWEEN.sub(" ", unquote(f"{parts.path} {parts.query}")).split())
+
+
+def best(walk: Walk, parser: Parser, urls: Sequence[str], most: int) -> list[str]:
+    """The `most` addresses whose words are most similar to the topic, best first; among equals in the given order."""
+    return sorted(urls, key=lambda url: -walk.strategy.topic.text(parser.words(address_text(url))))[:most]
+
+
+def queue(walk: Walk, parser: Parser, source: str, urls: Sequence[str]) -> None:
+    """Gives listed addresses to the strategy as the links of a page without text: each link's anchor is the words of its address.
+    The page counts as one that is just on topic, because some strategies leave links of other pages out. Addresses fetched or
+    waiting already keep their place."""
+    links = []
+    for url in urls:
+        text = address_text(url)
+        known = walk.graph.node(url)
+        if known is None or walk.strategy.unplaced(known):
+            links.append(Link(url, text, parser.words(text), {}))
+    words = Counter(word for link in links for word in link.anchor_words)
+    content = Content(source, "", words, tuple(links), simhash(words))
+    node = walk.graph.add(source, 0, None)
+    node.state = State.FETCHED
+    topic = walk.strategy.topic
+    walk.strategy.expand(node, Page(source, 0, content, max(topic.page(words), topic.threshold), True))

@@ -1,0 +1,89 @@
+"""Sitemaps of the seeds' hosts: asked for after the first page of a host, if the run wants them; their addresses become
+candidates. What they gave is logged as an edit of the run, so that a replay gives the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from crawlmgr.models import Url
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web import robots
+from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.sitemap import parse_sitemap
+from crawlmgr.web.url import UrlError, canonical, host_key
+from focused import listed
+from focused.services import pages
+from focused.services.sessions import Session
+
+WHOLE, PART = "sitemap", "sitemap-part"
+KINDS = (WHOLE, PART)
+MOST_SITEMAPS = 2  # of those that a robots.txt names
+MOST_PARTS = 3  # of a sitemap of sitemaps, those changed last
+MOST_ADDRESSES = 500  # taken from one sitemap, the best by their words
+FIRST = 1e6  # priority: before the pages that wait
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The contents of a sitemap: addresses of pages, or of further sitemaps, the last changed first."""
+
+    pages: tuple[str, ...] = ()
+    sitemaps: tuple[str, ...] = ()
+
+
+def wanted(session: Session, item: Url) -> list[NewUrl]:
+    """The sitemaps to be asked for after a page of a host: once for each host of a seed, as its robots.txt names them."""
+    key = item.host.key
+    if not session.options.sitemaps or key in session.listed or key not in {host_key(url) for url in session.topic.seeds}:
+        return []
+    session.listed.add(key)
+    host = item.host
+    host.refresh_from_db(fields=["robots_text", "robots_verdict", "robots_fetched_at", "robots_expires_at"])
+    if host.robots_fetched_at is None or host.robots_expires_at is None:
+        return []
+    rules = robots.RobotsRules(host.robots_text, host.robots_verdict, host.robots_fetched_at, host.robots_expires_at)
+    return _links(_of_host(rules.sitemaps, key), MOST_SITEMAPS, WHOLE)
+
+
+def read(response: FetchResponse) -> Listing:
+    """Reads a sitemap; an empty Listing for anything else."""
+    found = parse_sitemap(response.body, response.url)
+    if found.kind == "index":
+        newest = sorted(found.entries, key=lambda entry: entry.lastmod or _LONG_AGO, reverse=True)
+        return Listing(sitemaps=tuple(entry.url for entry in newest))
+    return Listing(tuple(entry.url for entry in found.entries) if found.kind in ("urlset", "text") else ())
+
+
+def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[NewUrl]:
+    """Queues the best addresses of a sitemap that the scope allows; returns the further sitemaps that it names."""
+    key, refused, allowed = item.host.key, Counter[str](), []
+    for url in dict.fromkeys(_of_host(listing.pages, key)):
+        reason = session.scope.refusal(url, 1)
+        if reason:
+            refused[reason] += 1
+        else:
+            allowed.append(url)
+    session.row.refused = dict(Counter(session.row.refused) + refused)
+    if allowed:
+        found = listed.best(session.walk, session.parser, allowed, MOST_ADDRESSES)
+        pages.edited(session, {"listed": {"url": item.url, "addresses": found}}, now)
+    return _links(_of_host(listing.sitemaps, key), MOST_PARTS, PART) if item.kind == WHOLE else []
+
+
+def _of_host(urls: Sequence[str], key: str) -> Iterator[str]:
+    """The canonical addresses of one host: a sitemap tells of its own host only."""
+    for given in urls:
+        try:
+            url = canonical(given)
+        except UrlError:
+            continue
+        if host_key(url) == key:
+            yield url
+
+
+def _links(urls: Iterator[str], most: int, kind: str) -> list[NewUrl]:
+    return [NewUrl(url, kind, priority=FIRST) for url, _ in zip(dict.fromkeys(urls), range(most), strict=False)]
