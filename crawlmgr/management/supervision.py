@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,8 +20,9 @@ from django.core.checks import Tags, run_checks
 from django.core.checks.registry import registry
 from django.core.management.base import CommandError
 from django.db import Error as DatabaseProblem
-from django.db import connection
+from django.db import connection, connections
 
+from crawlmgr.child import die_with
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import say
 from crawlmgr.services import nodes, queue
@@ -27,6 +31,8 @@ from crawlmgr.supervisor import AlreadyRunning, Child, Pulse, Supervisor, lock
 log = logging.getLogger("crawlmgr.supervisor")
 GRACE_SECONDS = 5.0
 WEB = "web server"
+ATTEMPTS = 3
+REFUSED = 2  # exit status
 DOUBT_TICKS = 3
 """Heartbeat checks that a cluster which lost a worker may miss before it is restarted."""
 
@@ -55,8 +61,8 @@ def cluster(node: str, queue_name: str, workers: int) -> Cluster:
     return Cluster(node, queue_name, workers, child, pulse)
 
 
-def run_system_checks() -> None:
-    """Runs the system checks; prints the first error in one line.
+def run_system_checks() -> str:
+    """Runs the system checks and returns ""; raises CommandError with the first error in one line.
 
     The checks of URLs are left out: they would load every page of the desk, about 100 MB in the supervisor.
     """
@@ -64,6 +70,52 @@ def run_system_checks() -> None:
     for message in run_checks(tags=tags):
         if message.is_serious():
             raise CommandError(f"{message.msg} ({message.id})")
+    return ""
+
+
+def apart(work: Callable[[], str]) -> str:
+    """Returns the result of `work`, run in a separate process so that the long-lived supervisor does not keep the thirty MB that
+    it loads. If that process is killed, the work is repeated. Raises CommandError if the work does or was killed ATTEMPTS
+    times, SystemExit if it failed and has reported why."""
+    connections.close_all()
+    for _ in range(ATTEMPTS):
+        text, code = _forked(work)
+        if code == 0:
+            return text
+        if code == REFUSED:
+            raise CommandError(text)
+        if code > 0:
+            raise SystemExit(1)
+        say(f"Preparing the start was killed ({signal.Signals(-code).name}); it is done again.")
+    raise CommandError(f"Preparing the start was killed {ATTEMPTS} times: is there too little memory?")
+
+
+def _forked(work: Callable[[], str]) -> tuple[str, int]:
+    """The result and exit status of `work` in a forked process; REFUSED if it raised CommandError, negative if a signal ended
+    it."""
+    reading, writing = os.pipe()
+    parent, child = os.getpid(), os.fork()
+    if child == 0:
+        code = 1
+        try:
+            die_with(parent)  # the parent holds the lock and the port
+            os.close(reading)
+            try:
+                text, code = work(), 0
+            except CommandError as error:
+                text, code = str(error), REFUSED
+            with open(writing, "w", encoding="utf-8") as answer:
+                answer.write(text)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as answer:
+        text = answer.read()
+    return text, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def only_one(name: str) -> IO[str]:

@@ -6,11 +6,7 @@ import argparse
 import os
 import re
 import secrets
-import signal
 import socket
-import sys
-import traceback
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -20,20 +16,16 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
-from django.db import connections
 
 from crawlmgr import environment
-from crawlmgr.child import die_with
 from crawlmgr.management import database
 from crawlmgr.management.base import say
-from crawlmgr.management.supervision import WEB, cluster, only_one, run_system_checks, supervise
+from crawlmgr.management.supervision import WEB, apart, cluster, only_one, run_system_checks, supervise
 from crawlmgr.services import demonstration, nodes, queue
 from crawlmgr.supervisor import Child, listen
 
 ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 WEB_PROCESSES, WEB_THREADS = 2, 8
-ATTEMPTS = 3
-REFUSED = 2  # exit status
 
 
 class Address(NamedTuple):
@@ -84,11 +76,11 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=worker_count, default=workers, metavar="N", help=f"processes, default {workers}")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run_system_checks()
+        apart(run_system_checks)
         lock = only_one("serve")
         bind: Address = options["bind"]
         listener = self._listen(bind)
-        login = _apart(self._prepare)
+        login = apart(self._prepare)
         # no child process needs it, and other programs can read a process's environment
         os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)
         bound = Address(bind.host, listener.getsockname()[1])
@@ -138,51 +130,6 @@ class Command(BaseCommand):
             say("From other machines it can be reached only under host names listed in CRAWLMGR_ALLOWED_HOSTS.")
         if not settings.CONTACT:
             say("Public addresses are refused until CRAWLMGR_CONTACT names a mail or web address for the user agent.")
-
-
-def _apart(work: Callable[[], str]) -> str:
-    """Returns the result of `work`, run in a separate process so that the long-lived supervisor does not keep the thirty MB that
-    it loads. If that process is killed, the work is repeated. Raises CommandError if the work does or was killed ATTEMPTS
-    times, SystemExit if it failed and has reported why."""
-    connections.close_all()
-    for _ in range(ATTEMPTS):
-        text, code = _forked(work)
-        if code == 0:
-            return text
-        if code == REFUSED:
-            raise CommandError(text)
-        if code > 0:
-            raise SystemExit(1)
-        say(f"Preparing the start was killed ({signal.Signals(-code).name}); it is done again.")
-    raise CommandError(f"Preparing the start was killed {ATTEMPTS} times: is there too little memory?")
-
-
-def _forked(work: Callable[[], str]) -> tuple[str, int]:
-    """The result and exit status of `work` in a forked process; REFUSED if it raised CommandError, negative if a signal ended
-    it."""
-    reading, writing = os.pipe()
-    parent, child = os.getpid(), os.fork()
-    if child == 0:
-        code = 1
-        try:
-            die_with(parent)  # the parent holds the lock and the port
-            os.close(reading)
-            try:
-                text, code = work(), 0
-            except CommandError as error:
-                text, code = str(error), REFUSED
-            with open(writing, "w", encoding="utf-8") as answer:
-                answer.write(text)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    os.close(writing)
-    with open(reading, encoding="utf-8") as answer:
-        text = answer.read()
-    return text, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def _web(bound: Address, listener: socket.socket) -> Child:

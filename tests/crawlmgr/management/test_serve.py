@@ -17,7 +17,8 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from crawlmgr.management.commands.node import node_name, queue_names
-from crawlmgr.management.commands.serve import _apart, address, worker_count
+from crawlmgr.management.commands.serve import address, worker_count
+from crawlmgr.management.supervision import apart
 from crawlmgr.supervisor import listen
 from tests.serving import Serve, manage, processes, wait_for
 
@@ -98,10 +99,10 @@ def test_work_whose_process_is_always_killed_is_given_up_with_a_word(capfd: pyte
         return ""
 
     with pytest.raises(CommandError, match="killed 3 times"):
-        _apart(killed)
+        apart(killed)
     told = capfd.readouterr()
     assert (told.out + told.err).count("it is done again") == 3
-    assert _apart(lambda: "ready") == "ready"
+    assert apart(lambda: "ready") == "ready"
 
 
 def _cluster(serve: Serve) -> tuple[int, int, list[int]]:
