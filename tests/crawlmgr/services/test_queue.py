@@ -134,6 +134,20 @@ def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_a
     assert broker.dequeue() and closed == [True]
 
 
+@pytest.mark.skipif("connection.vendor != 'sqlite'")
+def test_rows_are_asked_for_again_only_after_a_write_or_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    north = _broker("north", monkeypatch)
+    assert north.dequeue() is None
+    with CaptureQueriesContext(connection) as asked:
+        assert north.dequeue() is None
+    assert not [one for one in asked if '"django_q_ormq"' in one["sql"]]
+    queue.requeue([1], timezone.now())
+    assert _taken(north) == [(queue.SLICE, (1,))]
+    assert north.dequeue() is None and queue_rows.OrmQ.objects.update(lock=timezone.now())
+    north._asked -= queue_rows.LONGEST_POLL_SECONDS
+    assert north.dequeue(), "free again by time"
+
+
 def test_an_idle_cluster_is_not_kept_busy_by_what_only_others_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     for node in ("south", "east"):
         queue.tick(node, "crawl", timezone.now())
