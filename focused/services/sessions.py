@@ -42,11 +42,9 @@ KEPT = 4
 LOOKAHEAD = 4
 """Most addresses chosen in advance per request in flight. A host pauses between requests, and a request takes about half a
 second, so 1 + 2 x the delay keep enough requests in flight over many hosts."""
-REMEMBERED = 50_000
-"""Number of pages whose row ids a session caches; for others the database is queried."""
+REMEMBERED = 50_000  # number of pages whose row ids a session caches; for others the database is queried
 HISTORY_PAGES = 5000
-NO_FETCH = ("robots", "dropped", "host_pages", "not_in_archive")
-"""Prefixes of failure reasons for which no request was sent."""
+NO_FETCH = ("robots", "dropped", "host_pages", "not_in_archive")  # prefixes of failure reasons for which no request was sent
 REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5
 _live: OrderedDict[int, Session] = OrderedDict()
