@@ -18,6 +18,10 @@ COMMANDS = (
     "forum --help", "topic --help", "topic strategies", "topic compare --help", "deepweb --help", "deepweb harvest --help",
     "export --help", "bench list",
 )
+PARSERS = {"numpy", "lxml", "selectolax", "resiliparse", "requests", "tldextract", "cryptography"}
+BARE = (  # they name numbers and options only, or read a few rows
+    "forum --help", "forum crawl --help", "topic compare --help", "deepweb harvest --help", "node list", "run list",
+)
 FRAMES = {
     "crawlmgr": ("archive", "exports", "run", "token"), "forums": ("forum", "reader"), "focused": ("topic",), "deepweb": ("deepweb",),
 }
@@ -27,11 +31,23 @@ FRAMES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS)
 def test_what_only_prints_loads_nothing_heavy(installation: dict[str, str], words: str) -> None:
+    loaded = loaded_by(words, installation)
+    assert "crawlmgr" in loaded and not loaded & set(HEAVY)
+
+
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize("words", BARE)
+def test_what_needs_no_page_loads_no_parser(installation: dict[str, str], words: str) -> None:
+    assert not loaded_by(words, installation) & PARSERS
+
+
+def loaded_by(words: str, installation: dict[str, str]) -> set[str]:
+    """The top packages that a command imports."""
     command = [sys.executable, "-X", "importtime", "manage.py", *words.split()]
     done = subprocess.run(command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and done.stdout, done.stderr[-2000:]
-    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines() if line.startswith("import time:")}
-    assert "crawlmgr" in loaded and not loaded & set(HEAVY)
+    return {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines() if line.startswith("import time:")}
 
 
 def test_help_read_from_files_is_that_of_the_modules() -> None:
