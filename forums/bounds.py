@@ -4,8 +4,7 @@ from __future__ import annotations
 
 LEAST_THETA, MOST_THETA, USUAL_THETA = 0.01, 1.0, 0.5  # weight of a reply relative to a new thread
 LEAST_IMPORTANCE, MOST_IMPORTANCE = 0.01, 1000.0
-# initial and least share of a board's own forecast that counts in its index although a source covers it
-FIRST_DOUBT, LEAST_DOUBT = 0.3, 0.02
+FIRST_DOUBT = 0.3  # initial share of a board's own forecast that counts in its index although a source covers it
 THETA_BOUNDS = f"theta lies between {LEAST_THETA:g} and {MOST_THETA:g}"
 IMPORTANCE_BOUNDS = f"an importance lies between {LEAST_IMPORTANCE:g} and {MOST_IMPORTANCE:g}"
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from forums.bounds import LEAST_DOUBT
 from forums.covers import Covers
 from forums.events import DAY_SECONDS, Bools, Floats, Ints
 from forums.law import HOUR_SECONDS
-from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, MOST_TOLD, Sight, Source, Told
+from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, LEAST_DOUBT, MOST_TOLD, Sight, Source, Told
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 

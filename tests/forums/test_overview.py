@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from forums.adaptive import AdaptiveLoop, Looks, LoopOptions, Seen, Source
 from forums.board_log import BoardLog
-from forums.bounds import FIRST_DOUBT, LEAST_DOUBT
+from forums.bounds import FIRST_DOUBT
 from forums.delay import event_delays
 from forums.events import from_rows
 from forums.overview import LONGEST_LAG_HOURS, Overview
-from forums.overview_values import Sight
+from forums.overview_values import LEAST_DOUBT, Sight
 from forums.pacing import Budget
 from forums.simulate import Setup, Simulation
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
