@@ -1,4 +1,4 @@
-"""Bounds of what an operator sets: theta, importance. Without numpy: the tables need them, and so every command that prints."""
+"""Bounds of theta and of importance. Imports no numpy, because every command imports the models, which use these bounds."""
 
 from __future__ import annotations
 
