@@ -49,7 +49,8 @@
           const answer = await fetch(node.dataset.live, { headers: { "X-Requested-With": "fetch" }, redirect: "error" });
           if (!answer.ok) return again();
           const text = await answer.text();
-          if (text !== last && last !== null || last === null && !node.dataset.fresh) put(node, text);
+          const empty = /^\s*<p class="empty">/.test(text) && node.querySelector(":scope > p.empty");  /* keeps its own words */
+          if (!empty && (text !== last && last !== null || last === null && !node.dataset.fresh)) put(node, text);
           last = text;
           if (answer.headers.get("X-Desk-Reload")) return reload();
           if (answer.headers.get("X-Desk-Done")) return;
