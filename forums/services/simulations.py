@@ -102,7 +102,8 @@ class SimulationJob:
         simulation = self.simulation
         simulation.refresh_from_db(fields=["result", "done", "setup"])
         try:
-            if event_logs.unread(simulation.log):
+            # a log that another simulation has read meanwhile still has to give this one its first day
+            if event_logs.unread(simulation.log) or not simulation.setup["start"]:
                 return self._read_in(pulse)
             setup = read_setup(simulation.kind, simulation.setup)
             events = self._log(pulse)

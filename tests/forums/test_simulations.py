@@ -230,3 +230,12 @@ def test_the_posts_of_a_large_forum_are_frozen_by_the_worker(monkeypatch: pytest
     made = worked(simulations.start(promised, "fetching", FETCHING, now=NOW))
     promised.refresh_from_db()
     assert (promised.events, promised.boards) == (6, 2) and event_logs.path(promised).exists() and made.setup["start"]
+
+
+def test_a_second_simulation_of_a_log_that_the_first_has_read_meanwhile_runs_too() -> None:
+    EventLog.objects.filter(pk=log().pk).update(first=None, last=None)
+    unread = EventLog.objects.get()
+    both = [simulations.start(unread, "fetching", FETCHING, now=NOW) for _ in range(2)]
+    first, second = (worked(one) for one in both)
+    assert second.setup["start"] == first.setup["start"] and second.done == first.done == first.total
+    assert second.run is not None and second.run.state == RunState.FINISHED and second.run.stopped_by == "simulated"
