@@ -133,7 +133,7 @@ def status(request: HttpRequest) -> HttpResponse:
     error = None
     if state.last_error is not None:
         target = reverse("admin:run", args=[state.last_error.run_id]) if state.last_error.run_id else reverse("admin:events")
-        text = f"{words.say(state.last_error.code)}: {state.last_error.text}"
+        text = f"{words.say(state.last_error.code)}: {words.happened(state.last_error)}"
         error = {"text": text, "at": state.last_error.at.isoformat(), "url": target}
     workers = ngettext("%(count)s worker", "%(count)s workers", state.workers) % {"count": state.workers}
     pages = ngettext("%(count)s page a minute", "%(count)s pages a minute", state.pages_a_minute)

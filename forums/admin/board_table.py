@@ -50,6 +50,8 @@ def _ended(row: BoardRow) -> str:
     visit = row.visit
     if visit is None:
         return tags.NOTHING
+    if visit.finished is None and row.halted:
+        return format_html('<span class="badge warn">{}</span>', _("paused"))
     if visit.finished is None:
         return format_html('<span class="badge on">{}</span>', _("running"))
     look = "" if visit.complete else "warn"

@@ -17,7 +17,7 @@ from crawlmgr.reads.paging import Order, Slice, cut
 from crawlmgr.reads.status import all_paused
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.reads import upcoming
-from forums.reads.upcoming import LATE, Due, due
+from forums.reads.upcoming import ALL_PAUSED, LATE, VISIT_PAUSED, Due, due
 
 BY_NAME = Order(("name", "id"), downwards=False)
 IN_THREAD = Order(("page", "position", "id"), downwards=False)
@@ -55,6 +55,11 @@ class BoardRow:
     depth: int = 0
     visit: Visit | None = None
     due: Due = Due()
+
+    @property
+    def halted(self) -> bool:
+        """Whether a visit that has not ended is paused, with others of its forum or with all crawling."""
+        return self.due.held in (VISIT_PAUSED, ALL_PAUSED)
 
 
 @dataclass(slots=True)

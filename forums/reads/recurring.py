@@ -12,6 +12,7 @@ from django.db.models.functions import TruncDate
 from crawlmgr.services.recurring import Recurring, Starts
 from forums import reads
 from forums.models import Board, Plan, PlannedVisit, Policy, Site
+from forums.reads.upcoming import VISIT_PAUSED
 from forums.services import outlooks, plans
 
 KIND = "forum"
@@ -27,7 +28,7 @@ def entries(now: datetime, most: int) -> list[Recurring]:
     return [
         Recurring(
             KIND, row.site.pk, row.site.name, None if row.site.pk in planned else often[row.site.pk], row.due.at, row.due.until,
-            row.site.paused,
+            row.site.paused or row.due.held == VISIT_PAUSED,
         )
         for row in reads.with_freshness(list(sites), now)
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from crawlmgr.models import Event, Run
 from crawlmgr.reads import status
 from crawlmgr.services import holds, tokens
 from forums import reads
-from forums.models import Board, Site
+from forums.models import Board, Site, Visit
 from forums.reads import today
 from forums.reads.upcoming import ALL_PAUSED, LATE, LEFT_OUT, PAUSED, VISIT_PAUSED, due
 from tests.crawlmgr.admin.rows import site, user
@@ -59,6 +59,22 @@ def test_a_forum_whose_visit_is_paused_is_never_due_since(client: Client, forum:
         assert "a visit is paused" in text and "due since" not in text, address
     Run.objects.filter(pk=run.pk).update(state="running")
     assert reads.with_freshness([forum], NOW)[0].due.since is not None
+
+
+def test_a_board_s_visit_that_is_paused_is_not_told_as_running(client: Client, forum: Site) -> None:
+    """On the pages of forum, boards, board and run; and the page of schedules shows no empty time."""
+    run = Run.objects.create(kind="forum", target=forum.pk, state="running", created=NOW, started=NOW, parameters={"boards": []})
+    board = Board.objects.get(site=forum)
+    Visit.objects.create(board=board, run=run, started=NOW)
+    lists = [f"/admin/forums/site/{forum.pk}/", "/admin/forums/boards/", f"/admin/forums/board/{board.pk}/", f"/admin/runs/{run.pk}/"]
+    running, paused = '<span class="badge on">running</span>', '<span class="badge warn">paused</span>'
+    cells = [re.sub(r'class="badge on" title="[^"]*"', 'class="badge on"', client.get(one).content.decode()) for one in lists]
+    assert all(running in text for text in cells)
+    Run.objects.filter(pk=run.pk).update(state="paused")
+    for address in lists:
+        ends = re.findall(r'<td class="(?:one|nowrap)[^>]*>(<span class="badge (?:on|warn)">\w+</span>)</td>', client.get(address).content.decode())
+        assert paused in ends and running not in ends, address
+    assert paused in client.get("/admin/schedules/").content.decode()
 
 
 def test_it_is_due_when_its_time_or_its_span_is_over_and_late_some_time_after() -> None:
@@ -126,6 +142,12 @@ def test_a_failed_visit_is_told_with_its_cause_and_what_helps_until_one_succeeds
     _run(forum, "finished", stopped_by="complete")
     assert "Riverside failed" not in client.get("/admin/").content.decode()
     assert reads.with_freshness([forum], NOW)[0].failed is None
+
+
+def test_the_status_bar_tells_the_reason_in_words(client: Client, forum: Site) -> None:
+    Event.objects.create(run=_run(forum, "failed"), at=NOW, level=40, code="run_failed", text="program_error KeyError: 'x'")
+    assert client.get("/admin/status.json").json()["error"]["text"] == "A run failed: an internal error: KeyError: 'x'"
+    assert "an internal error: KeyError" in client.get("/admin/events/").content.decode()
 
 
 def test_the_status_bar_forgets_an_error_that_was_made_good(forum: Site) -> None:
