@@ -39,6 +39,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
         "rows": rows.rows,
         "more": rows.older,
         "coming": _coming(now, max(FEWEST_COMING, len(rows.rows))),
+        "notes": "forums/panel_notes.html",
         "silent": silent,
         "alarms": len(silent),
         "now": now,
