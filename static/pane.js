@@ -2,11 +2,11 @@
 "use strict";
 (function () {
   const NARROWEST = 320;
-  let pane, body, title, back, button, way = [], asked = new AbortController(), timer = 0;
+  let pane, body, title, back, button, hint, way = [], asked = new AbortController(), timer = 0;
   const kept = () => { try { return JSON.parse(localStorage.getItem("desk-pane")) || {}; } catch { return {}; } };
   const keep = (values) => localStorage.setItem("desk-pane", JSON.stringify({ ...kept(), ...values }));
   const target = (row) => row?.querySelector("td.title a[href], a[href]")?.getAttribute("href") || "";
-  const wanted = () => Boolean(kept().on) && !pane.hidden;
+  const wanted = () => !pane.hidden;
 
   function widen(width) {
     const most = Math.max(NARROWEST, window.innerWidth * 0.7);
@@ -16,10 +16,11 @@
     keep({ width: now });
   }
   function turn(on) {
-    keep({ on });
     pane.hidden = !on;
     button.setAttribute("aria-pressed", String(on));
-    if (!on) body.replaceChildren();
+    if (on) return;
+    way = [];
+    body.replaceChildren(hint);
   }
   function plotly(source) {
     const script = source.querySelector("script[src*=plotly]");
@@ -82,10 +83,11 @@
     const content = document.getElementById("content");
     if (!content.querySelector("table.list tbody a[href]")) { button.hidden = true; return; }
     body = pane.querySelector(".pane-body"); title = pane.querySelector(".pane-title"); back = pane.querySelector("[data-back]");
+    hint = body.querySelector(".empty");
     widen(kept().width || 480);
-    turn(Boolean(kept().on));
-    button.onclick = () => { turn(!kept().on); if (kept().on) ofRow(content.querySelector("table.list tr.on") || content.querySelector("table.list tbody tr:has(a[href])")); };
-    pane.querySelector("[data-close]").onclick = () => { turn(false); button.focus(); };
+    turn(Boolean(kept().on && content.querySelector("[data-table] tr[data-row] a[href]")));  /* by itself only where a list has rows */
+    button.onclick = () => { turn(pane.hidden); keep({ on: !pane.hidden }); if (!pane.hidden) ofRow(content.querySelector("table.list tr.on") || content.querySelector("table.list tbody tr:has(a[href])")); };
+    pane.querySelector("[data-close]").onclick = () => { turn(false); keep({ on: false }); button.focus(); };
     back.onclick = () => { way.pop(); show(way.at(-1), false); };
     content.addEventListener("click", (event) => {
       const row = event.target.closest("table.list tbody tr");
