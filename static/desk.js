@@ -368,8 +368,8 @@
   function labels(root) {
     if (window.innerWidth > 640) return;
     root.querySelectorAll(".scroll > table.list:not(.cards):not(.labelled)").forEach((table) => {
-      if (!table.tHead || table.scrollWidth <= table.parentElement.clientWidth) return;
-      const names = Array.from(table.tHead.rows[0].cells, (one) => one.textContent.trim());
+      if (table.scrollWidth <= table.parentElement.clientWidth) return;
+      const names = Array.from(table.tHead?.rows[0].cells || [], (one) => one.textContent.trim());
       for (const row of table.tBodies[0]?.rows || []) Array.from(row.cells).forEach((cell, place) => { cell.dataset.title ??= names[place] || ""; });
       table.classList.add("labelled");
     });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -31,7 +32,7 @@ def _concerns(event: Event) -> str:
         links.append((address("admin:run", event.run.pk), event.run))
     if event.host is not None:
         links.append((address("admin:host", event.host.pk), event.host.key))
-    return format_html_join(" ", '<a href="{}">{}</a>', links)
+    return format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', links)  # noqa: S308 - a constant
 
 
 TABLE = Table(
@@ -43,7 +44,8 @@ TABLE = Table(
                lambda event: render_to_string("desk/level.html", {"event": event})),
         Column("what", gettext_lazy("What"), lambda event: words.say(event.code), _what, look="title"),
         Column("text", gettext_lazy("Text"), lambda event: event.text, look="wrap", usual=False),
-        Column("concerns", gettext_lazy("Concerns"), lambda event: str(event.run or event.host or ""), _concerns, look="one"),
+        Column("concerns", gettext_lazy("Concerns"), lambda event: str(event.run or event.host or ""), _concerns,
+               look="one reason"),
     ),
     "at",
     narrowing.words_in("text"),

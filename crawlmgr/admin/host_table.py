@@ -44,9 +44,11 @@ def _robots(host: Host) -> str:
     return format_html('<span class="soft">{}</span>', _("not read"))
 
 
-def _seconds(name: str, title: Any) -> Column:
+def _seconds(name: str, title: Any, *, usual: bool = True) -> Column:
     """A column for a pause in seconds."""
-    return Column(name, title, lambda host: getattr(host, name), lambda host: tags.duration(getattr(host, name)), look="num")
+    return Column(
+        name, title, lambda host: getattr(host, name), lambda host: tags.duration(getattr(host, name)), look="num", usual=usual
+    )
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
@@ -78,8 +80,8 @@ TABLE = Table(
         Column("in_flight", gettext_lazy("In flight"), lambda host: host.in_flight,
                lambda host: f"{host.in_flight} / {host.connections}", look="num"),
         _seconds("pace", gettext_lazy("Current delay")),
-        _seconds("delay_seconds", gettext_lazy("Own delay")),
-        _seconds("crawl_delay_seconds", "Crawl-delay"),
+        _seconds("delay_seconds", gettext_lazy("Own delay"), usual=False),
+        _seconds("crawl_delay_seconds", "Crawl-delay", usual=False),
         Column("failures", gettext_lazy("Failures in a row"), lambda host: host.failures, _failures, falling("failures"),
                look="num"),
         Column("last", gettext_lazy("Last response"), lambda host: host.last_error or host.last_status, _last, look="one"),
