@@ -218,7 +218,7 @@ def happened(event: Event) -> str:
     told = missed.read(event)
     if told is None:
         code, _space, detail = event.text.partition(" ")
-        return f"{say(code)}: {detail}" if detail and code in SAID else say(event.text)
+        return f"{say(code)}: {say(detail)}" if detail and code in SAID else say(event.text)
     name = kind(told.name) if told.name == backups.KIND else told.name
     since = {"name": name, "count": told.times, "since": f"{told.since:%Y-%m-%d %H:%M} UTC"}
     return ngettext("%(name)s: %(count)s start since %(since)s", "%(name)s: %(count)s starts since %(since)s", told.times) % since

@@ -14,10 +14,12 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
+from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin import runs as run_rooms
+from crawlmgr.admin import tags
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.admin.selects import LongSelect
 from crawlmgr.models import Run
@@ -33,7 +35,7 @@ from forums.services import event_logs, simulations
 MOST_STEPS = 400
 LONGEST_DAYS = 400
 DEFAULT_POLICIES = ("era", "wra", "lra", "bra", "optimal", "adaptive", "clairvoyant")
-BINS = ((96, "15 min"), (48, "30 min"), (24, "1 h"), (12, "2 h"), (8, "3 h"), (4, "6 h"))
+BINS = tuple((parts, lazy(tags.duration, str)(86_400 / parts)) for parts in (96, 48, 24, 12, 8, 4))
 Boxes = forms.CheckboxSelectMultiple
 
 

@@ -231,6 +231,8 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         tuning_charts.allocation(names, per_board, known.rhythm.profiles.weights),
     ]
     at = numbers.index(visits)
+    # the figure of the best timetable is that of the day shown, where this is the exact one, not that of its closed form
+    best = float(costs.sum()) if exact and plan.policy in (Policy.OPTIMAL, Policy.ADAPTIVE) else curves["optimal"][at]
     facts = {
         "policy": policies.name(plan.policy),
         "adaptive": plan.policy == Policy.ADAPTIVE,
@@ -243,8 +245,8 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         "exact": exact,
         "era": curves["era"][at] * scale,
         "bra": curves["bra"][at] * scale,
-        "optimal": curves["optimal"][at] * scale,
-        **_comparison(curves["era"][at], curves["bra"][at], curves["optimal"][at]),
+        "optimal": best * scale,
+        **_comparison(curves["era"][at], curves["bra"][at], best),
         "basis": known.rhythm.basis,
         "days": known.rhythm.known_days,
         "unknown": int(known.rhythm.prior.sum()),
@@ -296,6 +298,8 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
     text = json.dumps([pk, settings, weights, f"{now:%Y%m%d%H}"])
     key = f"forum-replay-{hashlib.sha256(text.encode()).hexdigest()}"
     found = memory.remembered(key, REPLAY_SECONDS, lambda: _replay(plan, known, now))
+    if not found["problem"]:  # names are not cached: the next user may read another language
+        found = {**found, "rows": [{**row, "name": policies.name(str(row["policy"]))} for row in found["rows"]]}
     return render_to_string("forums/tuning_replay.html", {**found, "pk": pk, "plan": plan}, request)
 
 
@@ -322,7 +326,7 @@ def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
     totals = {one.policy: one.delay.total_per_day for one in rows}
     return {
         "problem": "",
-        "rows": [{**line, "name": policies.name(str(line["policy"]))} for line in lines],
+        "rows": lines,
         "test_days": experiment.setup.test_days,
         "history_days": experiment.setup.history_days,
         "boards": experiment.boards,

@@ -135,7 +135,11 @@ def test_a_replay_says_what_bra_gives_beside_the_default_or_what_is_missing() ->
     forum, client = filled(posts=True), client_of("viewer")
     text = json.loads(ask(client, forum, "replay").content)["html"]["tuning-replay"]
     assert "the paper&#x27;s bra makes posts wait" in text or "the paper's bra makes posts wait" in text
-    assert text.count("<tr>") == 5
+    assert text.count("<tr>") == 5 and "equal visits, equally spaced" in text
+    client.cookies["django_language"] = "zh-hans"
+    other = json.loads(ask(client, forum, "replay").content)["html"]["tuning-replay"]
+    assert other.count("<tr>") == 5 and "equal visits" not in other, "what is cached has no language"
+    del client.cookies["django_language"]
     Board.objects.update(watched_since=None, complete_at=None, last_visit=None)
     assert "A replay needs at least six days" in json.loads(ask(client, forum, "replay", theta="0.4").content)["html"]["tuning-replay"]
 
