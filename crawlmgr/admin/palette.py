@@ -91,7 +91,7 @@ def hits(request: HttpRequest, text: str) -> list[dict[str, Any]]:
     allowed = [kind for kind in KINDS if request.user.has_perm(kind.permission)]
     found = [*_actions(request, allowed, wanted), *_rooms(request, wanted)]
     words = wanted.split()
-    for kind in allowed if words else ():
+    for kind in sorted(allowed, key=lambda one: one.find is _runs) if words else ():  # runs last: they bear the names of others
         found += [_page(kind, item) for item in kind.find(words, MOST_OF_A_KIND)]
     return found[:MOST_SHOWN]
 

@@ -101,6 +101,12 @@ def test_a_run_is_found_by_its_number_and_in_words_of_the_reader(forum: Site) ->
     assert _asked("抓取rivers", language="zh-hans")[0]["title"] == "立即抓取: Riverside <b>"
 
 
+def test_a_forum_is_named_before_its_runs(forum: Site) -> None:
+    Run.objects.bulk_create(Run(kind="forum", label=forum.name, target=forum.pk, state="finished", finished=NOW, created=NOW) for _ in range(9))
+    kinds = [one["kind"] for one in _asked("riverside")]
+    assert kinds[0] == "Forum" and kinds[-1] == "Run" and kinds == sorted(kinds, key=lambda one: one == "Run")
+
+
 def test_the_number_of_queries_does_not_grow_with_what_there_is(forum: Site) -> None:
     client = Client()
     client.force_login(user("first"))
