@@ -82,7 +82,7 @@ def shares(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def threshold(weight: float, horizon_minutes: float = HORIZON_MINUTES) -> int:
-    """Q = ceil(W H), the most tasks a node may hold; at least LEAST_IN_HAND.
+    """The most tasks a node may hold: Q = ceil(W H), W its weight in tasks per minute, H the horizon; at least LEAST_IN_HAND.
 
     >>> threshold(90.5), threshold(0.3), threshold(90.5, 0.5)
     (91, 2, 46)

@@ -121,7 +121,8 @@ class Pulse:
     young: bool = True
 
     def begin(self, at: float, heartbeat: object) -> None:
-        """A new cluster starts: `heartbeat` is the last one of the cluster before it, and its full time limits begin now."""
+        """Restarts all time limits at `at`, because a new cluster starts. `heartbeat` is the last of the cluster before it, so
+        that only a different one counts as a sign of the new cluster."""
         self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, True, False
 
     def count(self, deaths: int, at: float) -> None:

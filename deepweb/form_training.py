@@ -192,8 +192,9 @@ def cross_validate(
     told: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[FormType]:
-    """The type predicted for each example by a model that saw no form of its domain; the callback `told` is called after each
-    fold. `more` are trained on in every fold, except those of a domain that the fold judges, and never judged."""
+    """The type predicted for each example by a model that was trained without the forms of its registered domain. `told` is
+    called after each fold, with its number. `more` are trained on in every fold, except those of a domain that the fold judges,
+    and never judged."""
     return [kind for kind, _ in predictions(examples, folds, random_seed, told, more)]
 
 

@@ -69,8 +69,11 @@ class InsideWords:
         policy: FreshPolicy,
         columns: Collection[str],
     ) -> tuple[Choice | None, float]:
-        """The word, with its column, that is expected to bring the most new records, and how many; None where there is no such
-        word. `outcomes` are in parallel to `log`; `columns` are those that the site searches."""
+        """The query of one word that is expected to bring the most new records, and how many; None if no word is left. With
+        `parts`, the query also names the column to search.
+
+        `listed`: the fields of the records found, by id; `outcomes`: one per entry of `log`; `columns`: the fields of a record
+        that the site searches."""
         for _ in range(2):
             self._follow(log, listed, columns)
             for place, outcome in enumerate(outcomes):

@@ -40,7 +40,8 @@ def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
 
 
 class Parts:
-    """Query histories by part: for each its own answers to single words. Grows with the log, like Seen."""
+    """The answers to queries of one word, separately for each part: a combination of the form's required choices, such as
+    (language=en). Every answer of the harvest is passed to `add`, as to `Seen.add`."""
 
     def __init__(self, parts: Sequence[Query], column_of: Callable[[Term], str], is_filter: bool = False) -> None:
         """`is_filter`: the parts are columns to search, some of which may not contain words at all."""

@@ -124,7 +124,7 @@ class Seen:
         return self._times
 
     def term(self, place: int) -> Term:
-        """The term at an index into the arrays by term."""
+        """The term at index `place` of the arrays over terms (`frequency`, `latest` …)."""
         return self._names[place]
 
     def place(self, term: Term) -> int | None:

@@ -237,7 +237,7 @@ class AdaptiveLoop:
             left = np.minimum(left, most - (now - self.last_visit) / HOUR_SECONDS)
         return left
 
-    # --- what is done --------------------------------------------------------------------------------------------------
+    # --- what to visit and read now ------------------------------------------------------------------------------------
 
     def due(self, now: float, allowed: Bools | None = None) -> Ints:
         """Boards to visit now, most urgent first; charged to the budget. `allowed` excludes boards that may not be visited."""

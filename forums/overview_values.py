@@ -11,7 +11,7 @@ import numpy as np
 from forums.bounds import FIRST_DOUBT
 from forums.events import Floats, Ints
 
-LEAST_DOUBT = 0.02  # least share of a board's own forecast that counts in its index although a source covers it
+LEAST_DOUBT = 0.02  # least `doubt` of a source: the share of the index without sources that a covered board keeps at least
 FLAG_WEIGHT = 0.65  # mean weight of an event where a page only shows that there is something new
 FINENESS_SECONDS = 60.0  # precision of the times that pages show
 MOST_TOLD = 500  # most events of one board into which the posts reported by one look are divided

@@ -99,7 +99,8 @@ class Pace:
         return other
 
     def first_price(self) -> float:
-        """The price of a visit before any was made: (sum of sqrt f over a day / visits)^2 / 2, weighted event-hours."""
+        """The price of a visit before any was made, in weighted event-hours: (S / visits a day)^2 / 2, where S is the sum over
+        the boards of sqrt f, integrated over a day, and f a board's rate."""
         roots = self._roots.mean(axis=1).sum() * DAY_HOURS
         return float((roots / self.budget.visits_per_day) ** 2 / 2.0)
 

@@ -51,7 +51,8 @@ class ThreadHistory:
         self.board[events.thread] = events.board
 
     def active_hours(self, times: Floats) -> Floats:
-        """Operational hours since the epoch at these times (epoch seconds)."""
+        """Operational hours since the epoch at these times (epoch seconds): hours weighted by the site's usual activity, 1 on
+        average."""
         local = self._clock.local_hours(np.asarray(times, dtype=float))
         return self._activity.mass(np.zeros(local.shape, dtype=np.int64), local)
 
@@ -109,7 +110,8 @@ def overdue(known: Facts, now: float, board_gap_hours: Floats) -> Floats:
 
 
 def rate_times_elapsed(known: Facts, elapsed: Floats) -> Floats:
-    """Expected replies within `elapsed` operational hours at the thread's mean rate so far: (n + 1/2) / (age + 6 h) * elapsed."""
+    """Expected replies within `elapsed` hours at the thread's mean rate so far: (n + 1/2) / (age + 6 h) * elapsed. Elapsed time
+    and age in operational hours, see `ThreadHistory.active_hours`."""
     return (known.replies + 0.5) / (known.age + RATE_HOURS) * elapsed
 
 

@@ -39,7 +39,7 @@ class ChannelForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text=gettext_lazy("Kept encrypted and never shown again."),
     )
-    sender = forms.CharField(max_length=255, label=gettext_lazy("From"))
+    sender = forms.CharField(max_length=255, label=gettext_lazy("Sender"))
     to = forms.CharField(
         max_length=2000, label=gettext_lazy("To"), help_text=gettext_lazy("Mail addresses, separated by commas.")
     )

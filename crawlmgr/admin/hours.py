@@ -67,8 +67,8 @@ class HoursForm(forms.Form):
     """Form of the working hours; without `limited` the item may start at any time."""
 
     limited = forms.BooleanField(required=False, label=gettext_lazy("Only between"))
-    start = forms.TimeField(required=False, label=gettext_lazy("From"))
-    end = forms.TimeField(required=False, label=gettext_lazy("To"))
+    start = forms.TimeField(required=False, label=gettext_lazy("Start"))
+    end = forms.TimeField(required=False, label=gettext_lazy("End"))
     days = forms.TypedMultipleChoiceField(
         choices=list(WEEKDAYS.items()), coerce=int, required=False, label=gettext_lazy("Days of the week"),
         widget=forms.CheckboxSelectMultiple,

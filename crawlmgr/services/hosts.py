@@ -125,7 +125,8 @@ _TURNS = (
 
 
 def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
-    """Takes the turns of many hosts, each with its delay; returns those taken. One statement per distinct delay."""
+    """`take_turn` for many hosts, given as delay in seconds by host id; returns the ids of those whose turn was taken. Sends one
+    statement per distinct delay."""
     taken: set[int] = set()
     for delay in set(delays.values()):
         ids = sql.padded([pk for pk, own in delays.items() if own == delay])

@@ -204,7 +204,8 @@ class _Builder:
             self._text(text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
-        """The cells of rows above that extend into this row by rowspan, before its own cells: their number by shape."""
+        """The number of cells, by shape (tag and lasting classes), that extend from rows above into the first columns of this row
+        (rowspan)."""
         going = self.spanning.get(table, [])
         if going:
             self.made.leads[row] = len(going)

@@ -39,7 +39,7 @@ class AddForm(django_forms.Form):
     addresses = django_forms.CharField(label=gettext_lazy("Addresses"), max_length=100_000)
     depth = django_forms.IntegerField(label=gettext_lazy("Depth"), min_value=0, max_value=10, initial=sources.DEPTH)
     pages = django_forms.IntegerField(
-        label=gettext_lazy("Pages of a site"), min_value=1, max_value=100_000, initial=sources.PAGES
+        label=gettext_lazy("Most pages per site"), min_value=1, max_value=100_000, initial=sources.PAGES
     )
     delay_seconds = django_forms.FloatField(label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600, initial=1)
     private = django_forms.BooleanField(label=gettext_lazy("Private network"), required=False)

@@ -389,7 +389,7 @@ class AntColony(Strategy):
         return [pages[pool[i]] for i in best_spread(objectives[pool], self.settings.starts)]
 
     def _best_of_pages(self, rows: Rows) -> Rows:
-        """For each page the row with the highest score; pages in order of arrival."""
+        """Of the links (rows of the link table) on each page, the one with the highest score; pages in the order fetched."""
         pages = self._links.page_numbers(rows)
         order = np.lexsort((self.score(rows), pages))
         last = np.append(pages[order][1:] != pages[order][:-1], True)

@@ -40,7 +40,8 @@ def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
 
 
 class ContextGraph(Strategy):
-    """A naive Bayes classifier predicts a page's layer from the topic's words; its links are queued one layer nearer.
+    """A naive Bayes classifier predicts a page's layer, the number of clicks from it to a page on topic, from the topic's words;
+    its links are queued one layer nearer to the topic.
 
     The layers are learned from an earlier run (`history`), or from this run's own pages each time their number has doubled.
     Before that, links are ordered by the similarity of their page.
@@ -131,7 +132,7 @@ class ContextGraph(Strategy):
         found = layers(pages, self.settings.layers)
         outside = self.settings.layers + 1
         chosen: dict[int, list[Mapping[str, int]]] = {}
-        for page in reversed(pages):  # the newest pages of each layer, because most of the graph around them is known
+        for page in reversed(pages):  # of each layer only the newest pages
             members = chosen.setdefault(found.get(page.url, outside), [])
             if len(members) < PAGES_A_LAYER:
                 members.append(page.content.words)

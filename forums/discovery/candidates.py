@@ -1,4 +1,4 @@
-"""Candidates for boards: addresses in a sample, where they were found, and what their own pages show."""
+"""Candidates for boards: addresses on the pages that discovery has fetched, where each was found, and what its own page shows."""
 
 from __future__ import annotations
 

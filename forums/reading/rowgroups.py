@@ -144,7 +144,8 @@ def groups(page: Page) -> list[Group]:
 
 
 def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
-    """The links of one position without those that only show a time, short with the full one in a tooltip."""
+    """The links of a candidate list without those that show a short time ("2 h ago") instead of a title, with the full one
+    in a tooltip. `timed`: the nodes with a time in an attribute."""
     told = [link for link in links if link.node in timed]
     letters = sum(len(link.text) + sum(char >= "\u2e80" for char in link.text) for link in told)
     if not told or letters >= 14 * len(told):

@@ -219,8 +219,8 @@ def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
 
 
 def _message(run: tuple[HtmlElement, list[HtmlElement]]) -> tuple[HtmlElement, list[HtmlElement], list[HtmlElement]] | None:
-    """The rule before a message, the elements of its header with the break that ends it, and those of its text; None if it is no
-    message."""
+    """Splits a run of `_runs` into its `<hr>`, the elements of the header up to the `<br>` before its empty line, and those of
+    the text; None if it is no message."""
     rule, children = run
     line, lines = rule.tail or "", []
     for at, child in enumerate(children):

@@ -30,7 +30,8 @@ class Person(NamedTuple):
 
 
 class ThreadPeople(ThreadFields):
-    """The people in a list of threads, distinguished by the roles that their surroundings suggest."""
+    """The people named in a list of threads: who opened a thread and who replied last, told apart by the words, header
+    cells and classes around each name."""
 
     def _people(self, row: Row) -> list[Person]:
         found: list[Person] = []

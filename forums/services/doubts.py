@@ -58,9 +58,9 @@ def of_model(site: Site, now: datetime) -> None:
 
 
 def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
-    """Records the doubts of a visit of a board, and the evidence of what agreed. True if the counts of its threads contradict
-    what was read; the reader's own doubt about a page is recorded without ending the visit, because it doubts many pages
-    that it reads correctly."""
+    """Records the doubts that a visit of a board leaves, and in how many of its threads the list's count agreed with the posts
+    read. True if too many disagreed, so that the visit must not count as complete. Rows or posts that the reader left out are
+    recorded only: it leaves some out on many pages that it reads correctly."""
     subject = str(board.pk)
     for code in ("rows_left_out", "posts_left_out"):
         if code in state.doubts:

@@ -47,8 +47,8 @@ def looks(
 
 
 def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
-    """Boards of a site that an index does not show, and the index in `shown` of each one's nearest ancestor; boards without one
-    are omitted."""
+    """Boards of a site (`own`) that an index page does not show, and for each the position in `shown` of its nearest ancestor
+    (`above`: each board's parent). Boards without a shown ancestor are omitted."""
     place = {board: index for index, board in enumerate(shown.tolist())}
     hidden, row = [], []
     for board in own.tolist():

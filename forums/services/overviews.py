@@ -1,5 +1,5 @@
-"""Overview sources and their readings (looks): both are stored here, the figures read are stored, and threads named by newest
-lists are fetched."""
+"""Overview sources and their readings (looks): stores both, with the figures that each reading showed, and fetches the
+changed threads that a newest list named in targeted visits of their boards."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class _Seen:
 
 
 class _Beside:
-    """The links of a page as arrays, to describe what else is in each row."""
+    """All links of a page as arrays, to describe by which other links a candidate for a title is surrounded in its row."""
 
     def __init__(self, page: Page, links: list[Link]) -> None:
         found = page.links

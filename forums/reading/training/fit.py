@@ -27,7 +27,7 @@ from forums.reading.training.trees import Examples, Job, Shape, all_trained, ave
 
 FOLDS = 5
 _MOST = (60, 90)  # most positive and most negative candidates of one page that a model is trained on
-_MOST_MORE = (20, 30)  # the same limits for pages that are used for training only
+_MOST_MORE = (20, 30)  # as _MOST, for pages that are used for training only
 _MORE = 0.25  # weight of pages that are used for training only
 _LISTS = 2  # number of kinds (threads and boards) for which a model chooses between two readings
 _MORE_KIND = 0.25  # additional factor for generated pages in training of the page's kind, because their words are drawn at random
