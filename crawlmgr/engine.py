@@ -90,6 +90,7 @@ class _Slice:
         self.held_bytes = 0
         self.held_error = False  # whether one of them is an error of a host that allows several connections
         self.looked = 0.0  # monotonic time of the last check for due addresses
+        self.waiting_until: datetime | None = None  # end of the wait that is stored with the run, of a command in the foreground
         self.naught = 0  # attempts in a row on hosts that are due but in use by others
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
@@ -218,6 +219,9 @@ class _Slice:
             self.ahead = self._claim(self.clock.now())
             self.looked = time.monotonic()
         launched = self._launch_next()
+        if launched and self.waiting_until is not None:
+            self.waiting_until = None
+            runs.waited(self.lease)
         if self.line or self.held:
             self.naught = 0
             self._land(pause)
@@ -369,9 +373,11 @@ class _Slice:
                 return self._end(RunState.FAILED, more if tells_why(self.crawler) else "unreachable", unreachable)
             return self._end(RunState.FINISHED, more, "")
         seconds = (wait.until - now).total_seconds()
-        if seconds > PATIENCE_SECONDS and self.until is not None:
-            runs.wait(self.lease, wait.host, wait.until, now)
-            return RunState.RUNNING
+        if seconds > PATIENCE_SECONDS and wait.until != self.waiting_until:
+            self.waiting_until = wait.until
+            runs.wait(self.lease, wait.host, wait.until, now, release=self.until is not None)
+            if self.until is not None:
+                return RunState.RUNNING
         self.naught = 0 if seconds > 0 else min(self.naught + 1, 8)
         self.clock.sleep(min(max(seconds, SHORTEST_WAIT_SECONDS * 2 ** max(0, self.naught - 1)), LONGEST_WAIT_SECONDS))
         return ""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
-from crawlmgr.reads import runs
+from crawlmgr.reads import reports, runs
 
 HELP = "list active runs (running, waiting, paused), then the most recently ended ones"
-FIELDS = ("id", "kind", "label", "state", "waiting_for", "waiting_until", "stopped_by", "created", "finished")
+FIELDS = ("id", "kind", "label", "state", "waiting_for", "waiting_until", "waiting_because", "stopped_by", "created", "finished")
 
 
 def add_arguments(parser: Any) -> None:
@@ -21,12 +22,13 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
-    rows = [_row(one) for one in [*runs.active(), *runs.ended(options["ended"])]]
+    now = SYSTEM.now()
+    rows = [_row(one, now) for one in [*runs.active(), *runs.ended(options["ended"])]]
     return Result({"runs": rows}, table(FIELDS, [[_text(row[name]) for name in FIELDS] for row in rows]))
 
 
-def _row(found: Run) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in FIELDS}
+def _row(found: Run, now: datetime) -> dict[str, Any]:
+    return {name: reports.wait_cause(found, now) if name == "waiting_because" else getattr(found, name) for name in FIELDS}
 
 
 def _text(value: Any) -> Any:

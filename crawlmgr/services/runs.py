@@ -261,13 +261,18 @@ def release(lease: Lease) -> bool:
     return bool(_held(lease).update(lease_until=None, lease_holder="", waiting_for="", waiting_until=None))
 
 
-def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime) -> bool:
-    """Releases the lease until a time; stores what the run waits for, and counts the wait."""
+def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime, *, release: bool = True) -> bool:
+    """Stores what the run waits for and counts the wait. `release`: gives the lease back; False for a command in the foreground,
+    which keeps the run while it waits."""
     log.info("until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "wait", "run": lease.run_id, "host": waiting_for})
     values = {"waits": F("waits") + 1, "waited_seconds": F("waited_seconds") + max(0.0, (until - now).total_seconds())}
-    return bool(
-        _held(lease).update(lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=until, **values)
-    )
+    given_back: dict[str, Any] = {"lease_until": None, "lease_holder": ""} if release else {}
+    return bool(_held(lease).update(waiting_for=waiting_for[:300], waiting_until=until, **given_back, **values))
+
+
+def waited(lease: Lease) -> None:
+    """Clears what the run waited for, after a wait in which the lease was kept."""
+    _held(lease).update(waiting_for="", waiting_until=None)
 
 
 def hold(lease: Lease, waiting_for: str, until: datetime) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -112,6 +112,22 @@ def test_where_others_hold_the_hosts_each_wait_is_twice_the_one_before(run: Run,
     monkeypatch.setattr(frontier, "next_turn", next_turn)
     assert engine.run_slice(run.pk, clock=clock) == RunState.FINISHED
     assert clock.slept == [0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5]
+
+
+def test_a_command_in_the_foreground_keeps_the_run_and_says_what_it_waits_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, until, seen = Noting(), NOW + timedelta(seconds=20), []
+
+    def next_turn(run_id: int, now: datetime) -> frontier.Wait | None:
+        if clock.slept:
+            stored = Run.objects.get(pk=run_id)
+            seen.append((stored.waiting_for, stored.waiting_until, stored.waits, stored.lease_until is not None))
+        return frontier.Wait("a-host", until) if now < until else None
+
+    monkeypatch.setattr(frontier, "next_turn", next_turn)
+    assert engine.run_slice(run.pk, clock=clock) == RunState.FINISHED
+    assert len(seen) > 10 and set(seen) == {("a-host", until, 1, True)}
+    run.refresh_from_db()
+    assert (run.waiting_for, run.waiting_until, run.waited_seconds) == ("", None, 20.0)
 
 
 @pytest.mark.parametrize(("crawler", "ahead"), [("Reading", 0), ("ReadingTogether", 4)])

@@ -113,6 +113,7 @@ def test_page_and_commands_say_why_a_run_waits(host: dict[str, Any], code: str, 
     call_command("run", "list", "--json")
     (listed,) = json.loads(capsys.readouterr().out)["runs"]
     assert (listed["id"], listed["state"], listed["waiting_for"]) == (run.pk, "running", "a.example")
+    assert listed["waiting_because"] == code
     client = Client(headers={"accept-language": "en"})
     client.force_login(user("viewer"))
     assert sentence in client.get(f"/admin/runs/{run.pk}/").content.decode()
