@@ -1,4 +1,6 @@
-"""Estimates how many records match each choice of a form's selects, fitted to all answers, for choices alone and with words."""
+"""Estimates how many records match each choice of a form's selects, fitted to the answers to queries of choices alone and of
+choices with words.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ _PSEUDO, _MOST_PSEUDO = 2.0, 3
 
 
 class ChoiceSizes(NamedTuple):
-    """Estimated numbers of records: `total` in all; by input, `sizes` match each of its values. `members`, by input, is a
-    matrix (records seen, values): how likely each record seen matches each value, 1 if it contains the value or was found
-    by it."""
+    """Estimated numbers of records. `total`: in the database. `sizes`: for each input, an array over its values, how many
+    records match the value. `members`: for each input, a matrix with a row for each record seen and a column for each value,
+    the probability that the record matches the value; 1 if it contains the value or was found by querying it."""
 
     total: float
     sizes: dict[str, np.ndarray]
@@ -32,8 +34,8 @@ class ChoiceSizes(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A query that binds a choice, with evidence of its size: the logarithm of its number of matches, and the weight of that
-    (1 / variance)."""
+    """A query that binds a choice and has a known number of matches: the logarithm of that number, and the weight of this
+    evidence (1 / variance of the logarithm)."""
 
     query: Query
     log_matching: float
@@ -46,12 +48,14 @@ def matches_told(outcome: Outcome) -> int | None:
 
 
 def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, words: Mapping[Term, float]) -> ChoiceSizes:
-    """Fits log matches = sum of the logarithms of what the terms match - (terms - 1) log total, by coordinate descent.
+    """Fits, by coordinate descent, log matches of a query = sum of log matches of each of its k terms - (k - 1) log total, as
+    if terms occurred independently.
 
-    Priors: the total is log-normal about `size`, variance 1/2; the share of a value about that among the records seen, or equal
-    for each value of an input that records do not show, standard deviation 0.7 / sqrt(1 + count); `words` are the estimated
-    numbers of matches of the words that choices were combined with. If all values of an input were queried, their numbers add
-    up to the total.
+    Priors: log total is normal about log `size`, variance 1/2; the share of a value in `choices` is log-normal about its share
+    of the records seen, or equal for all values of an input if records do not show its values, with standard deviation 0.7 /
+    sqrt(1 + count), count being the number of records seen with the value. `words` are the estimated numbers of matches of the
+    words that choices were combined with. If all values of an input were queried, their numbers of matches should add up to
+    the total.
     """
     fit = _Fit(seen, choices, size, words)
     fit.run()
@@ -72,12 +76,16 @@ def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _weight(query: Query, matching: int) -> float:
-    """The weight of an answer: exact for a query of one term; for several terms reduced, as they may not be independent."""
+    """The weight (1 / variance) of the logarithm of a known number of matches: large for a query of one term, lower for
+    several terms, as these may not be independent.
+    """
     return _WORD_TOLD if len(query) == 1 else 1 / (_SPREAD_OF_COUNTS + 1 / matching)
 
 
 class _Fit:
-    """State of the fit. `logs`: logarithms of the matches of each value, by input; `log_total`: that of all records."""
+    """State of the fit. `logs`: for each input, the logarithms of the numbers of records that match each of its values;
+    `log_total`: the logarithm of the number of all records.
+    """
 
     def __init__(self, seen: Seen, choices: Mapping[str, Sequence[str]], size: float, words: Mapping[Term, float]) -> None:
         self._places = {name: {value: place for place, value in enumerate(values)} for name, values in choices.items()}
@@ -137,7 +145,9 @@ class _Fit:
                 self._share_out(name)
 
     def _move(self, term: Term) -> None:
-        """Sets the matches of a term to the weighted mean of its prior and all answers."""
+        """Sets the logarithm of a term's number of matches to the mean of its prior and of the values that follow from each
+        answer to a query with the term, weighted by 1 / variance.
+        """
         if self._is_choice(term):
             place = self._places[term.input][term.value]
             mean, weight = float(self._prior[term.input][place]) + self.log_total, float(self._trust[term.input][place])
@@ -173,7 +183,9 @@ class _Fit:
         self.log_total = total / weights
 
     def _share_out(self, name: str) -> None:
-        """Distributes the total, minus the matches of queried values, over the other values, in proportion to their priors."""
+        """Sets the values of the input `name` that were not queried: the total, minus the matches of its queried values, is
+        divided among them in proportion to their priors.
+        """
         asked, shares = self._asked[name], np.exp(self._prior[name])
         if not asked.all():
             whole = float(np.exp(self.log_total))

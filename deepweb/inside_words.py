@@ -1,4 +1,6 @@
-"""Query words for sites with substring search, and for filters of one column: occurrences are counted as such sites match."""
+"""Query words for sites with substring search, and for filters of one record field: a word counts as occurring in a record
+wherever such a site would find it, also inside longer words.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ _NUMBER = re.compile(r"\d{2,}")
 
 
 def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]], box: str) -> bool:
-    """Tells whether single-word queries have found records that contain the word only after other letters, as "art" in "party":
-    search by whole words or stems does not do that."""
+    """Tells whether a site searches for substrings: at least 3 times, a query of one word found a record that contains the
+    word only inside or at the end of other words, as "art" in "party", which search by whole words or stems would not find.
+    `listed` are the fields of the records by id, `box` is the text box queried."""
     count = 0
     for entry in log:
         query = entry.choice.query
@@ -38,7 +41,7 @@ def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]],
 
 
 def words_inside(word: str, known: Collection[str]) -> list[str]:
-    """The known words of 2 to 12 letters that are substrings of a word, without the word itself.
+    """The words of `known` that are substrings of `word`, have 2 to 12 letters, and are not `word` itself.
 
     >>> words_inside("party", {"art", "part", "party", "tea"})
     ['part', 'art']
@@ -49,8 +52,9 @@ def words_inside(word: str, known: Collection[str]) -> list[str]:
 
 
 class InsideWords:
-    """Counts of words inside words in the answers of a harvest, updated from its query log. Where a filter searches one
-    column at a time, each of `parts` names a column, and the same word in two columns counts as two terms.
+    """Counts in how many found records each word occurs, also inside longer words, following the query log of a harvest. Where
+    a filter searches one record field at a time, each of `parts` is a choice of such a field, and one word in two fields
+    counts as two terms.
     """
 
     def __init__(self, box: str, parts: Sequence[Query] = ()) -> None:
@@ -69,11 +73,11 @@ class InsideWords:
         policy: FreshPolicy,
         columns: Collection[str],
     ) -> tuple[Choice | None, float]:
-        """The query of one word that is expected to bring the most new records, and how many; None if no word is left. With
-        `parts`, the query also names the column to search.
+        """The query of one word that is expected to bring the most new records, and how many; (None, 0) if no word is left.
+        With `parts`, the query also chooses the record field to search.
 
-        `listed`: the fields of the records found, by id; `outcomes`: one per entry of `log`; `columns`: the fields of a record
-        that the site searches."""
+        `listed`: the fields of the records found, by id; `outcomes`: one entry for each entry of `log`; `policy` ranks the
+        words; `columns`: the names of the record fields that the site searches if there are no `parts`."""
         for _ in range(2):
             self._follow(log, listed, columns)
             for place, outcome in enumerate(outcomes):
@@ -105,7 +109,7 @@ class InsideWords:
             self.seen.add(choice, answer, entry.overflowed, entry.partial)
 
     def _said(self, fields: Mapping[str, Any], columns: Collection[str]) -> Iterable[tuple[Query, str, list[str]]]:
-        """Yields (part, field name, words) for each field of a record that one of the parts searches."""
+        """Yields (part, field name, words) for each field of a record that is searched, and each part that searches it."""
         for name, value in fields.items():
             for part in self._parts:
                 if not part and name in columns or part and bare(name) in {bare(term.value) for term in part}:
@@ -128,7 +132,9 @@ class InsideWords:
         return "\n".join((self._box, *(term.value for term in part)))
 
     def _as_seen(self, query: Query) -> Query:
-        """The query as a term of the counts (`seen`) if it is a single word in one of the parts; otherwise unchanged."""
+        """The query as it is counted in `seen`: one term that combines the part with the word. Unchanged unless the query is a
+        single word in one of the parts.
+        """
         words = [term for term in query if term.input == self._box]
         part = tuple(term for term in query if term.input != self._box)
         if len(words) != 1 or not words[0].value or part not in self._known:

@@ -42,8 +42,8 @@ _ROOM, _SHARE_OF_BUDGET = 2, 3
 
 
 class _Base(NamedTuple):
-    """Choices bound together: for each record seen the probability that it matches them, and the number of records that
-    match."""
+    """Choices that are bound together (`terms`). `members`, indexed by record seen: the probability that the record matches
+    all of them; `matching`: the estimated number of matching records, seen and unseen."""
 
     terms: Query
     members: np.ndarray
@@ -51,8 +51,9 @@ class _Base(NamedTuple):
 
 
 class JointYield:
-    """Predicts the yield of queries that combine words with choices. `choices` are the values of inputs by name; `policy`
-    predicts the yield of words alone. Words of the policy's `doubtful` columns are not combined with choices."""
+    """Predicts the yield of queries that combine a word with one or two choices, and of such choices alone. `choices` are the
+    values of inputs, by input name; `policy` predicts the yield of words alone. Words of the record fields `policy.doubtful`
+    are not combined with choices."""
 
     def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], policy: FreshPolicy) -> None:
         self._seen, self._box, self._choices, self._policy = seen, box, choices, policy
@@ -80,8 +81,8 @@ class JointYield:
         return max(1.0, self._sizes.total - self._seen.records)
 
     def offers(self) -> tuple[list[Offer], list[list[Offer]]]:
-        """Returns the queries of a word with choices that are expected to bring most new records; and, by set of inputs,
-        queries of choices alone, no two of which find the same record."""
+        """Returns two results: the queries of a word with choices that are expected to bring most new records; and lists of
+        queries of choices alone, one list for each set of inputs."""
         with_words: list[Offer] = []
         families: dict[frozenset[str], list[Offer]] = {}
         for base in self._bases():
@@ -95,11 +96,12 @@ class JointYield:
         return with_words, list(families.values())
 
     def explored(self, best: float, families: Sequence[Sequence[Offer]], left: int) -> Offer | None:
-        """A choice alone to query next, because knowing its number of matches improves the predictions of all combinations
-        with it; None if none is worth it.
+        """A query of one choice alone to submit next because its number of matches improves all predictions for combinations
+        with it; None if none is worth a query.
 
-        It must be expected to bring nearly as much as the `best` query, and belong to an input all of whose values can be
-        queried early in the budget of `left` queries.
+        `families` are the queries of choices alone, as `offers` returns them. The query taken is expected to bring at least
+        0.8 times the new records of the best query (`best`), and belongs to an input all of whose values can be queried early
+        in the budget of `left` queries.
         """
         for offers in families:
             if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
@@ -111,8 +113,8 @@ class JointYield:
         return None
 
     def _is_done(self, query: Query) -> bool:
-        """Tells whether a query with some of these terms was answered completely, so that all matches of this query are
-        known."""
+        """Tells whether some or all of this query's terms were queried before and answered completely, so that all records
+        that match the query are known."""
         return any(whole <= set(query) for whole in self._whole)
 
     def _commonest(self) -> list[int]:
@@ -123,7 +125,9 @@ class JointYield:
         return list(itertools.islice((place for place in trusted if seen.term(place).input == self._box), WORDS))
 
     def _with_told(self, matching: np.ndarray) -> np.ndarray:
-        """Returns the words' numbers of matches: for queried words as their answers showed, for others as predicted."""
+        """Returns the number of records that match each word of `_words`: predictions are given in `matching`, and replaced by
+        what the answer showed for words that were queried alone.
+        """
         found, column = matching.copy(), {term: place for place, term in enumerate(self._words)}
         for outcome in self._seen.outcomes:
             place = column.get(outcome.query[0]) if len(outcome.query) == 1 else None
@@ -157,7 +161,9 @@ class JointYield:
         return float(new_of(known, unseen, self._cut, self._mixed, first, shape)[0])
 
     def _beside(self, base: _Base) -> list[Offer]:
-        """The words expected to bring most new records when combined with the given choices, as offers."""
+        """Offers of queries that combine the choices of `base` with a word: for the 20 words expected to bring most new
+        records.
+        """
         if not self._words:
             return []
         both = self._said * base.members[:, None]
@@ -178,8 +184,9 @@ class JointYield:
         return found
 
     def _among_first(self, members: np.ndarray, matching: np.ndarray) -> np.ndarray:
-        """For each query (a column of `members`): the expected number of its known records among the first that its answer
-        shows, assuming that the site has one order for all its answers."""
+        """For each query, the expected number of its known records among those that its truncated answer would show, if the
+        site has one order for all its answers. `members` has a row for each record seen and a column for each query (the
+        probability that the record matches it); `matching` is the number of matching records, indexed by query."""
         by_bin = np.zeros((_BINS + 1, members.shape[1]))
         np.add.at(by_bin, self._bins + 1, members)
         sums = by_bin.cumsum(axis=0)
@@ -193,7 +200,9 @@ class JointYield:
         return Offer(Choice(query, new), new * self._learned(query))
 
     def _learned(self, query: Query) -> float:
-        """The ratio of actual to predicted new records, over the earlier queries of the same inputs."""
+        """The ratio of actual to predicted new records over earlier queries that bind the same inputs as `query`, shrunk
+        towards 1.
+        """
         kind = _kind(query)
         if kind not in self._learned_of:
             told = [o for o in self._seen.outcomes[-_LATEST:] if o.predicted > 0 and _kind(o.query) == kind]
@@ -203,8 +212,9 @@ class JointYield:
 
 
 def _mixed(seen: Seen, fit: Yield) -> float:
-    """Estimates how far answers are random samples of all matches, in [0, 1], from the answers' yields and, with more data,
-    from the order of their records: a site that always shows the same records first has one order in all answers."""
+    """Estimates the factor `Yield.mixed`: 1 if an answer is a random sample of all matches, 0 if it always shows the same
+    first records. It follows from the yields of the answers (`fit`) and, the more records answers have in common, from how
+    often these are in a different order."""
     same, pairs = pairs_in_order(seen)
     known = pairs / (pairs + _PAIRS)
     return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))
@@ -215,8 +225,9 @@ def _kind(query: Query) -> tuple[tuple[str, int], ...]:
 
 
 def _places_in_order(seen: Seen) -> np.ndarray:
-    """The position of each record in the site's order (0 first, 1 last), assuming one order for all answers; from answers with a
-    known number of matches; 1/2 if unknown."""
+    """The relative position of each record, indexed by record, in the order in which the site ranks its results (0 first, 1
+    last), assuming one order for all answers. It is the mean of the record's positions in answers with a known number of
+    matches, weighted by that number; 1/2 if there is none."""
     total, weight = np.zeros(seen.records), np.zeros(seen.records)
     for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
         matching = matches_told(outcome)

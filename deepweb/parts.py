@@ -1,4 +1,6 @@
-"""Forms with required choices: each choice is treated as a database of its own, and the best word over all of them is queried."""
+"""Forms with required choices: each combination of these choices (a part) is treated as a database of its own, and the best
+word over all of them is queried.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,15 @@ IN_VAIN = 4
 
 
 class Scored(Protocol):
-    """A policy that predicts the yield of its best query."""
+    """A policy whose `best` returns its choice and the number of new records expected from it."""
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]: ...
 
 
 def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
-    """Every combination of the required choices, in the form's order; one empty combination if there are none. Of operators, only
-    those that find a word anywhere in a value are used, if there are any."""
+    """Every combination of values of the required inputs (those that the form marks, and those named in `required`), as terms
+    in the form's order; one empty combination if no input is required. Of an input that chooses a comparison operator, only
+    the operators that find a word anywhere in a value are used, if it has any."""
     names = frozenset(required)
     widest = {field.name: widest_operators(field) for field in form.fields if is_operator(field)}
     choices = [each for each in inputs_of(form) if each.values and (each.role is FieldRole.REQUIRED or each.name in names)]
@@ -40,11 +43,14 @@ def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
 
 
 class Parts:
-    """The answers to queries of one word, separately for each part: a combination of the form's required choices, such as
-    (language=en). Every answer of the harvest is passed to `add`, as to `Seen.add`."""
+    """The answers to queries of one word, kept apart by the combination of required choices that was submitted with the word
+    (the part), such as (language=en). Every answer of the harvest is passed to `add`, with the arguments that `Seen.add`
+    takes."""
 
     def __init__(self, parts: Sequence[Query], column_of: Callable[[Term], str], is_filter: bool = False) -> None:
-        """`is_filter`: the parts are columns to search, some of which may not contain words at all."""
+        """`is_filter` tells that each part selects the record field to be searched; a field whose first queries find nothing
+        is then no longer queried, since it may not contain words at all.
+        """
         self._parts, self._column_of = [part for part in parts if part], column_of
         self._is_filter = is_filter
         self.seen = {part: Seen(column_of) for part in self._parts}
@@ -58,15 +64,17 @@ class Parts:
         return frozenset(term.input for part in self._parts for term in part)
 
     def at(self, number: int) -> Query:
-        """The required choices for the `number`-th query: the parts take turns. Empty if the form has none."""
+        """The required choices to submit with the `number`-th query, taking the parts in turn. Empty if the form requires
+        none.
+        """
         return self._parts[number % len(self._parts)] if self._parts else ()
 
     def without(self, query: Query) -> Query:
-        """A query without the required choices."""
+        """The terms of a query without its required choices."""
         return tuple(term for term in query if term.input not in self.names)
 
     def add(self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool, partial: bool) -> None:
-        """Adds the answer to a word in one of the parts; other answers are ignored."""
+        """Adds the answer to a query of one word and required choices; answers to other queries are ignored."""
         part = tuple(term for term in choice.query if term.input in self.names)
         words = self.without(choice.query)
         answer = [(key, [term for term in terms if term.input not in self.names]) for key, terms in answer]
@@ -78,16 +86,18 @@ class Parts:
 
     @staticmethod
     def _column_in(part: Query, columns: Iterable[str]) -> str | None:
-        """The column of the records whose name equals a choice of the part; None if there is none. Only there can a filter's
-        word occur."""
+        """The first of the record fields `columns` whose name equals a value chosen in `part`, None if there is none. A filter
+        finds words only in this field."""
         named = {bare(term.value) for term in part}
         return next((column for column in sorted(columns) if column and bare(column) in named), None)
 
     def best(self, overall: Seen, policy: Scored, limit: int | None) -> tuple[Choice | None, float]:
-        """The word and the part expected to bring most new records.
+        """The query expected to bring most new records, a word together with a part, and how many.
 
-        A part with few answers is judged by all parts' words: a word matches in it its share of the records found by other words,
-        times the ratio that the part's own answers had to such shares (or all parts' ratio, if it has no answers).
+        `overall` holds the answers of all parts together. A part with at least 4 answers and 10 records is judged by `policy`.
+        For any other, the number of records that match a word is predicted as the word's share of the records that other words
+        found (`_share`), times the ratio of matching records to such shares in the part's own answers, or in the answers of
+        all parts if it has none.
         """
         found: tuple[Choice | None, float] = (None, 0.0)
         brought = {part: self._brought(overall, part) for part in self.seen}
@@ -105,8 +115,8 @@ class Parts:
         return found
 
     def _brought(self, overall: Seen, part: Query) -> tuple[float, float]:
-        """Returns the number of records that match the words queried in a part, and the sum of these words' shares of the
-        records that other words found."""
+        """Two sums over the queries made in a part: the numbers of records that matched, and the shares (`_share`) of the
+        words queried."""
         told = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
         matching = float(sum(outcome.matching or outcome.returned for outcome in told))
         return matching, sum(_share(overall, outcome.query[0]) for outcome in told)
@@ -132,7 +142,7 @@ class Parts:
 
 
 def _share(overall: Seen, term: Term) -> float:
-    """The share of the records found by other words that contain this term."""
+    """The share of records that contain `term`, among the records that were found by other words."""
     place = overall.place(term)
     if place is None:
         return 0.0

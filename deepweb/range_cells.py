@@ -1,7 +1,8 @@
-"""Divides a range input's values into cells, each with about as many records as one answer can hold.
+"""Divides a range input's values into cells (ranges to query), each with about as many records as one answer can hold.
 
-Cell bounds follow the estimated density of records, from the answers to earlier ranges and the values of records seen so far.
-An answer is "cut" where the site returned only the first `limit` of the matching records; a stretch is an interval of values.
+Bounds follow the density of records, estimated from earlier answers and the records seen. An answer is "cut" if only the first
+`limit` matching records were returned. A range is narrow if its answer was complete or it holds at most `WIDE` times `limit`
+records. A stretch is an interval of values, a mass an estimated number of records.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ _ROUNDS, _AGREED = 200, 0.005
 
 
 class Cell(NamedTuple):
-    """A range to ask and the number of new records expected from it."""
+    """A range to query, and the number of new records expected from it."""
 
     range: Range
     new: float
@@ -97,8 +98,8 @@ def _day_of(text: str, mask: str) -> float | None:
 def column_of(
     records: Mapping[int, Mapping[str, str]], whole: Range, answers: Sequence[tuple[Range, Sequence[int]]], named: frozenset[str]
 ) -> str | None:
-    """The column of the records that a range input filters: one with the same name as the range, otherwise the only one whose
-    values are within the queried range in nearly all answers. None if unknown."""
+    """The record field that the range `whole` filters: one in `named`, or the only one whose values lie within the queried range
+    in nearly all `answers` (range, ids of the records found). None if unknown."""
     counts: dict[str, list[int]] = {}
     for span, found in answers:
         for pk in found:
@@ -124,8 +125,8 @@ def _bare(text: str) -> str:
 
 
 class Asked(NamedTuple):
-    """A range that was queried: how many records match (`known`) or at least match, and whether all of them were returned;
-    `before` is the number of records in it that had been seen before."""
+    """A queried range: its number of matching records, a lower bound unless `known`; whether all of these were returned; and how
+    many of them had been seen `before`."""
 
     range: Range
     matching: float
@@ -135,9 +136,9 @@ class Asked(NamedTuple):
 
 
 def scale_of(asked: Sequence[Asked], limit: int) -> float:
-    """Matching records per record seen before: exp of the posterior mean of the logarithm, given the answers; prior log-normal
-    about 15. The number of matches of an answer is log-normal about scale * before, its logarithm with variance
-    0.2 + 1 / before; an answer of which it is only known that it was cut has more than `limit`."""
+    """Matching records for each record seen before: exp of the posterior mean of log scale, with a normal prior about log 15. The
+    number of matches of an answer is log-normal about scale * before, variance 0.2 + 1 / before; if unknown, it is above `limit`.
+    """
     from scipy.special import log_ndtr  # imported here to save commands that do not need it a fifth of a second
 
     told = [(each.before, each.matching, each.known) for each in asked if each.before > 0]
@@ -160,13 +161,12 @@ def cells(
     left: int | None = None,
     everywhere: bool = False,
 ) -> list[Cell]:
-    """Returns the ranges that may be queried next: the ends of each stretch in which no narrow range was asked (see `_begins`);
-    and the parts of narrow ranges whose answers were truncated, in cells of about 0.75 `limit` records each.
+    """The ranges that may be queried next: cells at the ends of each stretch in which no narrow range was queried (`_begins`),
+    and parts, of about 0.75 `limit` records each, of narrow ranges whose answers were cut.
 
-    The density of records is estimated from the ranges `asked`; inside them from the values of the records seen (`values`,
-    sorted); where no range gives a count, by `scale` matching records per record seen. `left`: the number of queries that may
-    still be sent. A range whose answer was truncated is never queried again. With `everywhere` each stretch is divided from
-    start to end: where words find records as well, any part may hold most unknown ones.
+    The density follows from the answers to the ranges `asked`, within them from `values` (of the records seen, sorted), and where
+    no number of matches is known from `scale` (see `scale_of`). `left`: number of queries that may still be sent. A range whose
+    answer was cut is not queried again. `everywhere` (words find records too): stretches are divided from start to end.
     """
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit, step)
@@ -179,7 +179,7 @@ def cells(
 
 
 class _Known(NamedTuple):
-    """Estimate for a range: `points` and the records that each stands for; `values` of records seen; queried ranges `taken`."""
+    """The estimate: `points` in the range and, parallel, the records each stands for (`masses`); queried ranges (`taken`)."""
 
     whole: Range
     points: np.ndarray
@@ -198,8 +198,8 @@ class _Known(NamedTuple):
         return span.low == span.high or self.mass(span) <= WIDE * self.limit
 
     def begin(self, span: Range, there: float, from_end: bool = False) -> Cell | None:
-        """A cell of the first range not `taken` among the range, its first half, the first half of that, and so on (last halves
-        with `from_end`); `there` are the records in the whole range."""
+        """A cell at the start of `span`: the first of `span`, its first half, the first half of that, and so on, that was not
+        queried; with `from_end`, last halves. `there` is the number of records in `span`."""
         low, high, part = span.low, span.high, 1.0
         while (low, high) in self.taken:
             if high == low:
@@ -212,15 +212,14 @@ class _Known(NamedTuple):
         return int(np.searchsorted(self.values, high, side="right") - np.searchsorted(self.values, low))
 
     def cell(self, span: Range) -> Cell:
-        """A range with its expected new records: a site returns top-ranked records again, so all of an answer may be known."""
+        """A cell of `span`. Its expected new records are at least `LEAST_NEW`, even if all records in it seem to be known."""
         known = self.known(span.low, span.high)
         return Cell(span, max(LEAST_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Asked], left: int | None) -> list[Cell]:
-    """The first and the last cell of each stretch in which no narrow range was asked, as wide as one answer should cover: by the
-    density of the narrow ranges beside it; without any, one cell where the records seen are densest. A cell aims at the records
-    there divided by the queries left, within bounds."""
+    """Cells at both ends of each stretch of `fresh`, or one where its seen records are densest if no narrow range is adjacent.
+    Each should hold the number of records in all these stretches divided by the number of queries `left`, within bounds."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), LEAST_FILL, MOST_FILL)) if left else LEAST_FILL)
@@ -237,8 +236,8 @@ def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[As
 
 
 def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], aim: float, from_end: bool) -> Cell | None:
-    """A cell with `aim` records at the start or at the end of a stretch; None without a narrow range beside it there. Where a
-    wider range with this end was asked, by the mass in it, otherwise by the density of the ranges beside it."""
+    """A cell with `aim` records at the start (or end) of a stretch; None if no narrow range is adjacent to it there. Its width
+    follows from the density of adjacent narrow ranges, or from the masses if a wider range with this end was queried."""
     low, high = stretch
     dense = _density_beside(state, high if from_end else low, narrow, from_end)
     if dense is None:
@@ -253,7 +252,7 @@ def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], 
 
 
 def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> int:
-    """How far from an end of a stretch the estimated mass reaches `aim`."""
+    """How wide a cell from the start (or end) of a stretch is, if the masses in it are to add up to `aim`."""
     part = state.inside(low, high)
     points, masses = state.points[part], state.masses[part]
     if from_end:
@@ -265,7 +264,7 @@ def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> in
 
 
 def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Cell | None:
-    """A cell with `aim` records where a stretch with `total` records is densest; at its start if few were seen."""
+    """A cell with `aim` of a stretch's `total` records, where its seen records are densest; at its start if few were seen."""
     seen = state.values[(state.values >= low) & (state.values <= high)]
     if len(seen) <= WINDOW:
         return state.begin(Range(low, low + _reach(state, low, high, aim, False), state.whole.mask), aim)
@@ -278,7 +277,7 @@ def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Ce
 
 
 def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
-    """Divides stretches without a queried narrow range into parts with about as many records as one answer can hold."""
+    """Divides each stretch of `fresh` into cells with about as many records as one answer can hold."""
     found = []
     for low, high in fresh:
         part = state.inside(low, high)
@@ -294,8 +293,9 @@ def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
 
 
 def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: bool) -> float | None:
-    """Expected density (records per unit of width) at the start of a stretch or, with `after`, at its end: the weighted mean
-    of up to `NEIGHBOURS` adjacent narrow ranges, extrapolated by the share `TREND` of their change. None without any."""
+    """Expected density (records per unit) at the start (with `after`, the end) of a stretch: the weighted mean of up to
+    `NEIGHBOURS` adjacent narrow ranges, extrapolated by the share `TREND` of the change between them; None if no narrow range is
+    adjacent."""
     count = width = 0.0
     weight, each_dense = 1.0, []
     for _ in range(NEIGHBOURS):
@@ -316,7 +316,7 @@ def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: boo
 
 
 def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> list[Cell]:
-    """Divides stretches whose answers were truncated into parts of equal mass."""
+    """Divides each stretch into cells of equal mass, whose number follows from its estimated records."""
     found = []
     for low, high in stretches:
         part = state.inside(low, high)
@@ -346,7 +346,7 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
 
 
 def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
-    """Estimated records in a queried range; None for the whole range without a count if no record was seen before it."""
+    """Estimated records in a queried range; None if it is the whole range, with unknown matches and no record seen before."""
     if each.known:
         return each.matching
     if not each.before and each.range == whole:
@@ -357,9 +357,9 @@ def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
 def _masses(
     whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, step: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Estimated distribution of records in a range: points in order, and the number of records that each stands for. Points
-    are the positions of records seen and, if there are any, some spread evenly between the ends of queried ranges (`step` 1:
-    whole numbers only). The numbers are fitted to the answers, from the widest to the narrowest range, until they agree."""
+    """Two parallel arrays: points of the range `whole` in ascending order, and the records each stands for. Points are the
+    positions of the seen records, and some spread evenly between ends of queried ranges that are more than `step` apart. The
+    numbers are scaled to the answers, range by range from the widest, until all agree."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
     spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a + step]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])
@@ -385,7 +385,7 @@ def _masses(
 
 
 def uncovered(whole: Range, done: Sequence[Range], step: int = 1) -> list[tuple[int, int]]:
-    """The stretches of the whole that no range of `done` covers, in order.
+    """The stretches of the range `whole` that no range of `done` covers, in order; `step` 1: values are whole numbers.
 
     >>> uncovered(Range(0, 9), [Range(2, 3), Range(3, 5)])
     [(0, 1), (6, 9)]

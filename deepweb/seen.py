@@ -25,7 +25,10 @@ Query = tuple[Term, ...]
 
 
 class Choice(NamedTuple):
-    """A query chosen by a policy, with its predicted new records and the kind of query it counts as (-1: none)."""
+    """A query chosen by a policy: `query`, how many new records it is predicted to bring, and `bucket`, the number of the
+    group of queries whose past predictions are compared with their results (0 for single words, 5 for pairs of words, -1 for
+    queries that are not compared).
+    """
 
     query: Query
     predicted: float = 0.0
@@ -33,11 +36,13 @@ class Choice(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of one query: number of records returned, of new ones among them, and whether the site left some out.
+    """The result of one query: number of records returned, of new ones among them, and whether the site left out some matching
+    records (`overflowed`).
 
-    `before`: how many of the records seen earlier had the query's first term. `predicted`, `bucket`: the prediction and
-    the kind of the `Choice`. `partial`: the answer was not read to its end, so it gives no evidence of the site's result
-    limit. `matching`: the number of matching records, if the site states it.
+    `before`: how many of the records seen earlier contained the query's first term. `predicted` and `bucket` are copied from
+    the `Choice` that was submitted. `partial`: the harvest stopped reading the answer before its end, so the number of records
+    returned gives no evidence of the site's result limit. `matching`: the number of matching records that the site states,
+    None if it states none.
     """
 
     query: Query
@@ -57,19 +62,20 @@ class Outcome(NamedTuple):
 
 
 class Seen:
-    """All answers of a harvest; `outcomes` holds the counts of each answer, `answers` the indices of its records in the site's
-    order.
+    """All answers of a harvest. The lists `outcomes` and `answers` have one entry for each query, in the order of submission:
+    the counts, and the indices of the records returned, in the site's order.
 
-    Arrays over terms, in the order in which terms were first seen:
+    The following arrays are indexed by term, in the order in which terms were first seen:
 
-    - `frequency` records seen that have the term (df_seen),
-    - `latest` those among them first seen in the last answer that brought any (df_new),
-    - `returns` how often records with the term were returned, `once` records with it that were returned exactly once,
-    - `kinds` the number of the term's kind (`kind_of`).
+    - `frequency`: the number of seen records that contain the term (df_seen),
+    - `latest`: the number of these that were new in the last answer that brought any new record (df_new),
+    - `returns`: how often records with the term were returned,
+    - `once`: the number of records with it that were returned exactly once,
+    - `kinds`: the number of the term's kind (`kind_of`).
     """
 
     def __init__(self, column_of: Callable[[Term], str] = lambda term: "") -> None:
-        """`column_of` returns the column of the records that contains a term, "" if unknown."""
+        """`column_of` returns the name of the record field that a term was read from, "" if unknown."""
         self._column_of = column_of
         self.outcomes: list[Outcome] = []
         self.answers: list[np.ndarray] = []
@@ -104,13 +110,15 @@ class Seen:
         return self._counts[4, : len(self._names)]
 
     def kind_of(self, term: Term) -> int:
-        """The number of a term's kind: its input, its column, and whether its value has one, two or more characters."""
+        """The number of a term's kind; terms are of one kind if they have the same input, the same record field and the same
+        class of length: one, two, three, or more characters (for ASCII values in steps of four characters).
+        """
         value = term.value
         length = len(value) if not value.isascii() else 1 + len(value) // 4
         return self._kinds.setdefault((term.input, min(length, 4), self._column_of(term)), len(self._kinds))
 
     def columns_of_kinds(self) -> list[str]:
-        """The column of each kind of term, by the kind's number."""
+        """The name of the record field for each kind of term, indexed by the kind's number."""
         return [column for _, _, column in self._kinds]
 
     @property
@@ -120,7 +128,7 @@ class Seen:
 
     @property
     def times_returned(self) -> Sequence[int]:
-        """How often each record was returned, in the order of first occurrence."""
+        """How often each record was returned, indexed by record."""
         return self._times
 
     def term(self, place: int) -> Term:
@@ -128,7 +136,7 @@ class Seen:
         return self._names[place]
 
     def place(self, term: Term) -> int | None:
-        """The index of a term in the arrays, None if it was never seen in a record."""
+        """The index of a term in the arrays over terms; None if no seen record contains it."""
         return self._terms.get(term)
 
     def was_asked(self, query: Query) -> bool:
@@ -141,19 +149,21 @@ class Seen:
         return np.array(sorted(places), dtype=np.int64)
 
     def key(self, record: int) -> Hashable:
-        """The key of the record with this index."""
+        """The key, as passed to `add`, of the record with this index."""
         return self._keys[record]
 
     def has(self, record: Hashable) -> bool:
-        """Tells whether a record was returned before."""
+        """Tells whether a record with this key was returned before."""
         return record in self._records
 
     def terms_at(self, record: int) -> np.ndarray:
-        """Indices of the terms that the record with this index has."""
+        """Indices, in the arrays over terms, of the terms that the record with index `record` contains."""
         return self._terms_of[record]
 
     def having(self, terms: Sequence[Term]) -> np.ndarray:
-        """Matrix (records, terms): 1 if a record has a term, otherwise 0."""
+        """Matrix with a row for each seen record and a column for each of `terms`: 1 if the record contains the term,
+        otherwise 0.
+        """
         columns = np.full(len(self._names) + 1, -1)
         for column, term in enumerate(terms):
             columns[self._terms.get(term, -1)] = column if term in self._terms else -1
@@ -167,9 +177,11 @@ class Seen:
     def add(
         self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool = False, partial: bool = False
     ) -> Outcome:
-        """Adds one answer: (key, terms) of each record returned. Terms of a known record are not read again.
+        """Adds the answer to the query of `choice`: a (key, terms) pair for each record returned. The terms of a record that
+        was returned before are ignored.
 
-        The same choices and answers in the same order give the same state: a stored query log resumes a harvest.
+        The result depends only on the choices and answers and their order, so that a harvest is resumed by replaying its
+        stored query log.
         """
         query = choice.query
         place = self._terms.get(query[0])
@@ -222,9 +234,10 @@ class Seen:
 def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> int | None:
     """The number of records at which a site truncates its answers, None if there is no evidence of it.
 
-    If sites state the totals (`stated`, parallel to `outcomes`), the largest answer far below its stated total. Otherwise the
-    most frequent size among the first 10 answers that had any, if it is the largest size too and came at least thrice. Answers
-    that were not read to their end are ignored.
+    Totals stated by the site (`stated`, parallel to `outcomes`) are used first: the limit is the size of the largest answer
+    with fewer records than stated. Otherwise it is the most frequent size among the first 10 answers that returned records,
+    provided that this size occurred at least three times among them and that no answer was larger. Answers that were not read
+    to their end are ignored.
     """
     told = [
         outcome.returned
@@ -246,8 +259,9 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
 
 
 def likely_cut(outcomes: Sequence[Outcome]) -> int | None:
-    """An early guess of the size at which the site truncates its answers: the largest so far, if it is a typical page limit
-    (10, 25, 50, 200, …). It is used to choose the next query while `cut_at` has no evidence, not to mark answers."""
+    """An early guess of the number of records at which the site truncates its answers: the size of the largest answer so far,
+    if it is a typical page limit (10, 25, 50, 200, …), otherwise None. The guess is used to choose the next query while
+    `cut_at` has no evidence; it does not mark answers as truncated."""
     largest = digits = max((outcome.returned for outcome in outcomes if not outcome.partial), default=0)
     while digits > 100 and digits % 10 == 0:
         digits //= 10
@@ -255,5 +269,7 @@ def likely_cut(outcomes: Sequence[Outcome]) -> int | None:
 
 
 def is_short_of(returned: int, total: int | None) -> bool:
-    """Tells whether an answer that was read to its end has fewer records than stated, allowing for some that are listed twice."""
+    """Tells whether an answer that was read to its end has fewer records (`returned`) than the site states (`total`), by more
+    than the 5 % that may be due to records listed twice. False if no total is stated.
+    """
     return total is not None and 0 < returned < total - _TWICE_LISTED * returned

@@ -22,13 +22,17 @@ _REFINED = 20
 
 
 class Policy(Protocol):
-    """Chooses the next query from what was seen; None if nothing is left or its own stop rule applies."""
+    """Chooses the next query from the answers seen; `next` returns None if no query is left or the policy's own stop rule
+    applies.
+    """
 
     def next(self, seen: Seen) -> Choice | None: ...
 
 
 def unasked(seen: Seen, refused: Iterable[Term]) -> np.ndarray:
-    """True for every seen term that may still be queried alone."""
+    """For each seen term, in the order of the arrays of `seen`: True if it may be queried alone, that is, it was not yet and
+    is not in `refused`.
+    """
     free = np.ones(len(seen.frequency), dtype=bool)
     free[seen.asked_terms()] = False
     for term in refused:
@@ -43,7 +47,9 @@ def _next_seed(seeds: Sequence[Term], seen: Seen) -> Choice | None:
 
 
 def _best(score: np.ndarray, free: np.ndarray) -> int | None:
-    """Index of the free term with the largest positive score; in ties the one seen first. None if there is none."""
+    """Index of the largest positive value of `score` where `free` is True (both indexed by term), the first of equal ones;
+    None if there is none.
+    """
     score = np.where(free, score, 0.0)
     return int(score.argmax()) if len(score) and score.max() > 0 else None
 
@@ -56,7 +62,7 @@ class FrequencyPolicy:
     refused: frozenset[Term] = frozenset()
 
     def next(self, seen: Seen) -> Choice | None:
-        """Seeds first, then the most frequent word."""
+        """The next of the `seeds` that was not queried yet; after these, the most frequent word that may still be queried."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None:
             return seed
@@ -68,15 +74,16 @@ class FrequencyPolicy:
 class FreshPolicy:
     """Chooses the query with most expected new records, given that answers are truncated at `limit` (None: no truncation).
 
-    score = E[new] * learned, over the words not queried yet; E[new] comes from `word_yield`, fitted to all answers so far: U, the
-    number of a word's unseen records, is gamma-distributed with mean df_seen * (s - 1) * (fresh / g)^0.2. A complete answer
-    brings all of them, a truncated one as many as this site's truncated answers usually do.
+    Words not queried yet are ranked by score = E[new] * learned. E[new] comes from `word_yield`, fitted to the answers so far:
+    the number of unseen records that match a word is gamma-distributed with mean df_seen * (s - 1) * (fresh / g)^0.2. A
+    complete answer brings all of them, a truncated one as many as this site's truncated answers usually do.
 
-    - s: the ratio of a word's records to its seen records.
-    - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were returned (n)
-      and how many of them once (f1), shrunk towards the share g of the whole harvest.
-    - learned: the ratio of actual to predicted new records for words of one kind (input, column and length), because author names
-      and common syllables with the same df_seen differ in yield; times 0.6 for columns in `doubtful`.
+    - df_seen: the number of seen records that contain the word.
+    - s: the ratio of all records that match a word to the seen ones among them.
+    - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen; n is how often its records were
+      returned, f1 how many of them were returned once, g the ratio f1 / n of the whole harvest.
+    - learned: the ratio of actual to predicted new records for words of one kind (input, record field and length), because
+      author names and common syllables with the same df_seen differ in yield; times 0.6 for record fields in `doubtful`.
     """
 
     seeds: Sequence[Term]
@@ -86,12 +93,14 @@ class FreshPolicy:
     doubtful: frozenset[str] = frozenset()
 
     def next(self, seen: Seen) -> Choice | None:
-        """Seeds first, then the word with the best score, or a refinement of a truncated answer if more is expected of that."""
+        """The next seed not queried yet; after these, the word with the best score or, with `pairs`, a truncated query with a
+        second word (`refinement`) if more new records are expected from that.
+        """
         return self.best(seen)[0]
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
-        """Chooses as `next` does, and also returns the choice's score: its predicted new records, corrected by the results of
-        similar words."""
+        """The query that `next` returns, and its score: its predicted new records times the ratio of actual to predicted new
+        records of earlier words of its kind. The score of a seed is 0, and of a pair of words its uncorrected prediction."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None or not len(seen.frequency):
             return seed, 0.0
@@ -108,8 +117,8 @@ class FreshPolicy:
         return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
     def _pair(self, seen: Seen, worth: float, learned: float) -> Choice | None:
-        """The refinement of a truncated answer expected to bring more than `worth` new records, with its prediction; None if
-        there is none."""
+        """The refinement (`refinement`) of a truncated answer that is expected to bring most new records, as a choice with its
+        prediction; None if none is expected to bring more than `worth`. `learned` corrects the predictions."""
         scale, cut = self.scale(seen), self._cut(seen)
         overall = seen.once.sum() / max(1, seen.returns.sum())
         best: Choice | None = None
@@ -132,7 +141,7 @@ class FreshPolicy:
         return float(self.limit) if self.limit else float(max(1, seen.records)) * _UNKNOWN_SCALE
 
     def _expect(self, seen: Seen) -> np.ndarray:
-        """Expected new records of each term."""
+        """Expected new records of each term, E[new], in the order of the arrays of `seen`."""
         told = fitted(seen, self._cut(seen))
         return new_of(seen.frequency, self._unseen(seen, told), self._cut(seen), told.mixed)
 
@@ -143,16 +152,22 @@ class FreshPolicy:
         return unseen
 
     def foreseen(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays by term: how many records match (seen and unseen), and `learned`."""
+        """Two arrays indexed by term: the estimated number of records that match, seen and unseen, and the factor `learned` of
+        the term's kind (see the class).
+        """
         unseen = self._unseen(seen, fitted(seen, self._cut(seen)))
         return seen.frequency + unseen, self._learned_of_kinds(seen)[seen.kinds]
 
     def scale(self, seen: Seen) -> float:
-        """s: the ratio of a word's records to its seen records; at least 1."""
+        """The factor s: the ratio of all records that match a word to the seen ones among them, over all kinds of words; at
+        least 1.
+        """
         return max(1.0, fitted(seen, self._cut(seen)).size / max(1, seen.records))
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """s of each kind of term, by number: shrunk towards the overall s, the more so the less is known of the kind."""
+        """The factor s for each kind of term, indexed by the kind's number: shrunk towards the overall s, the more so the
+        fewer answers there are to words of the kind.
+        """
         return fitted(seen, self._cut(seen)).scales(seen)
 
     def _learned_of_pairs(self, seen: Seen) -> float:
@@ -180,10 +195,12 @@ class FreshPolicy:
 
 
 def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:
-    """A second word for the `asked`-th query, whose answer was truncated: the one that splits its records most evenly.
+    """A second word to add to the `asked`-th query, whose answer was truncated: the word that divides the records of that
+    answer most evenly.
 
-    Of the records that answer showed, the word of the same input whose share of them is nearest to 1/2 (neither all nor none),
-    not yet combined with it, and that share. None if no word splits them.
+    It is a word of the query's input that some but not all of the answer's records contain, as nearly as possible half of
+    them, and that was not yet combined with the query. Returns the query of both words, and the share of the records that
+    contain the second; None if there is no such word.
     """
     query, records = seen.outcomes[asked].query, seen.answers[asked]
     if len(records) < 2:

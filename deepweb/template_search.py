@@ -1,7 +1,9 @@
-"""Querying forms with several inputs: which templates (sets of inputs) proved informative, and which binding of one comes next.
+"""Querying forms with several inputs: which templates (sets of inputs) proved informative, and which values to submit next for
+one of them.
 
 After Madhavan et al. (2008): bottom-up, at most three inputs bound, a template judged by the number of different answers to a
-sample of its submissions. Truncated answers are refined by a further choice, or by halving their range.
+sample of its submissions. A query whose answer was truncated is repeated with a further choice, or with each half of its
+range.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ _UNKNOWN_SCALE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Inputs that are bound together in addition to words: one with its choices, or the two ends of a range."""
+    """Inputs that are set together: one input with the `values` of its choices, or the two ends of a range with the range
+    `whole` of their possible values.
+    """
 
     names: tuple[str, ...]
     values: tuple[str, ...] = ()
@@ -48,7 +52,7 @@ class Slot:
 
 
 class _Offer(NamedTuple):
-    """A possible query: its predicted new records, and its template."""
+    """A possible query: its terms, its predicted new records, and its template (the inputs that it binds)."""
 
     query: Query
     predicted: float
@@ -70,7 +74,9 @@ def slots_of(form: Form, box: str) -> list[Slot]:
 
 
 def text_slots(columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[str, str]], slots: Sequence[Slot]) -> list[Slot]:
-    """Further text boxes with known columns, each with the values most frequent among the records."""
+    """Further text boxes whose values are known: `columns` names for each box the record fields that it searches. Each box
+    gets the values that occur most often in these fields of the records `listed`; boxes already in `slots` are left out.
+    """
     taken = {name for slot in slots for name in slot.names}
     counts: dict[str, Counter[str]] = {name: Counter() for name in columns if name not in taken}
     for record in listed if counts else ():
@@ -82,12 +88,13 @@ def text_slots(columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[st
 
 @dataclass(slots=True)
 class TemplateSearch:
-    """Chooses bindings of templates from what was seen; its only state is the query log, from which it is rebuilt.
+    """Chooses the next query without words: a template and the values of its inputs. Its only state is the query log, from
+    which it is rebuilt.
 
-    `stated` are the totals stated by the site, parallel to the outcomes; `limit` is where it truncates its answers. `values`
-    are the positions of the seen records in a range (by its first input), in the order of `Seen`, nan if unknown; `must` are
-    inputs that each query has to bind; `left` is the number of remaining queries, None if unbounded; `beside_words` tells that
-    the form has a text box as well.
+    `stated` are the totals stated by the site, parallel to `Seen.outcomes`; `limit` is the number of records at which the site
+    truncates its answers. `values` gives, by the name of a range's first input, the position of each seen record in that
+    range, indexed by record, nan if unknown; `must` are inputs that each query has to bind; `left` is the number of remaining
+    queries, None if unbounded; `beside_words` tells that the form is queried by words as well.
     """
 
     slots: Sequence[Slot]
@@ -102,7 +109,7 @@ class TemplateSearch:
     _known_cells: dict[tuple[str, ...], list[Cell]] = field(default_factory=dict)
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
-        """The binding expected to bring most new records, and how many; (None, 0) if nothing is left to try."""
+        """The query expected to bring most new records, and how many; (None, 0) if nothing is left to try."""
         self._note(seen)
         found: tuple[Choice | None, float] = (None, 0.0)
         for offer in self._offers(seen):
@@ -114,7 +121,9 @@ class TemplateSearch:
         return found
 
     def families(self, seen: Seen) -> list[list[Offer]]:
-        """For each range with a known column: the parts of it that may be queried, no two of which find the same record."""
+        """For each range in which records have known positions: offers of disjoint sub-ranges to query, so that no record is
+        found by two of them.
+        """
         self._note(seen)
         found = []
         for slot in self.slots:
@@ -136,10 +145,11 @@ class TemplateSearch:
         return found
 
     def verdict(self, template: Template, seen: Seen) -> bool | None:
-        """Tells whether a template is informative; None as long as too few of its submissions were sampled.
+        """Tells whether a template is informative, from the answers to its submissions; None as long as there are too few of
+        them.
 
-        If an answer stays the same when a further input is set, the site ignores that input, and the answer does not count
-        as a different one.
+        An answer that contains the same records as the query without one of its slots does not count as a different answer,
+        since the site ignores that slot.
         """
         places = self._by_template.get(template, [])
         signatures = []
@@ -160,7 +170,7 @@ class TemplateSearch:
             self._by_template.setdefault(_template(outcome.query), []).append(place)
 
     def _bases(self, query: Query) -> Iterator[Query]:
-        """The queries that this one refines: for each slot that it binds, the query without that slot."""
+        """For each slot that `query` binds together with other terms: the query without that slot."""
         for slot in self.slots:
             rest = tuple(sorted(term for term in query if term.input not in slot.names))
             if rest and len(rest) < len(query):
@@ -184,7 +194,9 @@ class TemplateSearch:
                     yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
 
     def _alone(self, seen: Seen, slot: Slot) -> Iterator[_Offer]:
-        """Bindings of one slot alone: samples over all its choices, then the other choices if it is informative."""
+        """Yields queries that bind one slot alone. For a range: sub-ranges; for choices: a sample of them until the slot has
+        proved informative, then the remaining ones. Yields nothing once it has proved not informative.
+        """
         template = frozenset(slot.names)
         known = self.verdict(template, seen)
         if known is False:
@@ -212,18 +224,20 @@ class TemplateSearch:
         return self.limit is not None and self._told(slot) >= _FEW_VALUES
 
     def _told(self, slot: Slot) -> int:
-        """Returns the number of seen records with a known position in a range."""
+        """Returns how many seen records have a known position in the slot's range."""
         return int(np.isfinite(self.values.get(slot.names[0], np.empty(0))).sum())
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:
-        """Tells whether all answers so far were to one range and of one size; that size may then be the site's limit."""
+        """Tells whether every query so far was one of this range alone and every answer with records had the same number of
+        them, while no limit is known; that number may then be the site's limit.
+        """
         sizes = {outcome.returned for outcome in seen.outcomes} - {0}
         alone = len(self._places(slot)) == len(seen.outcomes) and self.limit is None
         return alone and len(sizes) == 1 and self._told(slot) >= _FEW_VALUES
 
     def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
-        """The range divided by the positions of the seen records; their number per seen record follows from the results of its
-        cells."""
+        """The slot's range divided into sub-ranges to query, by the positions of the seen records and the answers to its
+        earlier sub-ranges."""
         if slot.names not in self._known_cells:
             self._known_cells[slot.names] = self._cut_up(seen, slot)
         return self._known_cells[slot.names]
@@ -258,13 +272,15 @@ class TemplateSearch:
         return self._by_template.get(frozenset(slot.names), [])
 
     def _usual(self, seen: Seen, template: Template) -> float:
-        """Returns the mean number of new records of a template's recent queries; before any query, that of a complete answer."""
+        """Returns the mean number of new records of a template's last 6 queries and one assumed full answer, which alone
+        counts as long as there are no queries.
+        """
         new = [seen.outcomes[place].new for place in self._by_template.get(template, [])][-_LATEST:]
         return (sum(new) + float(self.limit or _UNKNOWN)) / (len(new) + 1)
 
     def _matching(self, place: int, outcome: Outcome) -> float:
-        """Estimated number of records that match a query: as returned if the answer is complete, otherwise as stated by the
-        site, or else twice the records shown."""
+        """Estimated number of records that match the query of `outcome`: as returned if the answer is complete, otherwise as
+        stated by the site (`stated[place]`), or else twice the records returned."""
         if outcome.is_whole:
             return float(outcome.returned)
         told = self.stated[place] if place < len(self.stated) else None
@@ -293,7 +309,7 @@ class TemplateSearch:
         return _Offer(query, min(matching, float(self.limit or matching)) * max(hidden, 0.1), _template(query))
 
     def _learned(self, seen: Seen, template: Template) -> float:
-        """Ratio of actual to predicted new records over a template's queries so far."""
+        """Ratio of actual to predicted new records over a template's last 40 queries, shrunk towards 1."""
         outcomes = [seen.outcomes[place] for place in self._by_template.get(template, [])][-_REFINED:]
         told = [(outcome.new, outcome.predicted) for outcome in outcomes if outcome.predicted > 0]
         return (sum(new for new, _ in told) + _TRUST) / (sum(predicted for _, predicted in told) + _TRUST)

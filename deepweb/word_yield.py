@@ -30,28 +30,33 @@ _EIGHTHS = (-1.53, -0.89, -0.49, -0.16, 0.16, 0.49, 0.89, 1.53)
 
 
 class Yield(NamedTuple):
-    """Fitted parameters. `size`: the ratio of a word's number of matches to its share of the seen records (N, if words were seen
-    as often as they occur). `mixed`, in [0, 1]: how far a truncated answer is a random sample of all matches (1), or always the
-    same first records (0). `by_kind`: for each kind of word (`Seen.kinds`), the ratio of its size to the overall one."""
+    """Fitted parameters. `size`: the ratio of a word's number of matches to its share of the seen records; equal to the number
+    of records in the database if words are as frequent there as among the seen records. `mixed`, in [0, 1]: 1 if a truncated
+    answer is a random sample of all matches, 0 if it always shows the same first records. `by_kind`, indexed by the number of
+    a kind of word (`Seen.kind_of`): the ratio of `size` for words of the kind to the overall `size`."""
 
     size: float
     mixed: float
     by_kind: np.ndarray
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """The ratio of a word's records to its seen records, by kind; at least 1.02."""
+        """For each kind of word, indexed by its number: the ratio of all records that match a word to the seen ones among
+        them; at least 1.02.
+        """
         return np.maximum(_LEAST_SCALE, self.by_kind * self.size / max(1, seen.records))
 
 
 def fitted(seen: Seen, cut: float) -> Yield:
-    """The mean of the posterior over `size` and `mixed`, by the latest 60 answers to single words; flat priors.
+    """The posterior means of `size` and `mixed`, with flat priors, given the latest 60 answers to single words, truncated at
+    `cut` records.
 
-    - A word's records lie log-normally about size * share, share being that of the records which other words brought, with
-      variance 0.15² + 1 / count: a complete answer or a stated total gives their number; any other answer only shows that there
-      are more than it contains.
-    - A truncated answer to a word with F seen records out of D brings between K - F records (the
-      same first) and K (1 - F / D) (drawn at random), at the share `mixed` between them, with three times a binomial's
-      variance. If records shared by two answers are in different orders, `mixed` is shifted towards 1.
+    - The number of records that match a word is log-normal about size * share, with variance 0.15² + 1 / count. Here count is
+      the number of seen records with the word that other words' answers brought, and share their share of all records so
+      brought. A complete answer or a stated total gives the number of matches; any other answer only a lower bound.
+    - A truncated answer (K = `cut` records) to a word that F of D known records contain brings between K - F new records (it
+      shows the known ones first) and K (1 - F / D) (a random sample); the expected number is `mixed` of the way from the first
+      to the second, with three times the variance of a binomial distribution. If records shared by two answers are in
+      different orders, `mixed` is shifted towards 1.
     """
     # imported here because it takes a fifth of a second, which commands that do not need it save
     from scipy.special import log_ndtr
@@ -79,8 +84,9 @@ def fitted(seen: Seen, cut: float) -> Yield:
 
 
 def _answers(seen: Seen) -> np.ndarray:
-    """A row for each queried word: (number of records with it in other words' answers, their share, matches or records shown,
-    whether there are more, kind)."""
+    """Matrix with a row for each single word queried and five columns: how many seen records with the word other queries
+    brought (plus 1/2), their share of all records so brought, the number of matches or of records shown, 1 if there are more
+    matches than that, and the number of the word's kind."""
     times, rows = np.asarray(seen.times_returned), []
     for outcome, answer in list(zip(seen.outcomes, seen.answers, strict=True))[-MEMORY:]:
         place = seen.place(outcome.query[0])
@@ -95,8 +101,8 @@ def _answers(seen: Seen) -> np.ndarray:
 
 
 def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
-    """Log-likelihood of the numbers of new records in truncated answers, for each size of the grid and each share `mixed`,
-    shape (sizes, shares)."""
+    """Log-likelihood of the numbers of new records in the truncated answers: a matrix with a row for each logarithm of `size`
+    in `grid` and a column for each value of `mixed` in `_SHARES`."""
     records = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])])
     rows = [
         (outcome.before, records[place], outcome.new, outcome.matching or 0)
@@ -115,21 +121,23 @@ def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
 
 
 def _bounds(known: np.ndarray, there: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest and the largest number of new records that a truncated answer to a word with `known` seen records can
-    bring."""
+    """The smallest and the largest expected number of new records in an answer truncated at `cut`, for a word that `known` of
+    its `there` matching records are seen: all known records shown first, or a random sample shown."""
     least = np.broadcast_to(np.maximum(cut - known, 0.0), there.shape)
     return least, np.maximum(least, cut * np.maximum(0.0, 1 - known / there))
 
 
 def _disorder(seen: Seen) -> float:
-    """How often records shared by two answers are in a different order: 0 never, 1 half of the time."""
+    """How often two neighbouring records of one answer are in the opposite order in another: 0 if never, 1 if half of the
+    time.
+    """
     same, pairs = pairs_in_order(seen)
     return min(1.0, 2 * (1 - (same + _PRIOR_ORDER) / (pairs + _PRIOR_ORDER)))
 
 
 def pairs_in_order(seen: Seen) -> tuple[int, int]:
-    """Over neighbouring records shared by two of the latest answers: the number of pairs in the same order in both, and the
-    number of pairs."""
+    """Compares the order of the records that two answers share, for all pairs of the latest 15 answers. Of the neighbouring
+    shared records, returns how many pairs are in the same order in both answers, and how many pairs there are."""
     same = pairs = 0
     answers = [answer[:_ORDERED_RECORDS].tolist() for answer in seen.answers if len(answer) > 1][-_ORDERED:]
     for later, answer in enumerate(answers):
@@ -150,9 +158,10 @@ def new_of(
     first: np.ndarray | None = None,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Expected new records of answers truncated at `cut`, with `known` seen records and gamma-distributed unseen ones with the
-    means `unseen` (shape: half of `counts`, by default the seen ones): the mean over eight equally likely values (Wilson and
-    Hilferty's approximation). `first` are the known records that come first in the site's order, by default all."""
+    """Expected number of new records in answers truncated at `cut`; all arrays are indexed by query. `known` is the number of
+    seen records that match; the number of unseen ones is gamma-distributed with mean `unseen` and shape half of `counts`
+    (default: `known`), represented by eight equally likely values (approximation of Wilson and Hilferty). `mixed` is as in
+    `Yield`. `first`: how many of the known records rank among the first `cut` in the site's order (default: all)."""
     shape = np.maximum(_SHAPE * (known if counts is None else counts), 1).astype(float)
     brought = np.zeros(len(known))
     for z in _EIGHTHS:
