@@ -1,8 +1,6 @@
-"""The closed loop `adaptive`: forecasts after every visit, and every few minutes visits the boards whose waiting posts weigh
-most.
-
-With overview sources (index pages, newest lists) it can also read one of these, which is charged to the same budget as visits.
-"""
+"""The closed loop `adaptive`: every few minutes visits the boards whose waiting posts weigh most, by a forecast that each
+visit corrects. With overview sources (index pages, newest lists) it may read one instead; a reading is charged to the budget
+of visits."""
 
 from __future__ import annotations
 
@@ -31,14 +29,14 @@ class AdaptiveLoop:
     count as being visited until `observe` (or `missed`, for a failure) reports the result. It is created again when rates change
     (once a day), with the same `Budget`. The desk, the simulator and the tests use the same code.
 
-    index_i = N_i(x) x / 2: expected weighted events since the board's last visit x hours ago, times half that time; equal indices
-    are the optimality condition (square-root law). A visit is made if the plan (cumulated sum of sqrt f over the day) allows it
-    and the index is above the price.
+    Board i has index_i = N_i(x) x / 2: N_i(x), the weighted events expected in the x hours since its last visit, times half that
+    time. Equal indices are the optimality condition (square-root law). A visit is made if the day's plan (the cumulated sum over
+    the boards of sqrt f_i, f_i a board's rate) allows it and the index is above the price.
 
-    With `looks`, `choose` also names an overview source to read, at most one, charged at its cost in visits; `told` passes in
-    the figures that an index page showed, `swept` the events of the threads that a newest list named. Then index_i = sum of w
-    (t - t_e) over posts known to wait, plus F_i(y) y / 2 for those that may have been posted in the y hours since the board was
-    last seen.
+    With `looks`, `choose` also names at most one overview source to read, charged at its cost in visits; `told` passes in what an
+    index page showed, `swept` the events of the threads that a newest list named. Then index_i is the sum of w (t - t_e) over
+    posts known to wait (w the weight, t now, t_e when posted), plus F_i(y) y / 2, F_i(y) the forecast for the y hours since the
+    board was last shown by a visit or a source.
     """
 
     def __init__(
@@ -53,9 +51,9 @@ class AdaptiveLoop:
         looks: Looks | None = None,
         deadline_hours: Floats | None = None,
     ) -> None:
-        """Arguments: rates: (n, bins), weighted events per hour by local time; last_visit: (n,), epoch seconds up to which a
-        board's events are known; since: start of the history in `seen`; deadline_hours: (n,), longest allowed wait of
-        a board's posts, inf for none."""
+        """rates: (n, bins), weighted events per hour by local time of day; last_visit: (n,), epoch seconds up to which a board's
+        events are known; since: start of the history in `seen`, epoch seconds; deadline_hours: (n,), longest allowed wait of a
+        board's posts, inf for none."""
         self.options = options or LoopOptions()
         self.budget = budget
         self._of(Forecast(rates, sites, seen, np.asarray(last_visit, dtype=float), since, self.options.forecast))
@@ -80,7 +78,7 @@ class AdaptiveLoop:
         return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
 
     def _paced(self) -> Pace:
-        """The day's plan of visits and the price of a visit; boards covered by one newest list count as one board."""
+        """The pacing of the day's visits by the boards' rates; boards covered by one newest list count as one board."""
         given, rates, site = self.options, self.forecast.rates, self.sites.site
         group = self._all if self.overview is None else self.overview.together()
         _names, first, number = np.unique(group, return_index=True, return_inverse=True)
@@ -92,8 +90,8 @@ class AdaptiveLoop:
         )
 
     def packed(self) -> tuple[Arrays, Arrays]:
-        """The loop's state as arrays for `unpacked`: what stays constant during a day (rates, kernels, deadlines), and what every
-        visit changes."""
+        """The loop's state as two sets of arrays for `unpacked`: those that stay constant during a day (rates, kernels,
+        deadlines), and those that every visit changes."""
         fixed, moving = self.forecast.packed()
         fixed["deadline_hours"] = self.deadline_hours
         moving |= {
@@ -115,7 +113,7 @@ class AdaptiveLoop:
         options: LoopOptions | None = None,
         looks: Looks | None = None,
     ) -> AdaptiveLoop:
-        """Restores a loop from `packed`, over the same boards, sites and sources."""
+        """Restores a loop from the two sets of arrays of `packed`; boards, sites and sources must be those of the packed loop."""
         loop = cls.__new__(cls)
         loop.options = options or LoopOptions()
         loop.budget = Budget.unpacked(np.asarray(moving["budget"], dtype=float))
@@ -132,8 +130,7 @@ class AdaptiveLoop:
     # --- what is known -------------------------------------------------------------------------------------------------
 
     def observe(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """Records that `boards` were visited at `now` and brought these events, one entry per event: board, epoch seconds,
-        weight."""
+        """Records that `boards` were visited at `now`; board, times (epoch seconds), weights: one entry per event found."""
         boards = np.asarray(boards, dtype=np.int64)
         if self.overview is not None:
             self.forecast.rewind(boards)
@@ -148,7 +145,7 @@ class AdaptiveLoop:
             self.overview.clear(lost, self.last_visit[lost])
 
     def told(self, source: int, sight: Sight, now: float) -> None:
-        """Records the figures that a source other than a newest list showed when it was read at `now`."""
+        """Records the figures that a source other than a newest list showed when it was read at `now`; `source` is its number."""
         if self.overview is None:
             raise ValueError("a loop without sources is told nothing")
         waiting = self.expected_events(now) - self.overview.known
@@ -156,7 +153,8 @@ class AdaptiveLoop:
         self.forecast.learn(new.boards, new.board, new.times, new.weights, new.until)
 
     def swept(self, source: int, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """Records that a newest list was read at `now` and its changed threads fetched, with their events."""
+        """Records that newest list number `source` was read at `now` and the changed threads fetched. board, times (epoch
+        seconds) and weights: one entry per event found in these threads."""
         if self.overview is None:
             raise ValueError("a loop without sources is told nothing")
         boards = self.overview.believed_boards(source)
@@ -170,7 +168,8 @@ class AdaptiveLoop:
         return self.last_visit if self.overview is None else self.overview.fetched_until(self.last_visit)
 
     def take_over(self, before: AdaptiveLoop) -> None:
-        """Takes over last visits, visits in progress and what sources showed from an older loop over the same boards."""
+        """Copies the last visits, the visits in progress and what sources showed from the older loop `before`, of the same
+        boards."""
         self.last_visit, self.visiting, overview = before.last_visit, before.visiting, before.overview
         if overview is None or self.overview is None:
             return
@@ -178,59 +177,62 @@ class AdaptiveLoop:
         self._told_again()
 
     def recall_looks(self, moving: Mapping[str, Floats | Bools | Ints]) -> None:
-        """Takes over what sources showed to a stored loop over the same boards and sources (`moving` of `packed`)."""
+        """Restores what sources had shown to a stored loop of the same boards and sources; `moving` is the second set of
+        `packed`."""
         if self.overview is not None:
             self.overview.restore(moving)
             np.maximum(self.overview.look, self.last_visit, out=self.overview.look)
             self._told_again()
 
     def forget_looks(self, looks: Looks | None) -> None:
-        """Replaces the overview sources: all boards are then known up to their last visits only."""
+        """Replaces the overview sources by `looks` and forgets what the old ones showed: boards are known up to their last
+        visits."""
         if self.overview is not None:
             self.forecast.rewind(self._all)
         self.overview = self._overview(looks)
 
     def _told_again(self) -> None:
-        """Updates the forecast of boards that a source has shown since they were fetched, from their waiting posts."""
+        """Repeats to the forecast, for boards that a source has shown since they were fetched, the reported posts that still
+        wait."""
         assert self.overview is not None  # noqa: S101 - only called for loops with sources
         looked = np.flatnonzero(self.overview.look > self.fetched_until())
         board, times, weights = self.overview.waiting(looked)
         self.forecast.learn(looked, board, times, weights, self.overview.look[looked])
 
     def missed(self, boards: Ints) -> None:
-        """Records that the visits of these boards failed: they rank again with their waiting posts."""
+        """Records that the visits of these boards failed: the boards can be chosen again at once, with their waiting posts."""
         self.visiting[boards] = False
 
     def expected_events(self, now: float, boards: Ints | None = None) -> Floats:
-        """N_i: the expected weighted events waiting on each board now: those forecast since its last visit, or since a source
-        last showed it, plus those that sources have shown."""
+        """N_i: the weighted events expected to wait on each board now. With sources: the posts that sources have reported, plus
+        those forecast since a source or a visit last showed the board; without: those forecast since its last visit."""
         rows = self._all if boards is None else boards
         waiting = np.maximum(self.forecast.expected(now, rows) - self._taken[rows], 0.0)
         return waiting if self.overview is None else waiting + self.overview.known[rows]
 
     def index(self, now: float) -> Floats:
-        """The index of each board in weighted event-hours, (n,): N_i(x) x / 2 without sources. With sources: the waits of known
-        posts plus F_i(y) y / 2, but at least the share `doubts` of the index that the board would have without sources."""
+        """The index of each board in weighted event-hours, (n,): N_i(x) x / 2 without sources. With sources: the waits of
+        reported posts plus F_i(y) y / 2, but at least the share `Overview.doubts` of the index that the board would have without
+        sources."""
         if self.overview is None:
             return self.expected_events(now) * (np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS) / 2.0
         own = self.forecast.expected_by_visits(now) * (np.maximum(now - self.fetched_until(), 0.0) / HOUR_SECONDS) / 2.0
         return np.maximum(self.overview.known_hours(now) + self._unseen(now), self.overview.doubts() * own)
 
     def _unseen(self, now: float) -> Floats:
-        """F_i(y) y / 2: event-hours of posts that may have been made since each board was last seen, (n,)."""
+        """F_i(y) y / 2: expected weighted event-hours of posts made in the y hours since each board was last shown, (n,)."""
         assert self.overview is not None  # noqa: S101 - only called for loops with sources
         waiting = np.maximum(self.forecast.expected(now, self._all) - self._taken, 0.0)
         return waiting * self.overview.hours_since_look(now) / 2.0
 
     def pressing(self, now: float) -> Bools:
-        """Boards that must be visited now, (n,): by their deadline, or because sources have replaced visits for
-        longest_wait_hours."""
+        """A mask of the boards that must be visited now whatever their index, (n,), see `hours_left_to_wait`."""
         left = self.hours_left_to_wait(now)
         return left <= self.options.tick_seconds / HOUR_SECONDS
 
     def hours_left_to_wait(self, now: float) -> Floats:
-        """Hours until each board is visited whatever its index, (n,): by its deadline, which counts from the last fetch of its
-        posts, or because sources have replaced visits of its own list for too long."""
+        """Hours until each board must be visited whatever its index, (n,): until its deadline, which counts from the last fetch
+        of its posts, or until sources have replaced visits of its own list for too long, whichever is sooner."""
         left = self.deadline_hours - (now - self.fetched_until()) / HOUR_SECONDS
         if self.overview is not None:
             most = max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day)
@@ -240,12 +242,12 @@ class AdaptiveLoop:
     # --- what to visit and read now ------------------------------------------------------------------------------------
 
     def due(self, now: float, allowed: Bools | None = None) -> Ints:
-        """Boards to visit now, most urgent first; charged to the budget. `allowed` excludes boards that may not be visited."""
+        """Boards to visit now, most urgent first; charged to the budget. `allowed`: (n,), false for boards not to be visited."""
         return self.choose(now, allowed, None).boards
 
     def choose(self, now: float, allowed: Bools | None, readable: Bools | None) -> Choice:
-        """Boards to visit now and at most one source to read (among those `readable`, (S,)); their cost is charged to the
-        budget."""
+        """The boards to visit now and at most one source to read; their cost is charged to the budget. `allowed`, (n,), and
+        `readable`, one entry per source, are false for what may not be requested; with `readable` None no source is read."""
         self._pace.turn(now)
         target, band = self._pace.target(now)
         index = self.index(now)
@@ -282,7 +284,7 @@ class AdaptiveLoop:
         return self.options.index_steer if reads_index else self.options.steer
 
     def _readable_within(self, readable: Bools | None, within: Bools) -> Bools | None:
-        """The readable sources, without those that cover no board of a site that may be visited now (`within`)."""
+        """`readable` without the sources all of whose boards belong to sites closed now; `within`: (n,), true if open."""
         if readable is None or self.overview is None:
             return readable
         covers = self.overview.covers
@@ -291,8 +293,8 @@ class AdaptiveLoop:
         return left
 
     def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, room: int) -> _Look:
-        """The source with the largest gain per visit of its cost, or one due for a probe; none if none is readable or `room` does
-        not cover its cost."""
+        """The source that is due for a test reading (probe), otherwise the one with the largest gain per visit charged. An empty
+        `_Look` if none is readable, none gains anything, or `room` (visits) does not cover the cost."""
         overview = self.overview
         if overview is None or readable is None or not (readable & (overview.cost <= room)).any():
             return _Look()
@@ -311,11 +313,11 @@ class AdaptiveLoop:
         self._pace.change(visits_per_day, now)
 
     def outlook(self, now: float, until: float, step_seconds: float = 900.0) -> Outlook:
-        """The visits to come if every board brings what is forecast."""
+        """The visits expected until `until` if every board brings what is forecast, ranked every `step_seconds`."""
         return self.ahead(now, until, step_seconds)[0]
 
     def ahead(self, now: float, until: float, step_seconds: float = 900.0) -> tuple[Outlook, Floats]:
-        """The visits to come, and the times of source readings, if every board brings what is forecast."""
+        """Like `outlook`, with the expected times of source readings (epoch seconds) as second result."""
         ahead = copy.copy(self)
         ahead._pace = self._pace.ahead(step_seconds)
         ahead.budget = ahead._pace.budget
@@ -339,7 +341,7 @@ class AdaptiveLoop:
         return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), np.array(looks)
 
     def _pretend(self, due: Ints, source: int, moment: float) -> None:
-        """One step of a forecast: boards in `due` are visited and the source is read, each bringing what is expected."""
+        """One step of an outlook: the boards `due` are visited and source number `source` (-1: none) is read, as forecast."""
         forecast = np.maximum(self.forecast.expected(moment, self._all) - self._taken, 0.0)
         if self.overview is not None and source >= 0:
             seen = self.overview.believed_boards(source)
@@ -353,7 +355,7 @@ class AdaptiveLoop:
             self.overview.clear(due, moment)
 
     def explain(self, board: int, now: float) -> Reason:
-        """The reason for a board's present rank, in numbers."""
+        """The figures that explain the board's present rank."""
         return Reason(
             waiting=float(self.expected_events(now, np.array([board]))[0]),
             hours_since_visit=(now - float(self.last_visit[board])) / HOUR_SECONDS,
@@ -366,7 +368,8 @@ class AdaptiveLoop:
 
 @dataclass(slots=True)
 class _Look:
-    """A source that could be read in this ranking: its gain per visit of its cost, and each board's part in that gain."""
+    """A source to read in this ranking (-1: none). gain: weighted event-hours per visit charged; parts: each board's part of
+    it."""
 
     source: int = -1
     gain: float = 0.0
@@ -375,17 +378,17 @@ class _Look:
     parts: Mapping[int, float] | None = None
 
     def comes_before(self, board: int, rank: float) -> bool:
-        """Tells whether reading the source is worth more than visiting this board, which it covers."""
+        """Tells whether reading the source gains more than visiting `board`, which the source covers; rank: the board's index."""
         return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
 
     def without(self, board: int) -> None:
-        """Takes a board's part out of the gain, because the board is visited now anyway."""
+        """Subtracts the board's part from the gain, because the board is visited now anyway."""
         if self.parts is not None:
             self.gain -= self.parts.get(board, 0.0)
 
 
 def _largest(values: Floats, count: int) -> Ints:
-    """The numbers of the `count` largest values, largest first; ties by number."""
+    """The positions of the `count` largest values, largest first; of equal values the lower position first."""
     count = min(count, len(values))
     if count <= 0:
         return np.zeros(0, dtype=np.int64)

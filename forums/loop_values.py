@@ -1,4 +1,5 @@
-"""Inputs and outputs of the closed loop: options, sources, choices, reasons, outlooks."""
+"""Inputs and outputs of the closed loop: its constants, the overview sources it may read, and its decisions with their
+reasons."""
 
 from __future__ import annotations
 
@@ -15,11 +16,12 @@ from forums.overview_values import Source
 class LoopOptions:
     """Constants of the closed loop, tuned on public logs.
 
-    band: share of the day's visits by which the loop may be ahead of or behind its plan; it shrinks over the last
-    `closing_hours`. steer: how strongly the price follows the spending; index_steer: the same for a loop that reads index pages.
-    price_step: how fast the price changes. tick_seconds: time between two rankings; the last one before midnight uses the rest of
-    the day's visits. eta: value of reading an index page, as a share of the forecast event-hours that it reveals.
-    longest_wait_hours: a board is visited after so long even if overview sources showed nothing new.
+    band: share of the day's visits by which the loop may be ahead of or behind its plan; it shrinks to 0 over the last
+    `closing_hours` of the day. steer: how strongly the price rises when more visits were made than planned; index_steer: the
+    steer of a loop that reads index pages. price_step: share by which each visit moves the price towards its value. tick_seconds:
+    time between two rankings; the last one before midnight uses the rest of the day's visits. eta: value of reading an index
+    page, as a share of the forecast weighted event-hours that it reveals. longest_wait_hours: a board is visited after so long
+    even if overview sources showed nothing new.
     """
 
     forecast: ForecastOptions = ForecastOptions()
@@ -35,7 +37,8 @@ class LoopOptions:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The overview sources of a loop's boards, and the weights of a new thread and a reply on each board, (n,)."""
+    """The overview sources that a loop may read, and the weights of a new thread and of a reply on each of its n boards, (n,)
+    each."""
 
     sources: Sequence[Source]
     new_weight: Floats
@@ -43,16 +46,17 @@ class Looks:
 
 
 class Choice(NamedTuple):
-    """The result of a ranking: boards to visit, most urgent first, and the source to read after them (-1: none)."""
+    """The result of a ranking: the numbers of the boards to visit, most urgent first, and of the source to read after them (-1:
+    none)."""
 
     boards: Ints
     source: int
 
 
 class Reason(NamedTuple):
-    """The reason for a board's rank in numbers: expected and known waiting events (weighted), hours since its last visit, its
-    mean events per hour at this time of day, its index (`rank`) and the price of a visit (both in weighted event-hours),
-    and the events known from overview sources (`known`, a part of `waiting`)."""
+    """The figures behind a board's rank. waiting: weighted events expected to wait; known: those of them that overview sources
+    have reported; usual_per_hour: weighted events per hour usual at this time of day; rank: the board's index, and price: the
+    index above which a visit is made, both in weighted event-hours."""
 
     waiting: float
     hours_since_visit: float
@@ -63,8 +67,8 @@ class Reason(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """The coming visits in the order of time, as forecast: board, epoch seconds, expected weighted events and weighted
-    event-hours of each."""
+    """The visits to come as forecast, in the order of time. Parallel, one entry per visit: board number, epoch seconds, and the
+    weighted events and weighted event-hours that the visit is expected to find."""
 
     board: Ints
     moments: Floats

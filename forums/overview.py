@@ -1,4 +1,4 @@
-"""Overview sources (such as index pages): what their readings (looks) reported of boards, and how far each is trusted."""
+"""Overview sources (such as index pages): what readings of them (looks) reported of boards, and how far each is trusted."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
 
 class Overview:
-    """What looks have reported of n boards since their last visits, and how far S sources are trusted.
+    """What looks have reported of n boards since the boards' last visits, and how far S sources are trusted.
 
-    Boards: `look`, the time up to which a board's counts are known; `known`, the weight of its reported posts not fetched yet;
-    `_moment`, the sum of weight times time (hours) over them. Sources: the lag of their figures, learned. Rows, one for each
-    source and board that it shows, sorted by source: the figures shown (`threads`, `posts`), the latest post in them, the posts
-    reported since the row's boards were visited (`told`; `guessed`: the source did not say how many), those that visits found
-    (`found`), and a count of contradictions (`wrong`). `covers`: the boards that a row counts, its own and those below it that
-    the source does not show; reported posts are shared among them by their forecasts, and those that a visit to one board does
-    not find are assigned to the others. A visit gives the true figures: where they differ from those reported, that is a
+    Per board: `look`, the time up to which its counts are known; `known`, the weight of its reported posts not fetched yet;
+    `_moment`, the sum of weight times posting time (hours) over these posts. Per source: the lag of its figures, learned. Per row
+    (one for each source and board that it shows, sorted by source): the figures shown (`threads`, `posts`), the latest post in
+    them, the posts reported since the row's boards were visited (`told`; `guessed`: the source did not say how many), how many of
+    these visits found (`found`), and a count of contradictions (`wrong`). `covers`: the boards that a row counts, its own and
+    those below it without a row; the posts that a row reports are shared among its boards by forecast, and those that a visit to
+    one board does not find are assigned to the row's other boards. A visit whose posts differ from those reported is a
     contradiction, unless a lag up to LONGEST_LAG_HOURS explains missing posts. A row or source with too many contradictions is
-    ignored until it agrees again, which is tested by probes.
+    ignored until test readings (probes) show that it agrees again.
     """
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
@@ -59,16 +59,16 @@ class Overview:
                "look known _moment").split()  # fmt: skip
 
     def _places(self) -> dict[str, tuple[object, str]]:
-        """The arrays that looks and visits change: by the name under which each is stored, its object and attribute."""
+        """For each name under which an array that looks and visits change is stored: the object and its attribute."""
         own: dict[str, tuple[object, str]] = {f"overview_{name}": (self, name) for name in self._MOVING}
         return own | {f"covers_{name}": (self.covers, name) for name in Covers.MOVING}
 
     def packed(self) -> Arrays:
-        """The arrays that looks and visits change, by the names that `restore` takes."""
+        """The arrays that looks and visits change, by the names under which `restore` expects them."""
         return {key: getattr(owner, name) for key, (owner, name) in self._places().items()}
 
     def restore(self, arrays: Mapping[str, Floats | Bools | Ints]) -> None:
-        """Loads the arrays of `packed` for the same boards and sources; does nothing if their lengths differ."""
+        """Loads the arrays of `packed`; does nothing if their lengths do not fit these boards and sources."""
         if all(key in arrays and len(arrays[key]) == len(mine) for key, mine in self.packed().items()):
             for key, (owner, name) in self._places().items():
                 setattr(owner, name, np.array(arrays[key]))
@@ -88,18 +88,18 @@ class Overview:
         return self.believed()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
-        """Least share of a board's index from visits alone that its index keeps, (n,): least `doubt` of its trusted sources."""
+        """The least share that a board keeps of its index without sources, (n,): the least `doubt` of its trusted sources."""
         found = np.ones(len(self.known))
         pairs = self._telling()
         np.minimum.at(found, self.covers.board[pairs], self.doubt[self._source[self.covers.row[pairs]]])
         return found
 
     def known_hours(self, now: float) -> Floats:
-        """Weighted event-hours for which reported, not yet fetched posts have waited, (n,): sum of w (t - t_e)."""
+        """Weighted event-hours that reported, not yet fetched posts have waited, (n,): sum of weight (now - posted)."""
         return np.maximum(self.known * (now / HOUR_SECONDS) - self._moment, 0.0)
 
     def hours_since_look(self, now: float, boards: Ints | None = None) -> Floats:
-        """y = t - look_i: hours since each board's counts were last known."""
+        """y: the hours since the counts of each board were last known, from a look or a visit."""
         look = self.look if boards is None else self.look[boards]
         return np.maximum(now - look, 0.0) / HOUR_SECONDS
 
@@ -111,16 +111,16 @@ class Overview:
         return until
 
     def waiting(self, boards: Ints) -> tuple[Ints, Floats, Floats]:
-        """Reported posts not yet fetched, as one event for each board at their mean time: board, epoch seconds, weight."""
+        """Reported posts not fetched yet, one event per board at their mean time. Parallel: board, epoch seconds, weight."""
         held = boards[self.known[boards] > 0]
         return held, self._moment[held] / self.known[held] * HOUR_SECONDS, self.known[held]
 
     def gains(self, forecast: Floats, index: Floats, now: float, open_now: Bools, eta: float) -> tuple[Floats, Floats]:
-        """The value of reading each source now, (S,), and the part of each pair of row and board in it: weighted event-hours.
+        """Weighted event-hours gained by reading each source now, (S,), and each (row, board) pair's part in them, (pairs,).
 
-        forecast: (n,), F_i(y) y / 2; index: (n,), of visits. An index page is worth eta times the forecasts of its boards,
-        less what its lag leaves out; a newest list the index of the visits that it replaces; both times 1 - `doubt` of the
-        source. Boards that may not be visited now do not count.
+        forecast: (n,), F_i(y) y / 2; index: (n,), of visits. A reading of an index page is worth eta times the forecasts of its
+        boards, less what its lag leaves out; of a newest list, the index of the visits that it replaces; either times 1 - `doubt`
+        of the source. Boards that may not be visited now (false in `open_now`, (n,)) do not count.
         """
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
@@ -131,18 +131,18 @@ class Overview:
         return np.asarray(np.bincount(source, part, len(self)), dtype=np.float64), part
 
     def to_probe(self, now: float) -> Ints:
-        """Sources without a trusted row for which a test reading is due, to see whether they agree with visits again."""
+        """The numbers of the sources without any trusted row for which a test reading is due, to see whether they agree again."""
         believed = np.bincount(self._source, self.believed(), len(self)) > 0
         return np.flatnonzero(~believed & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
 
     # --- looks --------------------------------------------------------------------------------------------------------
 
     def rows(self, source: int) -> slice:
-        """The rows of a source, as a slice of the arrays by row."""
+        """Where the rows of source number `source` lie in the arrays that have an entry per row."""
         return slice(int(self.bounds[source]), int(self.bounds[source + 1]))
 
     def calibrate(self, source: int, sight: Sight, now: float) -> None:
-        """Stores what a source shows while all boards are known (a first crawl): later looks are compared with it."""
+        """Stores what a source shows while all its boards are fetched (after a first crawl), for comparison with later looks."""
         rows = self.rows(source)
         self.threads[rows], self.posts[rows] = sight.threads, sight.posts
         self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
@@ -153,8 +153,8 @@ class Overview:
     def read(self, source: int, sight: Sight, now: float, waiting: Floats) -> Told:
         """Processes a source's figures; returns the new posts of boards with trusted rows, for the forecast.
 
-        waiting: (n,), forecast F_i(y): gives the weight if a page only shows that something is new, and divides a row's
-        posts among its boards. The posts are spaced evenly between the previous look and the last post.
+        waiting: (n,), forecast F_i(y): gives the weight if a page only shows that something is new, and divides a row's posts
+        among its boards. The times of a board's posts are spaced evenly from its previous look to the last post.
         """
         rows, covers = self.rows(source), self.covers
         pairs = covers.of(rows)
@@ -186,7 +186,7 @@ class Overview:
         return Told(members, np.full(len(members), until), members[owner], times, weights)
 
     def _take_figures(self, rows: slice, sight: Sight, posts: Floats) -> None:
-        """Stores a source's figures for comparison with later ones; `posts` of them are new, nan if it shows none."""
+        """Stores these rows' figures for comparison with later ones; posts: new posts per row, nan if none are shown."""
         shown = np.isfinite(posts)
         self.told[rows] += np.where(shown, posts, 0.0)
         counted = np.isfinite(np.fmax(sight.threads - self.threads[rows], sight.posts - self.posts[rows]))
@@ -197,7 +197,7 @@ class Overview:
         self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
 
     def _deltas(self, rows: slice, sight: Sight, waiting: Floats) -> tuple[Floats, Floats, Floats]:
-        """For each row the new threads, new posts and their weight since its stored figures; posts nan where none are shown."""
+        """New threads, new posts (nan where none are shown) and their weight per row; waiting: forecast weight of each row."""
         board = self.board[rows]
         threads = np.maximum(sight.threads - self.threads[rows], 0.0)
         posts = np.maximum(sight.posts - self.posts[rows], 0.0)
@@ -213,8 +213,8 @@ class Overview:
         return np.where(flag, 0.0, new), posts, weight
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
-        """Adds new threads and posts that a source reported of a board to other sources' stored figures of it, so that they
-        are not taken for new again; not to rows of several boards, since the posts' board is unknown there."""
+        """Adds new threads and posts that a source reported to other sources' stored figures of the same board, so that these do
+        not report them again; except to rows of several boards, where the posts' board is unknown."""
         if len(self) < 2 or not len(taken):
             return
         covers, count = self.covers, len(self.known)
@@ -234,8 +234,8 @@ class Overview:
     # --- visits -------------------------------------------------------------------------------------------------------
 
     def visited(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> Ints:
-        """Records a visit of `boards` with these events (board, epoch seconds, weight). Returns other boards whose looks must
-        be forgotten, because a row that reported on them is no longer trusted."""
+        """Records a visit of `boards` that found these events (parallel: board, epoch seconds, weight). Returns the other boards
+        whose looks must be forgotten, because a row that reported on them is no longer trusted."""
         telling = self._telling()
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
@@ -247,21 +247,21 @@ class Overview:
         return lost[~chosen[lost]]
 
     def believe_shown(self, source: int, boards: Ints, now: float) -> None:
-        """Trusts a newest list for boards that it has named for the first time."""
+        """Trusts the newest list `source` from now on for those of `boards` that it has named for the first time."""
         pairs = self.covers.of(self.rows(source))
         own = np.arange(pairs.start, pairs.stop)[np.isin(self.covers.board[pairs], boards)]
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
 
     def left_out(self, source: int, now: float) -> None:
-        """Records that a newest list did not reach back to its previous reading. The posts that it left out are found by visits;
-        doubt of the source doubles, so that its boards' own forecasts count more."""
+        """Records that a newest list did not reach back to its previous reading. Visits find the posts that it left out; the
+        source's doubt doubles, so that the index without sources counts more for its boards."""
         self.read_at[source] = now
         self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
         self._after_probe(source, now)
 
     def swept(self, source: int, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """Records that a newest list was read and its threads fetched, with these events of `boards`: no reported post is left to
-        fetch."""
+        """Records that a newest list was read and its threads fetched: no reported post of `boards` is left to fetch. board,
+        times, weights: parallel, the events found."""
         self.clear(boards, now)
         self.read_at[source] = now
         chosen = np.zeros(len(self.known), dtype=bool)
@@ -280,7 +280,7 @@ class Overview:
         self._after_probe(source, now)
 
     def together(self) -> Ints:
-        """A group number for each board, (n,): boards of one newest list have the number of the first of them."""
+        """A group number per board, (n,): boards of one newest list share the lowest board number among them."""
         group = np.arange(len(self.known))
         for source in np.flatnonzero(self.newest).tolist():
             rows = self.board[self.rows(source)]
@@ -288,12 +288,12 @@ class Overview:
         return group
 
     def believed_boards(self, source: int) -> Ints:
-        """The boards of a source's trusted rows, including boards without a row that these rows count."""
+        """The boards that a source's trusted rows count, including boards without a row of their own."""
         pairs = self.covers.of(self.rows(source))
         return self.covers.board[pairs][self._telling()[pairs]]
 
     def pretend(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
-        """In a forecast of visits: assumes that reading this source reports what is forecast (and a newest list fetches it)."""
+        """For an outlook: reading this source reports for `boards` the forecast weights `waiting`; a newest list fetches them."""
         if self.newest[source]:
             self.clear(boards, now)
             return
@@ -304,12 +304,12 @@ class Overview:
         self._after_probe(source, now)
 
     def clear(self, boards: Ints, until: float | Floats) -> None:
-        """Records that these boards have no reported posts left to fetch, and that their counts are known up to `until`."""
+        """Records that these boards have no reported post left to fetch and that their counts are known up to `until`."""
         self.known[boards] = self._moment[boards] = 0.0
         self.look[boards] = until
 
     def _compare(self, pair: int, times: Floats, weights: Floats, now: float) -> None:
-        """Compares a row's figures with what a visit of one of its boards found, and updates them from the visit."""
+        """Compares the posts that a row reported with those that a visit of one of its boards found; pair: of row and board."""
         row, as_of = int(self.covers.row[pair]), float(self.covers.as_of[pair])
         if not np.isfinite(as_of):
             self.covers.as_of[pair] = now
@@ -343,8 +343,7 @@ class Overview:
         self._even(row)
 
     def _go_on(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
-        """Adds a board's posts since it was last known to its row's stored figures. Returns how many of the found posts were
-        made before, so that the row should have reported them."""
+        """Adds the board's posts made since the row's figures to these; returns how many are older, so should be reported."""
         row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
         if self.covers.counted()[pair]:
             opener = weights >= self.new_weight[self.covers.board[pair]] * (1.0 - 1e-9)
@@ -355,12 +354,12 @@ class Overview:
         return int((~late).sum())
 
     def _even(self, row: int) -> None:
-        """Resets a row's comparison of reported and found posts: none that it has reported remain to be found."""
+        """Begins a row's comparison of reported and found posts anew, with none reported."""
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _pass_on(self, board: int, others: Ints, more: float) -> None:
-        """Assigns posts that a row reported for several boards and that a visit of `board` did not find to the `others`: adds
-        `more` to their waiting weight; it is negative if the visit found more than the board's share."""
+        """Assigns posts that a row reported for several boards and that a visit of `board` did not find to the boards `others`:
+        adds `more` to the waiting weight of `others`; `more` is negative if the visit found more than the board's share."""
         held = float(self.known[others].sum())
         if held > 0:
             factor = max(0.0, 1.0 + more / held)
@@ -372,8 +371,8 @@ class Overview:
         self.known[board] = self._moment[board] = 0.0
 
     def _judge(self, row: int, earlier: Floats, as_of: float) -> None:
-        """Judges a comparison with at least one post: agreement, a longer lag, or a contradiction. earlier: sorted times of posts
-        that the row should have reported, on the last visited of its boards."""
+        """Judges a comparison with at least one post as agreement, a longer lag, or a contradiction. earlier: sorted times of the
+        posts, on the board of the row visited last, that the row should have reported."""
         source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
         missing = int(round(found - told))
         lag = self.lag_hours[source]

@@ -1,5 +1,5 @@
-"""Values used by looks (readings of overview sources): the sources, the figures that they showed, and the events derived from
-these."""
+"""Values used by readings of overview sources (looks): the sources, the figures that they showed, and the events derived from the
+figures."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def _nothing() -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page that covers `boards`. newest: it names the changed threads, so that reading it is a visit of its boards. cost:
-    visits of the budget that a reading is charged. doubt, lag_hours: learned before.
+    """An overview source of the loop: a page that shows the boards `boards` (numbers), one row each. newest: it names the changed
+    threads, so that reading it replaces visits of its boards. cost: what a reading is charged, in visits. doubt (share in [0, 1])
+    and lag_hours (by which its figures are late): as learned before.
 
-    hidden: boards that it does not show, each below the board of a row (`row`, an index into `boards`) that may count its posts.
+    hidden: boards without a row, parallel to `row`: the position in `boards` of the board above, whose row may count their posts.
     """
 
     boards: Ints
@@ -39,8 +40,8 @@ class Source:
 
 
 class Sight(NamedTuple):
-    """The figures that a source showed, one entry per row, in its order: total threads and posts, time of the last post (epoch
-    seconds); nan if not shown. posts: with or without first posts, consistently."""
+    """The figures that one reading of a source showed, parallel, one entry for each of its rows: total threads, total posts, time
+    of the last post (epoch seconds); nan if not shown. posts: with or without first posts, but always the same way."""
 
     threads: Floats
     posts: Floats
@@ -48,7 +49,8 @@ class Sight(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Events derived from a look, one entry per event: board, epoch seconds, weight; `boards` are known up to `until`."""
+    """Events derived from a look: board, times (epoch seconds) and weights have one entry per event; `boards` are now known up to
+    `until`, one entry per board."""
 
     boards: Ints
     until: Floats

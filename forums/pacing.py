@@ -1,4 +1,5 @@
-"""Pacing of the closed loop: the day's budget and its use, the plan over the day, and the allowed deviation from it."""
+"""Pacing of the closed loop: the day's budget and how much of it is used, the plan over the day, and the allowed deviation from
+it."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ PAUSE_TICKS = 10  # a gap of more rankings than this is a pause, after which the
 
 @dataclass(slots=True)
 class Budget:
-    """The state of the day's budget: the number of visits made, the price of a visit (nan: not known yet), and the time from
-    which the day's plan is followed."""
+    """The state of the day's budget: the number of visits made, the price of a visit (nan: not known yet), and the point of the
+    day from which its plan is followed (later than midnight after a pause or a late start)."""
 
     visits_per_day: int
     price: float = math.nan
@@ -45,9 +46,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The visits that one ranking may spend: at least `least` of the day's visits must be used by now, at most `most` may be.
-    In between a visit is made if it is worth more than the price, which rises with use beyond `target`. step: share by
-    which the price moves towards the value of each visit made."""
+    """What one ranking may spend: at least `least` of the day's visits must be made by now, at most `most` may be. Between these
+    two a visit is made if its value exceeds the price times exp(steer (visits used - target) / visits a day), so that visits
+    beyond `target` must be worth more. step: share by which the price moves towards the value of each visit made."""
 
     budget: Budget
     least: float
@@ -57,12 +58,12 @@ class Spending:
     step: float
 
     def room(self) -> int:
-        """The most visits that this ranking may make."""
+        """The most visits that may be charged to this ranking."""
         return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
 
     def takes(self, value: float, cost: int, *, forced: bool) -> bool:
-        """Decides whether something of this value (weighted event-hours per visit) is done. If so, charges its cost and
-        adjusts the price. With `forced` it is done whatever its value."""
+        """Decides whether a visit or reading of this value (weighted event-hours per visit charged) is made, whatever its value
+        if `forced`. If so, charges `cost` visits, adjusts the price and returns True."""
         budget = self.budget
         if cost > self.room():
             return False
@@ -78,14 +79,16 @@ class Spending:
 class Pace:
     """Follows a budget over days, which begin at midnight of the first site's clock.
 
-    The plan of a day is the cumulated sum of sqrt f over the boards: the density of the closed form (square-root law). The loop
-    may deviate from it by `band` of the day's visits, which shrinks over the last `closing_hours`.
+    The plan gives each hour of the day visits in proportion to the sum over the boards of sqrt(f_i), f_i the board's rate at that
+    hour: the square-root law. The loop may deviate from the plan by `band` of the day's visits, less over the last
+    `closing_hours`.
     """
 
     def __init__(
         self, rates: Floats, sites: Sites, budget: Budget, *, tick_seconds: float, band: float, closing_hours: float
     ) -> None:
-        """rates: (n, bins), weighted events per hour by local time of each board's site."""
+        """rates: (n, bins), weighted events per hour of each board by local time of its site; the other arguments as in
+        `LoopOptions`."""
         self._roots, self.units = np.sqrt(rates), len(rates)
         self._sites = sites
         self.budget = budget
@@ -93,19 +96,20 @@ class Pace:
         self.plan = np.zeros(PLAN_STEPS + 1)
 
     def ahead(self, tick_seconds: float) -> Pace:
-        """A copy for forecasts of visits: visits counted in it do not change this pace."""
+        """A copy for an outlook, ranked every `tick_seconds`: visits counted in the copy do not use this budget."""
         other = copy.copy(self)
         other.budget, other.tick_seconds = replace(self.budget), tick_seconds
         return other
 
     def first_price(self) -> float:
-        """The price of a visit before any was made, in weighted event-hours: (S / visits a day)^2 / 2, where S is the sum over
-        the boards of sqrt f, integrated over a day, and f a board's rate."""
+        """The price of a visit before any was made, in weighted event-hours: (S / visits a day)^2 / 2, where S is the integral
+        over a day of the sum of sqrt(f_i) over the boards, f_i the rate of board i."""
         roots = self._roots.mean(axis=1).sum() * DAY_HOURS
         return float((roots / self.budget.visits_per_day) ** 2 / 2.0)
 
     def turn(self, now: float) -> None:
-        """Begins a new budget day at local midnight: plans the day. After a pause or a late start, plans the rest of the day."""
+        """Begins a new day of the budget if midnight has passed, and plans it. After a pause or a late start, only the rest of
+        the day is planned."""
         budget = self.budget
         local = self._local(now)
         day = np.floor(local / DAY_HOURS)
@@ -122,7 +126,7 @@ class Pace:
         budget.last_tick = now
 
     def target(self, now: float) -> tuple[float, float]:
-        """The number of visits planned by now, and the allowed deviation from it."""
+        """The number of visits planned to be made by now since midnight, and the allowed deviation from it in visits."""
         budget = self.budget
         left = self._hours_left(now)
         if left * HOUR_SECONDS <= self.tick_seconds + 1e-3:
@@ -132,11 +136,11 @@ class Pace:
         return budget.from_used + (budget.visits_per_day - budget.from_used) * share, band
 
     def rankings_left(self, now: float) -> int:
-        """The number of later rankings of the day."""
+        """How many rankings will follow this one today."""
         return max(int(np.ceil((self._hours_left(now) * HOUR_SECONDS - 1e-3) / self.tick_seconds)) - 1, 0)
 
     def change(self, visits_per_day: int, now: float) -> None:
-        """Changes the number of visits per day from now on: the rest of today gets its share of the new number."""
+        """Changes the number of visits per day from now on: the rest of today gets the planned share of the new number."""
         budget = self.budget
         budget.price *= (budget.visits_per_day / visits_per_day) ** 2
         budget.visits_per_day = visits_per_day
@@ -158,8 +162,8 @@ class Pace:
         return float(np.searchsorted(self.plan, self.plan[-1] - 1e-9)) * DAY_HOURS / PLAN_STEPS
 
     def _planned(self, start: float) -> Floats:
-        """The cumulated share of the day's visits at the end of each quarter-hour from `start` on, from the sum of sqrt(f_i)
-        over the boards at their sites' local times."""
+        """The cumulated share of the day's visits at midnight and at the end of each quarter-hour from `start` (epoch seconds)
+        on, in proportion to the sum of sqrt(f_i) over the boards at the local time of each board's site."""
         moments: Floats = start + np.arange(PLAN_STEPS, dtype=float) * (DAY_SECONDS / PLAN_STEPS)
         density = np.zeros(PLAN_STEPS)
         bins = self._roots.shape[1]
@@ -173,11 +177,11 @@ class Pace:
         return shares
 
     def _within(self, site: int, moments: Floats, density: Floats) -> Floats:
-        """The density in the working hours of a site; 0 outside them."""
+        """`density` at `moments` (parallel), set to 0 outside the working hours of site number `site`."""
         opening = self._sites.openings[site] if self._sites.openings else None
         return density if opening is None else density * opening.at(moments)
 
     def _done(self, now: float) -> float:
-        """Share of the day's visits planned up to now."""
+        """The share of the day's visits that the plan has made by now, in [0, 1]."""
         hour = self._local(now) % DAY_HOURS
         return float(np.interp(hour * PLAN_STEPS / DAY_HOURS, _BOUNDS, self.plan))

@@ -1,5 +1,8 @@
-"""Prediction of replies on boards without last-reply times: a hazard model fitted on the site's own threads, and simpler rules
-for comparison."""
+"""Prediction of replies on boards whose lists show no last-reply times: a hazard model fitted on the site's own threads, and
+simpler rules to compare it with.
+
+Operational hours are clock hours weighted by how active the site usually is at that hour of the day, 1 on average.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,10 @@ MEDIAN_GRID_DAYS = 90.0
 
 
 class ThreadHistory:
-    """Posts of threads as seen in visits: times by thread, in a clock in which the site is equally active all day.
+    """The posts that visits have seen, by thread: their times by the clock (`times`, epoch seconds) and in operational hours.
 
-    `activity`: (24,), events by local hour of the whole site; durations are measured in its hours, so that a night counts less
-    than an evening.
+    `activity`: (24,), events of the whole site by local hour of the day. Durations are measured in operational hours, by which a
+    quiet night counts less than an evening.
     """
 
     def __init__(self, events: Events, clock: LocalClock, activity: Floats) -> None:
@@ -51,13 +54,13 @@ class ThreadHistory:
         self.board[events.thread] = events.board
 
     def active_hours(self, times: Floats) -> Floats:
-        """Operational hours since the epoch at these times (epoch seconds): hours weighted by the site's usual activity, 1 on
-        average."""
+        """Operational hours from 1970 to each of `times` (epoch seconds)."""
         local = self._clock.local_hours(np.asarray(times, dtype=float))
         return self._activity.mass(np.zeros(local.shape, dtype=np.int64), local)
 
     def known(self, threads: Ints, until: Floats) -> Ints:
-        """Index after the last post of each thread at or before `until` (epoch seconds, one per thread)."""
+        """For each of `threads` the position in `times` after its last post at or before `until` (epoch seconds, one per
+        thread)."""
         offset = np.clip(until - self._origin, -0.5, self._span - 0.5)
         place = np.searchsorted(self._keys, threads * self._span + offset, side="right")
         return np.clip(place, self.first[threads], self.stop[threads])
@@ -65,11 +68,11 @@ class ThreadHistory:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The state of threads at their last fetch; one entry per thread, durations in operational hours.
+    """The state of m threads when each was last fetched; one entry per thread, durations in operational hours unless stated.
 
-    replies: posts after the first; age: since the first post; silence: since the last known post; recent: posts in the 6, 24 and
-    168 hours before the fetch, (m, 3); gap_hours: mean clock time between posts (nan without a reply); last: epoch seconds of the
-    last known post.
+    replies: posts after the first; age: time since the first post; silence: time since the last known post; recent: posts in the
+    6, 24 and 168 clock hours before the fetch, (m, 3); gap_hours: mean clock hours between posts (nan without a reply); last:
+    epoch seconds of the last known post.
     """
 
     replies: Floats
@@ -81,7 +84,7 @@ class Facts:
 
 
 def facts(history: ThreadHistory, threads: Ints, fetched: Floats) -> Facts:
-    """The facts of threads fetched at these moments (epoch seconds); each must have a post by then."""
+    """The state of `threads` as fetched at `fetched` (epoch seconds, parallel); each thread must have a post by then."""
     stop = history.known(threads, fetched)
     first = history.first[threads]
     last = np.maximum(stop - 1, first)
@@ -100,23 +103,26 @@ def facts(history: ThreadHistory, threads: Ints, fetched: Floats) -> Facts:
 
 
 def overdue(known: Facts, now: float, board_gap_hours: Floats) -> Floats:
-    """EIC: how far each thread is past its predicted next change, relative to its mean gap; 0 and more means due.
+    """EIC, the forum paper's baseline: how far each thread is past its predicted next change, in units of its mean gap; a thread
+    is due from 0 on.
 
-    The next change is expected at t_last + (t_last - t_first) / n, with the board's mean gap for threads without reply
-    (board_gap_hours, one a thread). The forum paper's baseline; ranking by relative lateness is this program's addition.
+    The next change is expected at t_last + (t_last - t_first) / n, where t_first and t_last are the times of the first and last
+    known post and n the number of replies; for threads without reply at t_last plus the board's mean gap (board_gap_hours, one
+    per thread). Ranking threads by this relative lateness is not in the paper.
     """
     gap = np.maximum(np.where(np.isnan(known.gap_hours), board_gap_hours, known.gap_hours), 1.0 / 60.0)
     return (now - known.last) / HOUR_SECONDS / gap - 1.0
 
 
 def rate_times_elapsed(known: Facts, elapsed: Floats) -> Floats:
-    """Expected replies within `elapsed` hours at the thread's mean rate so far: (n + 1/2) / (age + 6 h) * elapsed. Elapsed time
-    and age in operational hours, see `ThreadHistory.active_hours`."""
+    """Expected replies within `elapsed` operational hours after the fetch, at each thread's mean rate so far: (n + 1/2) / (age +
+    6 h) * elapsed, where n is the number of replies and age is in operational hours."""
     return (known.replies + 0.5) / (known.age + RATE_HOURS) * elapsed
 
 
 def _features(known: Facts, elapsed: Floats) -> Floats:
-    """Log durations and counts, their squares and products, (m, F); the intercept comes first."""
+    """Inputs of the regression, (m, F), one row per thread: 1 (intercept), then log durations and counts, some squares and
+    products."""
     age, silence = np.log(known.age + 1.0), np.log(known.silence + 0.25)
     size, wait = np.log(known.replies + 1.0), np.log(elapsed + 0.25)
     recent = np.log1p(known.recent)
@@ -128,10 +134,11 @@ def _features(known: Facts, elapsed: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class HazardModel:
-    """Poisson regression of the replies in (fetch, now]: E = exp(x' beta), x standardised log durations and counts.
+    """Expected replies between a fetch and now: Poisson regression E = exp(x' beta), where x are the standardised `_features` and
+    beta are the `weights`.
 
-    `trained_on` is the number of replies in its sample; with too few of them `weights` is None and the expectation is
-    `rate_times_elapsed`.
+    `trained_on` is the number of replies that the model was fitted to; with too few of them `weights` is None and
+    `rate_times_elapsed` is used instead.
     """
 
     weights: Floats | None
@@ -140,19 +147,21 @@ class HazardModel:
     trained_on: int
 
     def expected(self, known: Facts, elapsed: Floats) -> Floats:
-        """Expected replies within `elapsed` operational hours after the fetch, at least 0."""
+        """Expected replies within `elapsed` operational hours after the fetch; `known` and `elapsed` have one entry per
+        thread."""
         if self.weights is None:
             return rate_times_elapsed(known, elapsed)
         rows = (_features(known, elapsed) - self.middle) / self.scale
         return np.asarray(np.exp(np.clip(rows @ self.weights, -20.0, 6.0)))
 
     def score(self, known: Facts, elapsed: Floats, power: float = AREA_POWER) -> Floats:
-        """Value of fetching now: expected replies times elapsed^power; 0 maximises precision, 1/2 also weights their waiting
-        time."""
+        """The value of fetching each thread now, for ranking: expected replies times elapsed^power. Power 0 finds most replies
+        per fetch; 1/2 also prefers replies that have waited long."""
         return self.expected(known, elapsed) * np.maximum(elapsed, 0.0) ** power
 
     def next_reply(self, known: Facts) -> Floats:
-        """Median operational hours from the fetch to the next reply, P(none until s) = exp(-E(s)) = 1/2; inf beyond 90 days."""
+        """Median operational hours from the fetch to the next reply: the s at which P(no reply until s) = exp(-E(s)) = 1/2, E(s)
+        the replies expected by then; inf beyond 90 days."""
         waits = np.geomspace(0.1, MEDIAN_GRID_DAYS * DAY_HOURS, 120)
         grown = np.array([self.expected(known, np.full(len(known.age), wait)) for wait in waits])
         reached = np.maximum.accumulate(grown, axis=0) >= np.log(2.0)
@@ -160,10 +169,11 @@ class HazardModel:
 
 
 def train(history: ThreadHistory, start: float, stop: float, rng: np.random.Generator, samples: int = SAMPLES) -> HazardModel:
-    """Fits the hazard on data known before `stop`: random (thread, fetch, now) triples of [start, stop), epoch seconds.
+    """Fits the hazard model to `samples` random triples (thread, time of fetch, now) within [start, stop), epoch seconds; nothing
+    after `stop` is used.
 
-    A triple starts at a random post, the fetch is a log-uniform lag after it (at most 60 days) and now a log-uniform wait after
-    the fetch (at most 14 days), so that young, busy and silent threads all occur. Target: posts in (fetch, now].
+    Each triple starts at a random post; the fetch follows after a log-uniform time (at most 60 days), now after another (at most
+    14 days), so that young, busy and silent threads all occur. The model learns the number of posts between fetch and now.
     """
     inside = np.flatnonzero((history.times >= start) & (history.times < stop - HOUR_SECONDS))
     if not len(inside):
@@ -188,7 +198,8 @@ def train(history: ThreadHistory, start: float, stop: float, rng: np.random.Gene
 
 
 def _poisson(rows: Floats, target: Floats) -> Floats:
-    """Poisson regression with a ridge by damped Newton steps; the first column is the intercept, which is not penalised."""
+    """The weights of a Poisson regression of `target` on `rows`, with a ridge penalty, by damped Newton steps; the first column
+    of `rows` is the intercept, which is not penalised."""
     penalty = np.full(rows.shape[1], RIDGE)
     penalty[0] = 0.0
     weights = np.zeros(rows.shape[1])
@@ -214,15 +225,15 @@ def _poisson(rows: Floats, target: Floats) -> Floats:
 
 
 def site_activity(events: Events, clock: LocalClock, start: float, stop: float) -> Floats:
-    """Events of the whole site by local hour of the day, (24,), between two times."""
+    """Events of the whole site by local hour of the day, (24,), from `start` until `stop` (epoch seconds)."""
     part = events.between(start, stop)
     hours = np.floor(clock.local_hours(part.times) % DAY_HOURS).astype(np.int64)
     return np.bincount(np.minimum(hours, 23), minlength=24).astype(float)
 
 
 def board_gaps(events: Events, start: float, stop: float) -> tuple[Floats, Floats]:
-    """Mean hours between posts, and between new threads, of each board within [start, stop). For a board with at most one it
-    is the length of the interval."""
+    """Mean hours between posts, and between new threads, of each board within [start, stop), (boards,) each; the whole length of
+    the interval for a board with none or one."""
     part = events.between(start, stop)
     span = (stop - start) / HOUR_SECONDS
     posts = np.bincount(part.board, minlength=len(events.boards))

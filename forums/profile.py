@@ -1,4 +1,5 @@
-"""Statistics of a forum's history by board: volumes, daily rhythm, shrinkage of small boards to their site, dispersion."""
+"""Statistics of a forum's history by board: events a day, daily rhythm (shrunk to that of the site for small boards),
+dispersion."""
 
 from __future__ import annotations
 
@@ -24,9 +25,10 @@ class ProfileOptions:
     """How a history is converted to rates.
 
     half_life_days: an event that many days old counts half (None: all days alike). bins: parts of a day (24: one hour, the forum
-    paper's K). smooth_bins: width of the cyclic moving mean (1: none). kappa_factor: multiplies the shrinkage found by
-    likelihood; 0 switches shrinkage off, infinity pools the shapes. prior_days: weight of the prior rate in days of history;
-    prior_per_day: that rate in weighted events per day.
+    paper's K). smooth_bins: width of the cyclic moving mean over the bins (1: none). kappa_factor: multiplies the strength kappa
+    with which a board's rhythm is shrunk to its site's, as found by maximum likelihood; 0: no shrinkage, infinity: all boards of
+    a site share one rhythm. prior_days: weight of the prior rate in days of history; prior_per_day: that rate, weighted events
+    per day.
     """
 
     window_days: float = 20.0
@@ -46,10 +48,11 @@ class ProfileOptions:
 class BoardProfiles:
     """Estimates for n boards.
 
-    rates: (n, bins), weighted events per hour, f_i = WP_i * SC_i / K. weights: (n,), eq. (5), weighted events a day.
-    new_per_day, replies_per_day: Ng and Nr. shape: (n, bins), eq. (7), each row sums to 1. kappa: pseudo-events of the
-    site's profile in each shape. dispersion: variance over mean of the day counts (1 for a Poisson process; nan without
-    events). days: length of the history used.
+    rates: (n, bins), weighted events per hour, f_i = WP_i SC_i / K with weights WP, shapes SC and K hours per bin. weights: (n,),
+    WP of eq. (5), weighted events a day. new_per_day, replies_per_day: (n,), new threads Ng and replies Nr a day. shape: (n,
+    bins), SC of eq. (7), the share of a board's events in each part of the day; each row sums to 1. kappa: strength of the
+    shrinkage, as the number of events for which the site's rhythm counts in each board's shape. dispersion: (n,), variance over
+    mean of the events a day (1 for a Poisson process; nan without events). days: length of the history used.
     """
 
     rates: Floats
@@ -64,7 +67,8 @@ class BoardProfiles:
 
 @dataclass(frozen=True, slots=True)
 class BoardEvents:
-    """Events for estimation: board number, hours on the site's local clock, first post or reply."""
+    """Events for estimation, parallel arrays with one entry per event: board number, hours since 1970 on the site's local clock,
+    and true for a new thread (false for a reply)."""
 
     board: Ints
     local_hours: Floats
@@ -72,23 +76,26 @@ class BoardEvents:
 
 
 def shape_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int, bins: int) -> Floats:
-    """Weighted events by part of the day, (boards, bins): the numerators of eq. (7)."""
+    """Weighted events by part of the day, (boards, bins): the numerators of eq. (7). board, local_hours, weights: one entry per
+    event."""
     slot = np.floor((local_hours % DAY_HOURS) * (bins / DAY_HOURS)).astype(np.int64) % bins
     return np.bincount(board * bins + slot, weights, boards * bins).astype(float).reshape(boards, bins)
 
 
 def week_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int) -> Floats:
-    """Weighted events by hour of the week, (boards, 168); column 0 is Monday 00:00."""
+    """Weighted events by hour of the week, (boards, 168); hour 0 begins on Monday at 00:00. board, local_hours and weights have
+    one entry per event."""
     hour = np.floor(local_hours).astype(np.int64)
     slot = (hour + EPOCH_WEEKDAY * 24) % (WEEK_DAYS * 24)
     return np.bincount(board * 168 + slot, weights, boards * 168).astype(float).reshape(boards, 168)
 
 
 def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
-    """Shrinkage kappa by maximum likelihood: rows of counts ~ Dirichlet-multinomial(kappa * pool).
+    """The strength kappa with which boards' daily rhythms are shrunk to a common one, by maximum likelihood: each row of counts
+    is drawn from a Dirichlet-multinomial distribution with parameters kappa * pool.
 
-    counts: (n, bins) of events; pool: (bins,), sums to 1. Returns a value in (0, 1e5], large if boards share one rhythm.
-    Maximised over log kappa.
+    counts: (n, bins), events of each board by part of the day; pool: (bins,), the common rhythm, sums to 1. The result lies in
+    [1, 1e5] and is large if the boards share one rhythm.
     """
     from scipy.optimize import minimize_scalar  # importing scipy takes longer than many commands take to run
     from scipy.special import gammaln
@@ -110,7 +117,7 @@ def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
 
 
 def moving_mean(shape: Floats, width: int) -> Floats:
-    """Cyclic moving mean over `width` bins of each row (an even width is shifted forward by half a bin)."""
+    """The cyclic moving mean of each row of `shape` over `width` bins (an even width is shifted forward by half a bin)."""
     if width == 1:
         return shape
     left = (width - 1) // 2
@@ -118,7 +125,7 @@ def moving_mean(shape: Floats, width: int) -> Floats:
 
 
 def site_groups(site: Ints | None, boards: int) -> list[Ints]:
-    """Board numbers of each site (one site when None)."""
+    """The board numbers of each site, by site number. `site`: site number of each board; None: all boards are of one site."""
     if site is None:
         return [np.arange(boards)]
     return [np.flatnonzero(site == number) for number in np.unique(site)]
@@ -134,12 +141,13 @@ def estimate(
     site: Ints | None = None,
     days_known: float | None = None,
 ) -> BoardProfiles:
-    """Rates of each board from the events of the window that ends at `end_hour` (local hours since the epoch).
+    """Estimates each board's rates from the events in the `window_days` before `end_hour` (hours since 1970 on the local clock).
 
-    Shapes are shrunk to the profile of the board's site: p = (n s + kappa pool) / (n + kappa), s the board's own shares
-    by eq. (7), n its events, kappa by `dirichlet_kappa` per site times `kappa_factor`. Rates: eq. (5) with
-    WP = W (Ng + theta Nr) and a Gamma prior, (sum + prior_days * prior_per_day) / (days + prior_days). A site without
-    events gets a flat day at the prior rate. `days_known`: history that exists, when shorter than the window.
+    The shape of a board is shrunk to its site's: p = (n s + kappa pool) / (n + kappa), where s are the board's own shares by eq.
+    (7), n the number of its events, pool the site's shares, and kappa `dirichlet_kappa` of the site times `kappa_factor`. The
+    rate is by eq. (5) WP = W (Ng + theta Nr), with a Gamma prior: (weighted events + prior_days * prior_per_day) / (days +
+    prior_days). A site without events gets a flat day at the prior rate. importance, site: one entry per board, W and site
+    number. days_known: length of the existing history if it is shorter than the window.
     """
     days = min(options.window_days, days_known) if days_known is not None else options.window_days
     start = end_hour - days * DAY_HOURS
@@ -172,7 +180,8 @@ def estimate(
 
 
 def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, float]:
-    """Weight of each event by its age, and the number of full-weight days that the window is equivalent to."""
+    """The weight of each event by its age in days (halved every `half_life` days), and the sum of the weights of the `days` days
+    of the window, by which counts are divided."""
     if half_life is None:
         return np.ones(len(age)), days
     rate = np.log(2.0) / half_life
@@ -180,7 +189,8 @@ def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, 
 
 
 def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Floats, float]:
-    """Shapes of one site's boards, shrunk to the site's own shape, and the kappa used."""
+    """The shapes of one site's boards, shrunk to the site's own shape, (boards, bins), and the kappa used. weighted, raw:
+    weighted and plain events by part of the day."""
     bins = options.bins
     pool = weighted.sum(axis=0)
     if pool.sum() <= 0:
@@ -199,9 +209,10 @@ def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Flo
 
 
 def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importance: Floats) -> None:
-    """Sets boards without history to the pooled rhythm, in place: mean volumes and shape of all known boards.
+    """Gives the boards marked in `unknown` (n,), which have no history, the mean events a day and mean shape of the other boards;
+    changes `profiles` in place.
 
-    If no board is known: one new thread and three replies per day, mostly in the afternoon, which is an assumption.
+    If no board has a history: one new thread and three replies a day, mostly in the afternoon, which is an assumption.
     """
     if not unknown.any():
         return
@@ -224,10 +235,11 @@ def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importan
 def week_rates(
     events: BoardEvents, boards: int, profiles: BoardProfiles, end_hour: float, pseudo_days: float = 4.0
 ) -> Floats:
-    """Rates by weekday, (7, boards, bins): each board's daily rates times its site's level on that weekday (0 is Monday).
+    """Rates by weekday, (7, boards, bins): the daily rates of each board times the level of that weekday over all boards; 0 is
+    Monday.
 
-    The level of a weekday is (events that day + prior) / (days of it + pseudo_days) relative to the mean day; with
-    little history it stays near 1. Whole days before `end_hour` are used.
+    The level is (S + pseudo_days) / (d + pseudo_days), where d is the number of such weekdays in the history and S the sum of
+    their events relative to a mean day, so that with little history it stays near 1. Only whole days before `end_hour` count.
     """
     day = np.floor((events.local_hours - end_hour) / DAY_HOURS).astype(np.int64)
     count = int(profiles.days)
@@ -243,7 +255,8 @@ def week_rates(
 
 
 def dispersion(board: Ints, local_hours: Floats, boards: int, start_hour: float, days: int) -> Floats:
-    """Variance over mean of the events a day of each board, (boards,); nan where there are none or one day only."""
+    """Variance over mean of the events a day of each board, (boards,), over `days` days from `start_hour`; nan for a board
+    without events and if there is only one day."""
     day = np.clip(((local_hours - start_hour) // DAY_HOURS).astype(np.int64), 0, days - 1)
     counts = np.bincount(board * days + day, minlength=boards * days).reshape(boards, days)
     mean = counts.mean(axis=1)
@@ -255,9 +268,10 @@ def dispersion(board: Ints, local_hours: Floats, boards: int, start_hour: float,
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """Difference between estimates from `days` of history and those from the longest history.
+    """How far the estimates from the last `days` days of history differ from those of the longest history tried.
 
-    weights_off: sum |w_d - w| / sum w. shapes_off: mean total variation distance of the day shapes, weighted by w, in [0, 1].
+    weights_off: sum |w_d - w| / sum w, with the boards' weights w_d from these days and w from the longest history. shapes_off:
+    mean total variation distance between the two shapes of each board, weighted by w, in [0, 1].
     """
 
     days: float
@@ -273,8 +287,8 @@ def settling(
     days: Sequence[float],
     theta: float = USUAL_THETA,
 ) -> list[Settling]:
-    """How far the estimates from fewer days of history differ from those of the longest history in `days` (the forum paper's
-    "from 20 days on")."""
+    """How far estimates from shorter histories differ from those of the longest, an entry for each length in `days`, shortest
+    first. The forum paper's claim that 20 days suffice can be checked with it."""
     found = {
         span: estimate(events, boards, end_hour, options, theta, days_known=span)
         for span in sorted(days)

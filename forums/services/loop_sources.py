@@ -1,4 +1,8 @@
-"""The overview sources of a live loop: which pages it may read, their stored figures, and what readings showed."""
+"""The overview sources of a live loop: which of them it may read, the figures stored of them, and what readings (looks) showed.
+
+Boards have three names here: the database id; the number in the loop (`boards`: ids by number); the row of a source that shows
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ MOST_LEVELS = 20  # levels of parent boards searched for one that the index show
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:
-    """The enabled sources of these sites, in a fixed order."""
+    """The enabled sources of these sites, ordered by id, so that a source keeps its number in the loop."""
     rows = OverviewSource.objects.filter(enabled=True)
     rows = rows.filter(site_id__in=list(site_ids)) if len(site_ids) <= 500 else rows
     wanted = set(site_ids)
@@ -30,8 +34,13 @@ def of(site_ids: Sequence[int]) -> list[OverviewSource]:
 def looks(
     sources: Sequence[OverviewSource], boards: Ints, above: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
 ) -> Looks | None:
-    """The sources in the loop's form: the boards that each has shown, and before its first reading all of its site. A row of an
-    index may count the posts of boards below it that are not shown themselves; `above`: each board's parent, -1 for none."""
+    """The sources as the loop takes them, each with the boards that it has shown, or all of its site before its first reading.
+    None if there are no sources.
+
+    boards: ids by number. above, site, importance: one entry per board: the parent's number (-1: none), the position of the
+    board's site in `sites` (ids), and W. A row of an index page may also count the posts of boards below its board that have no
+    row.
+    """
     place = {int(pk): index for index, pk in enumerate(boards.tolist())}
     number = {int(pk): index for index, pk in enumerate(sites.tolist())}
     found = []
@@ -47,8 +56,9 @@ def looks(
 
 
 def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
-    """Boards of a site (`own`) that an index page does not show, and for each the position in `shown` of its nearest ancestor
-    (`above`: each board's parent). Boards without a shown ancestor are omitted."""
+    """The boards of a site that an index page does not show but may count, and the position in `shown` of the nearest ancestor of
+    each, as parallel arrays. own: the site's boards; above: each board's parent, -1 for none. Boards without a shown ancestor are
+    left out."""
     place = {board: index for index, board in enumerate(shown.tolist())}
     hidden, row = [], []
     for board in own.tolist():
@@ -62,13 +72,13 @@ def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
 
 
 def parents(found: Sequence[Board]) -> Ints:
-    """The index of each board's parent among the boards `found`; -1 if the parent is not among them."""
+    """The position in `found` of each board's parent board, -1 if the parent is not in `found`; one entry per board."""
     place = {board.pk: index for index, board in enumerate(found)}
     return np.array([place.get(board.parent_id or 0, -1) for board in found], dtype=np.int64)
 
 
 def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Sight:
-    """The figures that a source showed of these boards (ids), as the loop takes them, in the order of `members`."""
+    """The stored figures `shown` of a source as the loop takes them: one entry for each board id in `members`, in this order."""
     rows = [shown.get(str(pk)) or (None, None, None) for pk in members]
     values = np.array([[NEVER if one is None else float(one) for one in row] for row in rows], dtype=float).reshape(-1, 3)
     return Sight(values[:, 0], values[:, 1], values[:, 2])
@@ -80,7 +90,8 @@ def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
 
 
 def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> dict[str, Ints]:
-    """The ids of the sources, and the board and row of each pair, to which the loop's figures belong, as arrays."""
+    """What the entries of the loop's overview arrays stand for, stored with them: the id of each source and, for each pair (row,
+    board), the board's id and the row's number. Empty without sources. `boards`: ids by number."""
     if loop.overview is None:
         return {}
     covers = loop.overview.covers
@@ -92,14 +103,15 @@ def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -
 
 
 def same(stored: Mapping[str, Any], loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> bool:
-    """Tells whether stored figures belong to the loop's present sources and boards."""
+    """Tells whether stored overview arrays belong to the loop's present sources and boards, so that they may be restored."""
     now = pairs(loop, sources, boards)
     return all(np.array_equal(stored.get(name, np.zeros(0)), value) for name, value in now.items())
 
 
 def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> None:
-    """Initialises the figures with what each source showed last. Figures from before a board's last visit are left out, because
-    posts fetched since would count as new; the time of the last post is still used."""
+    """Gives a new loop the figures that each source showed last, to compare the next reading with. Counts from before a visit
+    of one of the row's boards are left out, because posts fetched since would count as new; the time of the last post is still
+    used."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):
@@ -116,7 +128,7 @@ def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Int
 
 
 def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
-    """Stores what was learned about the sources, for the desk and for a new loop."""
+    """Stores what the loop learned about each source (lag, doubt, number of trusted rows), for the desk and for the next loop."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):
@@ -130,7 +142,8 @@ def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
 
 
 def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: set[int]) -> Bools | None:
-    """A mask of the sources that may be read now: their site may be visited, and they have no unfinished reading."""
+    """A mask of the sources that may be read now: the source's site is in `open_sites` (ids), and no reading of it is under way.
+    None for a loop without sources."""
     if loop.overview is None:
         return None
     asked = Look.objects.filter(state=Look.State.ASKED, source__in=list(sources), run__isnull=False)
@@ -139,8 +152,8 @@ def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: 
 
 
 def ended(sources: Sequence[OverviewSource], since: datetime, now: datetime) -> list[Look]:
-    """Readings of these sources that were done in this time. A reading of a newest list is included once all its threads have
-    been processed."""
+    """The readings of these sources done between `since` and `now`. A reading of a newest list is left out until all threads that
+    it named have been fetched."""
     if not sources:
         return []
     rows = Look.objects.filter(state=Look.State.DONE, read_at__gte=since, read_at__lte=now, source__in=list(sources))
@@ -154,7 +167,8 @@ def _unfinished(look: Look) -> bool:
 def tell(
     loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints, importance: Floats, theta: float, look: Look
 ) -> int:
-    """Reports a reading of an overview source to the loop unless it was reported before; returns 1 if it was new, else 0."""
+    """Reports the reading `look` of an overview source to the loop: an index page's figures, or the posts fetched after a newest
+    list. Returns 1, or 0 if the loop already knows this reading. boards: ids by number; importance: W of each board."""
     number = next(index for index, one in enumerate(sources) if one.pk == look.source_id)
     if loop.overview is None or look.read_at is None or look.read_at.timestamp() <= loop.overview.read_at[number]:
         return 0

@@ -1,4 +1,4 @@
-"""The closed loop of an adaptive plan in operation: built from stored posts, informed of visits, stored between rankings."""
+"""The closed loop of an adaptive plan in operation: built from stored posts, told of finished visits, stored between rankings."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # per process and plan: the 
 
 @dataclass(slots=True)
 class Live:
-    """A loop, with the boards that its numbers stand for.
+    """A loop in operation and what its board numbers stand for.
 
-    `boards`: ids by number. `site`: each board's index into `sites` (ids). `sources`: in the order of the loop's overview.
-    `importance`: W of each board. `open_sites`: as found by `allowed`.
+    `boards`: ids by number. `site`: the position of each board's site in `sites` (ids). `sources`: in the order of the loop's
+    overview. `importance`: W of each board. `open_sites`: the ids of the sites that `allowed` found may be visited.
     """
 
     plan: Plan
@@ -48,7 +48,7 @@ class Live:
     open_sites: set[int] = field(default_factory=set)
 
     def number(self) -> dict[int, int]:
-        """The number of each board in the loop, by id."""
+        """The number of each board in the loop, by the board's id."""
         return {int(pk): index for index, pk in enumerate(self.boards.tolist())}
 
 
@@ -62,9 +62,9 @@ def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]
 
 
 def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
-    """Builds the loop for a plan's boards from stored posts, with the current state of the budget; it is stored at once.
+    """Builds the loop for a plan's boards from stored posts, with the budget as used so far, and stores it at once.
 
-    A board never visited waits from the time its site was added, so that the loop does not crawl a new site at once.
+    A board never visited counts as waiting from the time when its site was added, so that a new site is not crawled all at once.
     """
     since = now - timedelta(days=plan.history_days)
     last = np.array([(board.last_visit or max(since, board.site.added)).timestamp() for board in found.boards])
@@ -119,7 +119,7 @@ def _deadlines(found: Rhythm) -> Floats:
 
 
 def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], boards: Ints) -> None:
-    """Restores what sources had shown to the loop as last stored, if that loop had the same sources and boards."""
+    """Copies what sources had shown to the plan's stored loop into the new `loop`, if both have the same sources and boards."""
     state = LoopState.objects.filter(plan=plan).first()
     stored = arrays.unpacked(bytes(state.data)) if state is not None else {}
     if stored and loop_sources.same(stored, loop, sources, boards):
@@ -136,7 +136,8 @@ def _budget(plan: Plan) -> Budget:
 
 
 def load(plan: Plan, now: datetime) -> Live | None:
-    """The stored loop; None if it was never built. Arrays that are constant during a day are cached per process."""
+    """The plan's loop as last stored; None if it was never built. Arrays that are constant during a day are cached per
+    process."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None
@@ -163,14 +164,15 @@ def load(plan: Plan, now: datetime) -> Live | None:
 
 
 def put_away(live: Live, now: datetime) -> None:
-    """Stores the loop for the next ranking, in whatever process that is."""
+    """Stores the loop, so that any process can make the next ranking."""
     _fixed_part, moving = live.loop.packed()
     data = arrays.packed({**moving, **loop_sources.pairs(live.loop, live.sources, live.boards)})
     LoopState.objects.filter(plan=live.plan).update(data=data, told_until=live.told_until, saved_at=now)
 
 
 def tell(live: Live, now: datetime) -> int:
-    """Reports to the loop the visits that ended since the last call, whoever requested them; returns their number."""
+    """Reports to the loop the visits that ended since the last call, whether a ranking or an operator requested them; returns
+    their number."""
     # goes back some time, because a visit that ended before the last call may have been committed after it
     since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
@@ -192,7 +194,7 @@ def tell(live: Live, now: datetime) -> int:
 
 
 def _tell_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
-    """Reports a visit's results to the loop, once; returns 1 if they were new, else 0."""
+    """Reports a visit's results to the loop; returns 1, or 0 if the loop already knows them. `number`: board numbers by id."""
     place = number.get(visit.board_id)
     if place is None or visit.started is None or visit.started.timestamp() <= live.loop.last_visit[place]:
         return 0
@@ -208,15 +210,15 @@ def _tell_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
 
 
 def working(site_ids: list[int]) -> set[int]:
-    """Sites with an active visit: running, waiting for a worker, or paused."""
+    """The ids of those sites with an active visit: running, waiting for a worker, or paused."""
     wanted = set(site_ids)
     rows = Run.objects.at_work().values_list("kind", "target")
     return {target for kind, target in rows if kind == "forum" and target in wanted}
 
 
 def _release(live: Live) -> None:
-    """Ends the waiting for visits that will not take place, such as those of a run stopped before it began: their boards are
-    ranked again."""
+    """Frees the boards whose visits will not take place, such as those of a run stopped before it began: they are ranked
+    again."""
     resting = np.flatnonzero(live.loop.visiting)
     if not len(resting):
         return
@@ -226,7 +228,8 @@ def _release(live: Live) -> None:
 
 
 def allowed(live: Live, now: datetime) -> Bools:
-    """Boards that may be visited now: in the scheduled visits, site open, not paused, not being visited, requests left."""
+    """A mask of the boards that may be visited now: included in scheduled visits, site open and not paused, no visit of the site
+    under way, requests left for today."""
     ids = live.sites.tolist()
     rows = Board.objects.filter(enabled=True, site_id__in=ids, site__paused=False)
     boards = dict(rows.values_list("pk", "site__requests_per_day"))
@@ -239,7 +242,8 @@ def allowed(live: Live, now: datetime) -> Bools:
 
 
 def choose(live: Live, now: datetime) -> tuple[Ints, OverviewSource | None]:
-    """Makes one ranking: returns the numbers of the boards to visit now, and the source to read; both are charged."""
+    """Makes one ranking: returns the numbers of the boards to visit now and the source to read, if any; both are charged to the
+    budget."""
     may_visit = allowed(live, now)
     may_read = loop_sources.readable(live.loop, live.sources, live.open_sites)
     due, source = live.loop.choose(now.timestamp(), may_visit, may_read)
@@ -247,7 +251,7 @@ def choose(live: Live, now: datetime) -> tuple[Ints, OverviewSource | None]:
 
 
 def exhausted(site_ids: list[int], now: datetime) -> set[int]:
-    """Sites whose requests for today (in their own zone) are used up."""
+    """The ids of those sites that have used up their requests for today, by the date in each site's time zone."""
     found = set()
     for site in Site.objects.filter(pk__in=site_ids, requests_per_day__isnull=False):
         local = now.astimezone(reads.zone(site))
@@ -262,7 +266,8 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
 
 
 def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
-    """The reason for a board's rank: figures for the text, expected weighted events and event-hours."""
+    """Why the board ranks where it does: the figures for the text, its expected weighted events, and its index in weighted
+    event-hours."""
     reason = live.loop.explain(number, now.timestamp())
     fixed = _fixed[live.plan.pk][1]
     share = float(fixed["raw"][number])
@@ -295,5 +300,5 @@ def _first_site() -> list[int]:
 
 
 def share(plan: Plan) -> Floats:
-    """Posts per weighted event of each board, in the loop's order, as this process last built or loaded the plan's loop."""
+    """Posts per weighted event of each board, by number, as this process last built or loaded the plan's loop."""
     return np.asarray(_fixed[plan.pk][1]["raw"], dtype=float)
