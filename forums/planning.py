@@ -1,5 +1,5 @@
-"""Plans one day's timetable for boards of several sites, within a budget of visits and each site's limit of requests; and
-gives the reasons for visits."""
+"""Plans one day's timetable for boards of several sites, within a budget of visits and each site's limit of requests; and says
+what each visit is expected to find."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ LONGEST_HOURS = 72.0
 class DayInput:
     """The input for planning a day, n boards.
 
-    rates: (n, bins) weighted events per hour by the planner's clock, importance included, shrunk; plain: the same without
-    shrinkage, as in the forum paper. site: (n,) site numbers. requests: (n,) mean requests of a visit. allowed_requests: (sites,)
-    requests a day, inf for no limit. gap_hours: (sites,) least time between two visits of a site.
+    rates: (n, bins), weighted events per hour by the planner's clock, importance included, shrunk towards the site's rhythm;
+    plain: rates that are not shrunk, for the forum paper's rules. site: (n,), site numbers. requests: (n,), mean number of
+    requests of a visit. allowed_requests: (sites,), requests a day, inf for no limit. gap_hours: (sites,), least time between two
+    visits of a site.
     """
 
     rates: Floats
@@ -40,7 +41,7 @@ class DayInput:
     gap_hours: Floats
 
     def only(self, boards: Ints) -> DayInput:
-        """The input for some of the boards; site numbers stay the same."""
+        """The input for these boards only, renumbered from 0; site numbers stay unchanged."""
         return DayInput(
             self.rates[boards],
             self.plain[boards],
@@ -53,26 +54,27 @@ class DayInput:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A timetable over some of the boards, given by number in `boards`."""
+    """A timetable of some of the boards: board i of `table` is board number boards[i] of the schedule."""
 
     boards: Ints
     table: Timetable
 
     def on(self, day: int) -> tuple[Ints, Floats]:
-        """Board numbers and hours of the visits on a day; days are numbered from any fixed day."""
+        """Board numbers and hours (parallel) of the visits on a day; days may be counted from any fixed day."""
         rows = self.table.day == day % self.table.days
         return self.boards[self.table.board[rows]], self.table.hour[rows]
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A daily plan: one part for the boards that share the budget, and one for each site limited by its own requests."""
+    """A daily plan: a part for each site that its own request limit restricts (site numbers in `limited`), and one part for the
+    boards of all other sites, which share the rest of the budget."""
 
     parts: tuple[Part, ...]
     limited: tuple[int, ...]
 
     def on(self, day: int) -> tuple[Ints, Floats]:
-        """Board numbers and hours of all visits on a day, in the order of hours."""
+        """Board numbers and hours (parallel) of all visits on a day, ordered by hour; days may be counted from any fixed day."""
         found = [part.on(day) for part in self.parts] or [(np.zeros(0, dtype=np.int64), np.zeros(0))]
         board = np.concatenate([one[0] for one in found])
         hour = np.concatenate([one[1] for one in found])
@@ -97,7 +99,7 @@ class Schedule:
 def timetable(policy: str, given: DayInput, visits_per_day: int) -> Timetable:
     """The timetable of a policy (era, wra, lra, bra, optimal) with exactly `visits_per_day` visits on every day.
 
-    Visits of one site keep its gap if they fit into the day; otherwise they queue.
+    Visits are moved until those of one site are `gap_hours` apart; if that many do not fit into the day, none is moved.
     """
     if policy == "optimal":
         table = OptimalPlanner(Demand(given.rates), exact=len(given.rates) <= EXACT_BOARDS).plan(visits_per_day)
@@ -110,10 +112,10 @@ def timetable(policy: str, given: DayInput, visits_per_day: int) -> Timetable:
 
 
 def schedule(policy: str, given: DayInput, visits_per_day: int) -> Schedule:
-    """Plans all boards within `visits_per_day`; a site that would exceed its request limit is planned separately.
+    """Plans all boards within `visits_per_day`. A site that would exceed its request limit is planned by itself with the visits
+    that the limit allows; the remaining visits go to the other sites.
 
-    Its visits are reduced to what its limit allows, and the remaining visits go to the other sites. Raises BudgetError for a
-    budget below one visit.
+    Raises BudgetError for a budget below one visit.
     """
     boards = np.arange(len(given.rates))
     parts: list[Part] = []
@@ -136,7 +138,7 @@ def schedule(policy: str, given: DayInput, visits_per_day: int) -> Schedule:
 
 
 def _over(part: Part, given: DayInput) -> int | None:
-    """The site that exceeds its request limit most; None if none does."""
+    """The number of the site that exceeds its request limit by the largest factor; None if no site does."""
     owner = part.boards[part.table.board]
     asked = np.bincount(given.site[owner], given.requests[owner], len(given.allowed_requests)) / part.table.days
     excess = np.where(np.isfinite(given.allowed_requests), asked / np.maximum(given.allowed_requests, 1e-9), 0.0)
@@ -146,8 +148,8 @@ def _over(part: Part, given: DayInput) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Expected results of visits, one entry per visit. events: weighted; delay: weighted event-hours that they end; from_hour,
-    to_hour and per_hour: the busy hours before the visit and their weighted events per hour."""
+    """What visits are expected to find, one entry per visit. events: weighted events; delay: the weighted event-hours that these
+    have waited. from_hour, to_hour: the busy hours before the visit; per_hour: their mean weighted events per hour."""
 
     events: Floats
     delay: Floats
@@ -157,10 +159,11 @@ class Expectation:
 
 
 def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> Expectation:
-    """Expected results of visits at `now` to boards last visited at `previous` (hours on one clock, any day).
+    """What visits at `now` are expected to find on boards last visited at `previous`. board, previous and now: one entry per
+    visit; hours on one clock, which may exceed 24. rates: (n, bins), weighted events per hour by hour of the day.
 
-    The busy hours are the run of bins before the visit, at most six hours back and not before the last visit, with rates of at
-    least 0.7 of the highest.
+    The busy hours of a visit are adjacent bins around the one with the highest rate since the last visit, at most six hours back,
+    whose rates are at least 0.7 of that rate.
     """
     intensity = Intensity.of(rates)
     start = np.maximum(previous, now - LONGEST_HOURS)

@@ -10,8 +10,8 @@ from forums.bounds import FIRST_DOUBT
 
 
 class SourceKind(models.TextChoices):
-    """The kind of a source: a page with an index of boards; a site-wide list of threads, newest first; a feed; a JSON list of the
-    software; or a sitemap with times of change."""
+    """The kind of an overview source: a page with an index of boards; a site-wide list of threads, newest first; a feed; a JSON
+    list of the forum software; or a sitemap that gives times of change."""
 
     INDEX = "index", _("index page")
     NEWEST = "newest", _("newest list")
@@ -21,11 +21,12 @@ class SourceKind(models.TextChoices):
 
 
 class OverviewSource(models.Model):
-    """A page that covers many boards of a site, with figures of the boards, or (`names_threads`) with the most recently changed
-    threads. `boards` are those it has shown; `shown` its last figures: {board: [threads, posts, epoch seconds of the last
-    post]}, null where it shows none. A source never read successfully is not `enabled` and has no `read_at`. `cost` is
-    what reading it is charged, in visits; `lag_seconds`, `doubt` (share in [0, 1]) and `believed` (boards whose figures
-    count) were learned from visits. After `failures` failed readings in a row it is not read before `rests_until`."""
+    """A page that covers many boards of a site. It shows figures of the boards or, with `names_threads`, the threads changed most
+    recently. `boards`: the ids of the boards that it has shown. `shown`: the figures shown last, {board id: [threads, posts,
+    epoch seconds of the last post]}, null where one is not shown. A source is `enabled` once a reading succeeded. `cost`: what a
+    reading is charged, in visits. Learned from visits: `lag_seconds` by which the figures are late, `doubt` (share in [0, 1]) and
+    `believed` (number of boards whose figures are trusted). After `failures` failed readings in a row it is not read before
+    `rests_until`."""
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="sources")
     kind = models.CharField(_("kind"), max_length=8, choices=SourceKind.choices)
@@ -55,9 +56,9 @@ class OverviewSource(models.Model):
 
 
 class Look(models.Model):
-    """One reading of a source: requested by a ranking; done when the page was read (and, for a newest list, its threads were
-    fetched), or failed with a reason. `shown` as in the source; `threads` is the number of changed threads that a newest
-    list named."""
+    """One reading of a source: requested by a ranking, then done (the page was read and, for a newest list, its changed threads
+    were requested) or failed with a reason. `shown`: the figures, in the form of `OverviewSource.shown`. `threads`: the number of
+    changed threads that a newest list named."""
 
     CUT = "cut"  # reason of a completed reading whose list does not reach back to the previous reading
     STOPPED = "stopped"  # reason of a failed reading: its run ended before the page was read

@@ -19,7 +19,7 @@ FEWEST_OF_VISIT = 5
 
 
 def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: datetime, board_id: int | None = None) -> Doubt:
-    """Records a doubt, once per code and subject. A dismissed one stays dismissed until its detail changes."""
+    """Records a doubt, one for each code and subject of a site. A dismissed doubt stays dismissed until its detail changes."""
     fresh = {"board_id": board_id, "detail": dict(detail), "since": now, "seen": now}
     doubt, made = Doubt.objects.get_or_create(site_id=site_id, code=code, subject=subject[:300], defaults=fresh)
     if not made:
@@ -29,13 +29,14 @@ def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: 
 
 
 def gone(site_id: int, code: str, subjects: Iterable[str] | None = None) -> None:
-    """Deletes doubts that no longer hold: all of a code, or those of the given subjects."""
+    """Deletes doubts of this code that no longer hold: those with the given subjects, or all if `subjects` is None."""
     rows = Doubt.objects.filter(site_id=site_id, code=code)
     (rows.filter(subject__in=list(subjects)) if subjects is not None else rows).delete()
 
 
 def settle(doubt_id: int, now: datetime, user: Any = None) -> bool:
-    """Dismisses a doubt as correctly read; False if it no longer exists."""
+    """Dismisses a doubt, because the operator says that the reading is right; False if the doubt no longer exists or was
+    dismissed before."""
     doubt = Doubt.objects.select_related("site").filter(pk=doubt_id, settled_at__isnull=True).first()
     if doubt is None:
         return False
@@ -45,7 +46,8 @@ def settle(doubt_id: int, now: datetime, user: Any = None) -> bool:
 
 
 def of_model(site: Site, now: datetime) -> None:
-    """Records the doubts left after learning a model: claims that do not hold, boards found but not read."""
+    """Records the doubts that learning the site's model leaves (claims that do not hold, boards found but not read), and deletes
+    those that the new model removes."""
     lessons = site.structure.get("lessons") or ()
     failing = {one["claim"]: one for one in lessons if one["of"] >= FEWEST and one["kept"] < HOLDS * one["of"]}
     for claim, one in failing.items():
@@ -58,9 +60,9 @@ def of_model(site: Site, now: datetime) -> None:
 
 
 def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
-    """Records the doubts that a visit of a board leaves, and in how many of its threads the list's count agreed with the posts
-    read. True if too many disagreed, so that the visit must not count as complete. Rows or posts that the reader left out are
-    recorded only: it leaves some out on many pages that it reads correctly."""
+    """Records the doubts that a visit of a board leaves, and for how many of its threads the count in the list agreed with the
+    posts read. Returns True if the counts of most threads disagreed, so that the visit must not count as complete. Rows or posts
+    that the reader left out do not make a visit incomplete, because it leaves out some on many pages that it reads correctly."""
     subject = str(board.pk)
     for code in ("rows_left_out", "posts_left_out"):
         if code in state.doubts:
@@ -79,7 +81,8 @@ def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
 
 
 def _add(site_id: int, claim: str, kept: int, of: int, now: datetime) -> None:
-    """Adds a visit's result for a claim to the evidence of all visits since the model was learned."""
+    """Adds the result of one visit for a claim (it held in `kept` of `of` threads) to the evidence from all visits since the
+    model was learned."""
     site = Site.objects.only("evidence").get(pk=site_id)
     before = site.evidence.get(claim) or {"kept": 0, "of": 0}
     told = {"kept": before["kept"] + kept, "of": before["of"] + of, "at": now.isoformat(), "last": [kept, of]}

@@ -1,4 +1,4 @@
-"""Overview sources and their readings (looks): stores both, with the figures that each reading showed, and fetches the
+"""Overview sources and their readings (looks): stores the sources, each reading and the figures that it showed, and fetches the
 changed threads that a newest list named in targeted visits of their boards."""
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose answers are not 
 
 
 def note(site: Site, now: datetime) -> None:
-    """Stores the sources named by the site's model; those no longer named are not read any more."""
+    """Stores the sources named by the site's model and, from robots.txt, its sitemaps; sources that the model no longer names are
+    not read any more."""
     named = {url_hash(one["url"]): one for one in site.structure.get("sources", ())}
     named |= {url_hash(url): {"url": url, "kind": SourceKind.SITEMAP} for url in _sitemaps(site)}
     for key, one in named.items():
@@ -61,12 +62,12 @@ def _boards(site: Site, found: dict[str, Any]) -> list[int]:
 
 
 def ask(source: OverviewSource, now: datetime) -> Look:
-    """Creates a requested reading of a source, which the run then carries out."""
+    """Creates a requested reading of a source, to be carried out by the run that gets it."""
     return Look.objects.create(source=source, at=now, cost=source.cost)
 
 
 def begin(run: Run, now: datetime) -> list[NewUrl]:
-    """The addresses of the readings of a run; for a site saved before sources were searched for, its own page is one."""
+    """The addresses to fetch for the readings of a run: those requested, and those that test whether an address is a source."""
     wanted = [*run.parameters.get("looks", ()), *_tried(run, now)]
     rows = Look.objects.filter(pk__in=wanted).select_related("source")
     found = []
@@ -79,9 +80,9 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
 
 
 def _tried(run: Run, now: datetime) -> list[int]:
-    """Readings that test whether an address is an overview source. They are made on sites with completely read boards, whose
-    threads are known, until one succeeds, and are not charged to the plan. An address whose page shows no boards is not
-    read again."""
+    """The ids of new readings that test whether an address is an overview source; not charged to the plan. They are made on sites
+    with enough completely read boards, whose threads are known, until one succeeds; an address whose page shows no boards is not
+    tried again. For a site saved before sources were searched for, the site's own page is tried."""
     if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < LEAST_BOARDS:
         return []
     site = Site.objects.get(pk=run.target)
@@ -97,7 +98,8 @@ def _tried(run: Run, now: datetime) -> list[int]:
 
 
 def _told(look: Look, reading: PageReading, now: datetime) -> bool:
-    """Decides whether the tested address is a source, and whether it shows figures of boards or names their threads."""
+    """Tells whether the tested address is a source; stores that, and whether it shows figures of boards or names their
+    threads."""
     source = look.source
     figures = len(_index(source, reading)) >= LEAST_BOARDS
     homes = {home.pk for row, _record, home, _thread in _placed(source, reading) if home is not None and row.last_reply}
@@ -112,7 +114,8 @@ def _told(look: Look, reading: PageReading, now: datetime) -> bool:
 
 
 def _deeper(look: Look, response: FetchResponse, now: datetime) -> bool:
-    """For a sitemap of sitemaps, tries the most recently changed one instead; returns whether there is one."""
+    """Tells whether the page is a sitemap of sitemaps; if so, stores the most recently changed sitemap in it to be tried
+    instead."""
     listed = parse_sitemap(response.body, response.url) if look.source.kind == SourceKind.SITEMAP else None
     if listed is None or listed.kind != "index":
         return False
@@ -126,7 +129,7 @@ def _deeper(look: Look, response: FetchResponse, now: datetime) -> bool:
 
 
 def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | None, now: datetime) -> Stored:
-    """Stores the result of a reading; a page that shows no boards counts as failed."""
+    """Stores the result of reading one page of a source; a reading that shows no boards counts as failed."""
     look = Look.objects.select_related("source__site").get(pk=item.payload["look"])
     if response.not_modified and look.source.shown:
         return _unchanged(look, response, now)
@@ -159,12 +162,13 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
 
 
 def _joined(before: dict[str, list[float | None]], shown: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
-    """The figures of several pages of a newest list together: those of a board are taken from the first page that names it."""
+    """The figures of several pages of a newest list together; those of a board are taken from the first page that names it.
+    before: figures of the earlier pages; shown: of the latest page; each by board id."""
     return {**shown, **before}
 
 
 def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
-    """Handles an unchanged page: its figures are the same, at the cost of a request and hardly any bytes."""
+    """Stores a reading whose page the server reported as unchanged: it shows the figures of the reading before."""
     values = {"state": Look.State.DONE, "read_at": now, "shown": look.source.shown, "bytes": response.received_bytes}
     Look.objects.filter(pk=look.pk).update(**values)
     OverviewSource.objects.filter(pk=look.source_id).update(read_at=now)
@@ -173,7 +177,7 @@ def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
 
 
 def failed(item: Url, reason: str, now: datetime) -> Stored:
-    """Handles a failed reading: the loop continues with what it knew, and reads the source less often (see `rests`)."""
+    """Stores a failed reading; the loop keeps what it knew, and the source is read less often from now on (see `rests`)."""
     values = {"state": Look.State.FAILED, "reason": reason[:60], "read_at": now}
     Look.objects.filter(pk=item.payload["look"]).update(**values)
     rests.failed(OverviewSource.objects.get(looks=item.payload["look"]), reason, now)
@@ -181,15 +185,15 @@ def failed(item: Url, reason: str, now: datetime) -> Stored:
 
 
 def cut_short(run: Run, now: datetime) -> None:
-    """Marks readings that were not done when their run ended as failed, so that their sources may be read again."""
+    """Marks readings that were not done when their run ended as failed, so that new ones of their sources may be requested."""
     Look.objects.filter(run=run, state=Look.State.ASKED).update(state=Look.State.FAILED, reason=Look.STOPPED, read_at=now)
 
 
 def _cost(source: OverviewSource, size: int, pages: int) -> int:
-    """The cost of a reading in visits: its requests or its bytes, whichever is more, divided by the mean of recent visits of
-    the site; at least 1.
+    """What a reading is charged, in visits: its requests divided by those of a mean recent visit of the site, or its bytes
+    divided by those of such a visit, whichever is more; at least 1.
 
-    Only visits of boards' lists are charged to the budget, so targeted visits, which are smaller, are not in that mean.
+    Only visits of boards' lists are charged to the budget, so the mean leaves out targeted visits, which are smaller.
     """
     recent = Visit.objects.filter(board__site_id=source.site_id, kind=Visit.Kind.LIST, requests__gt=0).order_by("-id")[:100]
     usual = Visit.objects.filter(pk__in=recent.values("pk")).aggregate(asked=Avg("requests"), size=Avg("bytes"))
@@ -199,7 +203,8 @@ def _cost(source: OverviewSource, size: int, pages: int) -> int:
 
 
 def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float | None]]:
-    """The figures of each board shown by an index, by the board's id."""
+    """The figures that an index shows, by board id: number of threads, number of posts, epoch seconds of the last post; None
+    where a figure is not shown."""
     known = dict(Board.objects.filter(site_id=source.site_id).values_list("key", "pk"))
     shown: dict[str, list[float | None]] = {}
     rows = [*reading.records, *reading.boards]
@@ -218,8 +223,9 @@ def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float
 def _placed(
     source: OverviewSource, reading: PageReading
 ) -> list[tuple[incremental.Row, ThreadRecord, Board | None, Thread | None]]:
-    """The threads named by a source, each with its board and the stored thread. If the list of a board shows no times,
-    threads of it that a feed names are left out, because feed and list could not be compared."""
+    """The threads that a source names: the row to compare, the record read, the thread's board, and the stored thread, if
+    known. For threads that a feed names, the board is None if its own list shows no times, because feed and list could not be
+    compared."""
     told = source.kind in feeds.KINDS
     rows = feeds.named(reading) if told else _rows(reading)
     stored = Thread.objects.filter(site_id=source.site_id, key__in=[row.key for row, _record in rows])
@@ -240,10 +246,11 @@ def _rows(reading: PageReading) -> list[feeds.Named]:
 def _newest(
     run: Run, look: Look, reading: PageReading, now: datetime
 ) -> tuple[Stored, dict[str, list[float | None]], bool]:
-    """Fetches changed threads of a newest list or feed at once, each in a targeted visit of its board. Also returns what it shows
-    of each board, and whether it reaches back to the previous reading.
+    """Requests the changed threads that a newest list or feed names, each in a targeted visit of its board. Returns the requests;
+    what the source shows of each board, by id; and whether it reaches back to the source's previous reading.
 
-    A row of a page is compared as in the board's own list. Boards that this run visits anyway are left to that visit.
+    A thread has changed if the row of the page differs from its stored signature. Boards that this run visits anyway are left to
+    that visit.
     """
     told = look.source.kind in feeds.KINDS
     shown: dict[str, list[float | None]] = {}
@@ -267,8 +274,8 @@ def _newest(
 
 
 def _differs(thread: Thread | None, row: incremental.Row) -> bool:
-    """Tells whether a row of a whole site's list shows a change of its thread. Such a list may show less than the board's own; a
-    row that lacks a part of the stored signature proves nothing."""
+    """Tells whether a row of a site-wide list shows that its thread has changed. Such a list may show less of a thread than the
+    board's list; a row without some part of the stored signature is not taken as a change."""
     if thread is None:
         return True
     told = incremental.signature(row)
@@ -282,7 +289,8 @@ def _targeted(
     told: bool,
     now: datetime,
 ) -> list[NewUrl]:
-    """A visit of this board that fetches only these threads; the board's watermark and stop tests are not affected."""
+    """The requests of a visit of this board that fetches only these threads, without changing the board's watermark; `told`: the
+    threads were named by a feed. triples: row, record read, stored thread."""
     visit, _made = Visit.objects.get_or_create(
         run=run, board=board, defaults={"kind": Visit.Kind.TARGETED, "started": now, "stopped_by": "targeted"}
     )
