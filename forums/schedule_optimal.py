@@ -1,4 +1,5 @@
-"""The optimal daily timetable: exact cyclic dynamic programme, closed form by square roots, and a polish of single visits."""
+"""The optimal daily timetable: an exact dynamic programme around the clock, a closed form by square roots, and an improvement
+(polish) that moves one visit at a time."""
 
 from __future__ import annotations
 
@@ -24,10 +25,12 @@ STILL = 1e-3  # an improvement of less than this many hours ends the polishing o
 
 @dataclass(frozen=True, slots=True)
 class DayProgramme:
-    """Exact best hours of one board for every number of visits m = 1 … mmax on a grid of equal steps around the clock.
+    """The exact best hours of one board for every number of visits m = 1 … mmax, on a grid of G equal steps around the clock.
 
-    D_1[o, j] = C(o, o + j); D_k[o, j] = min_i D_(k-1)[o, i] + C(o + i, o + j); D(m) = min_o D_m[o, G], C of eq. (8).
-    `costs[m - 1]` is D(m) in weighted event-hours a day, `origins[m - 1]` its o; `single` is C(o, o + j), (G, G + 1).
+    C(a, b) is the cost of eq. (8) for what is posted between visits at a and b. D_k[o, j] is the least cost of the j steps from
+    origin o with k visits, the last at o + j: D_1[o, j] = C(o, o + j); D_k[o, j] = min_i D_(k-1)[o, i] + C(o + i, o + j); the
+    whole day costs D(m) = min_o D_m[o, G]. `costs[m - 1]` is D(m) in weighted event-hours a day, `origins[m - 1]` the best o;
+    `single[o, j]` is C(o, o + j), (G, G + 1).
     """
 
     costs: Floats
@@ -36,7 +39,8 @@ class DayProgramme:
 
     @classmethod
     def of(cls, intensity: Intensity, board: int, most: int = MOST_BY_PROGRAMME, size: int = GRID) -> DayProgramme:
-        """Solves one board; `most` <= `size`. O(most * size^3) operations, vectorised."""
+        """Solves the programme of one board for up to `most` visits on a grid of `size` steps, `most` <= `size`, in O(most *
+        size^3) operations."""
         step = DAY_HOURS / size
         start, length = np.meshgrid(np.arange(size), np.arange(size + 1), indexing="ij")
         begin, end = (start * step).astype(float), ((start + length) * step).astype(float)
@@ -52,7 +56,8 @@ class DayProgramme:
         return cls(by_origin.min(axis=1), by_origin.argmin(axis=1), single)
 
     def hours(self, visits: int) -> Floats:
-        """The hours of the best timetable with that many visits (1 … mmax): the programme once more from its best origin."""
+        """The hours of the best timetable with that many visits (1 … mmax), found by solving the programme again from its
+        origin."""
         size = len(self.single)
         origin = int(self.origins[visits - 1])
         i, j = np.ogrid[: size + 1, : size + 1]
@@ -70,17 +75,20 @@ class DayProgramme:
 
 
 def closed_form_hours(rates: Floats, visits: Ints, phase: float = 0.0) -> tuple[Ints, Floats]:
-    """Hours c_k = Q^-1((k - 1/2 + phase) / m), Q the cumulated square root of the profile; phase in [-1/2, 1/2]."""
+    """The hours c_k = Q^-1((k - 1/2 + phase) / m) for visit k of m visits of a board, where Q(t) is the share of the integral
+    of the square root of its rate that lies before hour t; phase in [-1/2, 1/2]. Parallel, one entry per visit: board number,
+    hour."""
     board, step = grid(visits)
     return board, quantiles(np.sqrt(rates), board, (step - 0.5 + phase) / visits[board])
 
 
 def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEPS) -> Floats:
-    """Coordinate descent on continuous hours: each visit moves to the exact optimum between its neighbours.
+    """Improves hours by coordinate descent: each visit is moved to the exact optimum between the visits before and after it.
 
-    board and hours: one entry a visit, boards together and hours ascending within each. Inside a bin of rate f the minimiser is c
-    = (f c_next + F(c_prev) - F(bin) + f bin) / (2 f), clipped to the bin; all bins between the neighbours are tried. Boards
-    without further movement are left out of later sweeps. The expected delay never rises.
+    board and hours: one entry per visit, the visits of a board together and ascending. Inside a bin of rate f the best hour is c
+    = (f c_next + F(c_prev) - F(bin) + f bin) / (2 f), clipped to the bin, where `bin` is the bin's begin, F the integral of the
+    rate, c_prev and c_next the neighbouring visits; all bins between these are tried. A board whose visits no longer move is left
+    out of later sweeps. The expected delay never rises.
     """
     hours = np.asarray(hours, dtype=float).copy()
     visits = np.bincount(board, minlength=len(intensity.rates))
@@ -113,8 +121,8 @@ def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEP
 
 
 def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
-    """The best hour of a board's only visit: its cost is linear inside a bin, so it is a boundary of bins (or the current
-    hour)."""
+    """The best hour for each board with one visit a day, now at `hours`. The cost is linear inside a bin, so the best hour is the
+    present one or a boundary of bins."""
     borders = np.arange(intensity.bins) * intensity.width
     best, least = hours.copy(), intensity.interval_cost(board, hours, hours + DAY_HOURS)
     if not len(board):
@@ -127,7 +135,8 @@ def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
 
 
 def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, high: Floats) -> Floats:
-    """The hour in [low, high] with the least C(low, c) + C(c, high); unchanged unless another is better."""
+    """For each visit the hour c in [low, high] with the least cost C(low, c) + C(c, high); the present hour `now` unless another
+    is better. low, high: the visits before and after."""
     if not len(board):
         return now.copy()
     least = intensity.interval_cost(board, low, now) + intensity.interval_cost(board, now, high)
@@ -150,7 +159,8 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
 
 
 def polished_closed_form(intensity: Intensity, visits: Ints, phases: int = PHASES) -> tuple[Ints, Floats]:
-    """Closed form from several start phases, a few sweeps each; every board's best is polished. Any number of visits.
+    """Hours for any numbers of visits: the closed form from several phases, each improved by a few sweeps; the best of each board
+    is then polished. Parallel, one entry per visit: board number, hour.
 
     Boards are independent: they are processed in blocks, in arrays that fit in the processor's cache.
     """
@@ -176,7 +186,8 @@ def _polished(intensity: Intensity, visits: Ints, phases: int) -> tuple[Ints, Fl
 
 
 def _day_costs(intensity: Intensity, board: Ints, hours: Floats, boards: int) -> Floats:
-    """Expected weighted event-hours a day of each board, for visits with boards together and hours ascending."""
+    """Expected weighted event-hours a day of each board. board, hours: one entry per visit, the visits of a board together and
+    ascending."""
     if not len(board):
         return np.zeros(boards)
     last = np.append(board[1:] != board[:-1], True)
@@ -187,7 +198,8 @@ def _day_costs(intensity: Intensity, board: Ints, hours: Floats, boards: int) ->
 
 
 def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
-    """Expected weighted event-hours a day of each board under a timetable, (n,); infinite for a board without visits."""
+    """Expected weighted event-hours a day of each board under a timetable, (n,); infinite for a board with events and without
+    visits."""
     cycle = table.days * DAY_HOURS
     clock = table.day * DAY_HOURS + table.hour
     order = np.lexsort((clock, table.board))
@@ -202,14 +214,15 @@ def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
 
 
 class OptimalPlanner:
-    """Timetables of least expected delay for one demand; the programmes are solved once for all budgets.
+    """Timetables of least expected delay for one demand. What does not depend on the budget is computed once.
 
-    exact=True: cyclic programme on 15 minutes up to 24 visits per board, greedy allocation, polish. exact=False: closed form,
-    four phases, polish; it stores only the rates (used for thousands of boards, and for a slider).
+    exact=True: the dynamic programme on 15-minute steps for up to 24 visits per board, visits allocated greedily, hours polished.
+    exact=False: the closed form from four phases, polished; it stores only the rates (used for thousands of boards, and for a
+    slider).
     """
 
     def __init__(self, demand: Demand, exact: bool = True, pulse: Callable[[], None] = lambda: None) -> None:
-        """Solves the programmes; `pulse` is called before each board's programme and may raise."""
+        """Solves the boards' programmes if `exact`; `pulse` is called before each board and may raise."""
         self.demand = demand
         self.intensity = Intensity.of(demand.rates)
         self.exact = exact
@@ -220,13 +233,13 @@ class OptimalPlanner:
         self._costs = np.array([programme.costs for programme in self._programmes])
 
     def allocate(self, total: int) -> Ints:
-        """Visits of each board, at least one, summing to `total` >= n."""
+        """The number of visits of each board, at least 1, which sum to `total` (at least the number of boards)."""
         if self.exact:
             return greedy(self._costs, total)
         return square_root(self.demand.rates, total)
 
     def place(self, visits: Ints) -> tuple[Ints, Floats]:
-        """Best hours for these numbers of visits: board and hour, one entry per visit."""
+        """The best hours for visits[i] visits of board i. Parallel, one entry per visit: board number, hour."""
         if not self.exact:
             return polished_closed_form(self.intensity, visits)
         board, hours = polished_closed_form(self.intensity, np.where(visits > MOST_BY_PROGRAMME, visits, 0))
@@ -241,7 +254,7 @@ class OptimalPlanner:
         return timetable(self.allocate, self.place, self.demand.boards, visits_per_day)
 
     def plan_by_requests(self, requests_per_visit: Floats, requests_per_day: float) -> Timetable:
-        """A daily timetable within a budget of requests, where a visit of board i costs requests_per_visit[i]."""
+        """A daily timetable with `requests_per_day` requests, where a visit of board i needs requests_per_visit[i]."""
         costs = (
             self._costs
             if self.exact

@@ -1,6 +1,8 @@
-"""Discovery: learns a forum's structure from a small sample of its pages, and checks at each visit whether it still holds.
+"""Discovery: learns a forum's structure from a small sample of its pages, and checks at each visit whether the structure still
+holds.
 
-pages (facts of one page) > explorer (what to fetch, which are boards) > model (the result), layout (whether it still holds).
+pages (facts of one page) > explorer (what to fetch) > candidates (which addresses are boards) > build, model (the result); layout
+checks whether later pages still fit the model.
 """
 
 from forums.discovery.explorer import Explorer, ExplorerSettings, Wanted

@@ -20,8 +20,8 @@ _ALIKE = 0.7
 
 @dataclass(slots=True)
 class Candidate:
-    """An address that may be a board's, with what is known of it. `overview` is its own page if that shows no threads but may
-    link to their list."""
+    """An address that may be a board's, with what the sample shows of it. `overview`: its page, if that shows no threads but may
+    link to the board's list."""
 
     key: str
     url: str
@@ -44,18 +44,18 @@ class Candidate:
 
     @property
     def counted(self) -> bool:
-        """Tells whether the candidate's row in an index shows a number of threads or a last reply. Without, the row may be
-        just a heading."""
+        """Tells whether the candidate's row in an index shows a number of threads or a last reply; a row without them may be only
+        a heading."""
         return self.row is not None and (self.row.threads is not None or self.row.last_reply is not None)
 
 
 def thread_rows(page: PageFacts) -> list[ThreadRecord]:
-    """The thread rows of a page, none for other kinds."""
+    """The thread records of a page; empty unless it is a list of threads."""
     return [record for record in page.reading.records if isinstance(record, ThreadRecord)]
 
 
 def board_rows(page: PageFacts) -> list[BoardRecord]:
-    """The board rows of an index, and the sub-boards on a list of threads."""
+    """The board records of a page: the rows of an index, or the sub-boards shown on a list of threads."""
     return [record for record in page.reading.records if isinstance(record, BoardRecord)]
 
 
@@ -66,8 +66,7 @@ def mixed(page: PageFacts) -> bool:
 
 
 def own_list(page: PageFacts) -> bool:
-    """Tells whether a page is the list of one board: it shows no threads of other boards, or threads of the page's own board
-    among others."""
+    """Tells whether a page is the list of one board: the rows name no other board, or some of them name the page's own board."""
     if page.kind is not PageKind.threadlist:
         return False
     keys = [board_identity(row.board_url) for row in thread_rows(page) if row.board_url]
@@ -80,7 +79,7 @@ def all_boards(page: PageFacts) -> bool:
 
 
 class Candidates:
-    """Collects candidates from the pages of a sample, in the order of fetching."""
+    """Collects candidates for boards from the pages of a sample, in the order in which the pages were fetched."""
 
     def __init__(
         self, pages: Iterable[PageFacts], failed: Mapping[str, str], start_key: str, pagers: Mapping[PageKind, str] | None = None
@@ -113,7 +112,7 @@ class Candidates:
         self._attach_pages()
 
     def _above_threads(self) -> None:
-        """Adds boards from breadcrumbs of threads: the last page in them that is not the thread itself."""
+        """Adds boards from the breadcrumbs of threads' pages: the last link that does not lead to the thread itself."""
         for page in self.pages:
             if page.kind is PageKind.thread and page.crumbs:
                 above = [crumb for crumb in page.crumbs if page_key(crumb.url) != page.key]
@@ -155,7 +154,7 @@ class Candidates:
             candidate.failed = page_key(candidate.url) in self.failed
 
     def board_shapes(self) -> frozenset[str]:
-        """Address shapes of this site's boards, without those of its threads."""
+        """Address shapes of the site's boards, except those that its threads have too."""
         threads = {shape(row.url) for page in self.pages for row in thread_rows(page)[:40]}
         counts = Counter(
             shape(candidate.url)
@@ -167,7 +166,7 @@ class Candidates:
         return frozenset(form for form in counts if form not in threads)
 
     def _links_alike(self) -> None:
-        """Adds links of the sample whose addresses have the same shape as those of known boards."""
+        """Adds the addresses linked on pages of the sample that have the shape of a known board's address."""
         shapes = self.board_shapes()
         if not shapes:
             return
@@ -181,8 +180,8 @@ class Candidates:
                     self._add(link.url, LINK, link.text, None)
 
     def verdict(self, candidate: Candidate, shapes: frozenset[str]) -> str:
-        """The decision on a candidate: "board", "group" (it only contains boards) or "no"; "unknown" as long as its page has
-        not been fetched."""
+        """The decision on a candidate: "board", "group" (it only contains boards), "no", or "unknown" while its page has not been
+        fetched. shapes: address shapes of the site's boards."""
         if candidate.failed:
             return "no"
         if not candidate.pages:
@@ -203,11 +202,12 @@ class Candidates:
 
     @staticmethod
     def _empty(candidate: Candidate) -> bool:
-        """Tells whether the candidate's row says that it has no threads; then it is a board, whatever its page looks like."""
+        """Tells whether the candidate's row says that the board has no threads; then it is a board whatever its page looks
+        like."""
         return candidate.row is not None and candidate.row.threads == 0
 
     def _like_a_board(self, page: PageFacts) -> bool:
-        """Tells whether a page without rows looks like the pages of boards, so that it is an empty board."""
+        """Tells whether a page without rows looks like the pages of the site's boards, so that it is a board without threads."""
         return any(
             own_list(other) and other.marks and len(page.marks & other.marks) >= _ALIKE * len(page.marks | other.marks)
             for other in self.pages
@@ -226,7 +226,7 @@ def _further(pages: Iterable[PageFacts]) -> set[str]:
 
 
 def clean_name(name: str) -> str:
-    """A board's name without the counts and symbols around it in links."""
+    """A board's name from the text of a link, without the counts and symbols around it."""
     name = " ".join(name.split())
     return re.sub(r"\s*[(\[（]\s*\d[\d.,k]*\s*[)\]）]$", "", name)[:200]
 

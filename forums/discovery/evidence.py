@@ -1,4 +1,4 @@
-"""Evidence from several pages of a sample: the site's name, its time zone, and its pagination addresses."""
+"""What several pages of a sample show together: the site's name, its time zone, and how its pagination addresses are formed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _NOT_A_NAME = re.compile(
 
 
 def site_name(pages: Sequence[PageFacts], root: PageFacts | None, host: str) -> str:
-    """The site's name: as it states, otherwise the common end or beginning of most titles, otherwise its root page's title,
-    otherwise its host."""
+    """The site's name: as its pages state it, otherwise the common end or beginning of most titles, otherwise the title of its
+    root page, otherwise `host`."""
     told = Counter(page.site_name for page in pages if page.site_name)
     if told:
         return told.most_common(1)[0][0]
@@ -47,8 +47,8 @@ def site_name(pages: Sequence[PageFacts], root: PageFacts | None, host: str) -> 
 
 
 def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
-    """Tells whether the site's lists count posts (True) or replies (False): compares the counts of threads with the posts of
-    those that the sample contains completely on one page. None without two agreeing threads, or if a fifth disagrees."""
+    """Tells whether the site's lists count posts (True) or replies (False), by comparing the count of a thread with its posts
+    where the whole thread is on one page of the sample. None if fewer than two threads agree, or if a fifth disagrees."""
     shown = {
         thread_key(record.url): record.replies + bool(record.counts_posts)
         for page in pages
@@ -69,8 +69,8 @@ def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
 
 
 def pager_lessons(pages: Sequence[PageFacts]) -> list[Lesson]:
-    """How often the next page of a list had new rows, and that of a thread new posts, as lessons; counted over the pagination
-    links in the sample whose target is in the sample too."""
+    """How often the next page of a list had new rows, and that of a thread new posts, as lessons. Only next-page links whose
+    target is in the sample count."""
     names = {PageKind.threadlist: "next_list", PageKind.thread: "next_thread"}
     best = pagers.chosen(pages)
     told: dict[PageKind, Pager] = {}
@@ -80,7 +80,7 @@ def pager_lessons(pages: Sequence[PageFacts]) -> list[Lesson]:
 
 
 def zone_guess(pages: Sequence[PageFacts]) -> ZoneGuess:
-    """The time zone of a site's pages; times must have been read as if they were UTC."""
+    """Guesses the time zone of a site from its pages, whose times must have been read as if they were UTC."""
     latest = max((page.fetched_at for page in pages), default=None)
     if latest is None:
         return ZoneGuess("UTC", 0, "none", 0.0)
@@ -117,7 +117,8 @@ def _ahead_seconds(page: PageFacts) -> float:
 
 
 def flip(chains: Iterable[Sequence[str]]) -> Flip | None:
-    """How pagination addresses are formed, from chains of first, second and (if known) third pages; the most frequent result."""
+    """How pagination addresses are formed, from chains of a first, second and (if known) third page; of several results the most
+    frequent."""
     answers = Counter(answer for chain in chains if (answer := _flip_of(chain)) is not None)
     return answers.most_common(1)[0][0] if answers else None
 
@@ -138,7 +139,7 @@ def _flip_of(chain: Sequence[str]) -> Flip | None:
 
 
 def _difference(first: str, second: str, number: int | None) -> str:
-    """The part that the second address has and the first one lacks, with its page number as {n}."""
+    """What the address `second` has and `first` lacks, with the page number written as {n}."""
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1

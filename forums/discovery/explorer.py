@@ -1,6 +1,6 @@
 """Learns a forum from 20 to 60 of its pages: names the pages to fetch next, takes fetched pages, and returns what it found.
 
-It is pure and driven from outside, so that the live service, the tests and the desk's progress use the same steps. What to fetch
+It makes no requests itself, so that the live service, the tests and the desk's progress take the same steps. What to fetch
 depends only on what was fetched: the same pages in the same order lead to the same plan.
 """
 
@@ -34,10 +34,10 @@ _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 
 @dataclass(frozen=True, slots=True)
 class ExplorerSettings:
-    """Limits of an exploration, all in pages; `hints` lets the reader use its knowledge of engines.
+    """Limits of an exploration, in pages; `hints` lets the reader use its knowledge of engines.
 
-    `reserve` of `most_pages` are kept for threads and further pages, however many boards there are. With `teacher` off, no rival
-    readings are tried, and related pages are not compared.
+    Of `most_pages`, `reserve` are kept for threads and further pages, however many boards there are. With `teacher` off, readings
+    are not compared between related pages, and no rival readings are tried.
     """
 
     most_pages: int = 60
@@ -51,7 +51,7 @@ class ExplorerSettings:
 
 
 class Wanted(NamedTuple):
-    """A page to fetch next and its purpose: start, up, board, list (a further page), thread."""
+    """A page to fetch next and its purpose: start, up (an index above), board, list (a further page of one), thread."""
 
     url: str
     why: str
@@ -60,8 +60,8 @@ class Wanted(NamedTuple):
 class Explorer:
     """The exploration of one site.
 
-    Life: `wanted()` names pages, `feed` or `failed` reports each, until `done`. `site()` may be called at any time and returns
-    what is known so far. With `timezone` given (IANA) the zone is not guessed.
+    Life: `wanted()` names pages, `feed` or `failed` reports each of them, until `done`. `site()` may be called at any time and
+    returns what is known so far. If `timezone` (IANA name) is given, the zone is not guessed.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Explorer:
 
     @property
     def asked(self) -> int:
-        """The number of pages fetched or failed."""
+        """The number of pages that were fetched or could not be fetched."""
         return len(self._pages) + len(self._failed)
 
     def feed(self, page: FetchedPage) -> None:
@@ -148,20 +148,20 @@ class Explorer:
         return page_key(wanted.url) not in self._pages and page_key(wanted.url) not in self._failed
 
     def _rivals(self) -> Iterator[Wanted]:
-        """The targets of rival pagination links, on pages that offer several links as the next page."""
+        """The targets of rival next-page links, on pages that offer several: the target shows which link is right."""
         if self.settings.teacher:
             for url in pagers.untried(list(self._pages.values())):
                 yield Wanted(url, "list")
 
     def _behind(self, candidates: Candidates) -> Iterator[Wanted]:
-        """The lists of threads linked from boards' pages that show none themselves."""
+        """The lists of threads that boards' pages without threads of their own link to."""
         pages = [one.overview for one in candidates.found.values() if one.sure and one.overview is not None]
         for url in overview_pages.wanted(pages, list(self._pages.values())) if self.settings.teacher else ():
             yield Wanted(url, "board")
 
     @property
     def pages(self) -> list[PageFacts]:
-        """The pages of the sample in order, with the correct pagination links."""
+        """The pages of the sample in the order of fetching, each with the next-page link found right for its kind."""
         return pagers.settled(self._pages.values(), self._sources())
 
     def _sources(self) -> dict[PageKind, str]:
@@ -179,7 +179,7 @@ class Explorer:
                 yield Wanted(candidate.url, "board")
 
     def _ways_up(self, start: PageFacts) -> Iterator[Wanted]:
-        """Addresses that may be the index above the start page, until one fits or the limit is reached."""
+        """Addresses that may be the index above the start page, one after the other until one is, or the limit is reached."""
         for tried, url in enumerate(self._above(start)):
             key = page_key(url)
             page = self._pages.get(key)
@@ -194,7 +194,8 @@ class Explorer:
                 return
 
     def _above_index(self, index: PageFacts) -> Iterator[Wanted]:
-        """The topmost page in the path above an index, which may be only a category's index."""
+        """The page at the top of an index's breadcrumb, because the index may be only that of a category; if that page is no
+        index, also the links on it that seem to lead to the forum."""
         ways = [crumb.url for crumb in index.crumbs[:1]]
         for page in self._pages.values():
             if page.kind is PageKind.other and page.key in map(page_key, ways):
@@ -246,7 +247,7 @@ class Explorer:
         return bool(rows)
 
     def _further_mixed(self) -> Iterator[Wanted]:
-        """The next page of a list of all boards' threads, as long as such pages show new boards."""
+        """The next page of a list of all boards' threads, as long as further pages show new boards."""
         pages = [page for page in self.pages if all_boards(page)]
         if not pages or len(pages) >= self.settings.most_mixed:
             return
@@ -261,7 +262,8 @@ class Explorer:
             yield Wanted(follow, "list")
 
     def _samples(self, candidates: Candidates) -> Iterator[Wanted]:
-        """Sample pages to fetch: threads of different boards, longest first, one further page of a list, and one of a thread."""
+        """Pages that show how the site's pages are built: threads of different boards, longest first, one further page of a list
+        and one of a thread."""
         shapes = candidates.board_shapes()
         lists = [c.pages[0] for c in candidates.found.values() if c.pages and candidates.verdict(c, shapes) == "board"]
         lists = [page for page in lists if thread_rows(page)]
@@ -280,8 +282,8 @@ class Explorer:
                 return
 
     def _short(self, lists: list[PageFacts]) -> Iterator[Wanted]:
-        """Threads that fit on one page, so that their rows can be compared with all their posts. They are taken from
-        different boards in turn, preferably with different numbers of replies."""
+        """Threads that fit on one page, so that the row of each can be compared with all its posts; from different boards in
+        turn, preferably with different numbers of replies."""
         counts: set[int | None] = set()
         for number in range(self.settings.short_threads):
             page = lists[number % len(lists)] if lists else None
@@ -307,7 +309,7 @@ class Explorer:
         return build.site_model(candidates, guess, self.start_url, self._read_again, verdict)
 
     def _read_again(self, page: PageFacts, timezone: str, day_first: bool | None) -> PageReading:
-        """The reading of a page in the site's time zone, for the preview; cached by page and zone."""
+        """A page of the sample read in the site's time zone and order of dates, for the preview; cached."""
         key = (page.asked_key, timezone, day_first)
         if key not in self._readings:
             source = self._html[page.asked_key]

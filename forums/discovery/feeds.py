@@ -1,6 +1,7 @@
-"""Possible overview sources besides the pages: feeds named by the front pages, and JSON lists of known forum software.
+"""Addresses of possible overview sources other than pages: feeds named by the front pages, and JSON lists of known forum
+software.
 
-This module only finds addresses; which boards a source shows, if any, is known after its first reading.
+Which boards such a source shows, if any, is known only after its first reading.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ _LISTS = {  # software with JSON for guests: paths below the root that show figu
 
 
 def candidates(pages: Iterable[PageFacts], root: str, engine: str) -> tuple[SourceFound, ...]:
-    """Feeds named by pages that show several boards, the root page's first, and the software's JSON lists.
+    """Feeds named by pages that show several boards, those of the root page first, and the JSON lists of the forum software
+    `engine`.
 
-    A feed named by a page of one board covers that board only and is left out, and so is anything on another host.
+    A feed named by the page of one board is left out, because it covers that board only, and so is any address on another host.
     """
     fronts = [page for page in pages if page.kind is PageKind.index or all_boards(page) or page.key == page_key(root)]
     fronts.sort(key=lambda page: page.key != page_key(root))

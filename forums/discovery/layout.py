@@ -1,4 +1,5 @@
-"""Check whether pages still read and look as a site's model says, so that a changed layout is noticed before data is lost."""
+"""Checks whether pages can still be read and still look as the site's model says, so that a changed layout is noticed before data
+is lost."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ _VITAL = frozenset(("title", "name", "author", "posted", "text"))
 @dataclass(frozen=True, slots=True)
 class LayoutChange:
     """How the pages of one kind no longer fit the model. `reasons` are codes: `marks` (other class names, as of a new theme),
-    `kind` (lists or threads are no longer recognised), `rows` (far fewer rows per page), `roles` (fields that were present
-    are missing; `roles` names them), `addresses` (threads or boards have other addresses).
+    `kind` (lists or threads are no longer recognised), `rows` (far fewer rows per page), `roles` (fields that were present are
+    missing; the attribute `roles` names them), `addresses` (threads or boards have addresses of another form).
 
-    `broken`: readings are unreliable, because nothing is found, much is skipped, or identifying fields are missing; false
-    if only the looks or another field have changed.
+    `broken`: readings are unreliable, because nothing is found, much is skipped, or fields that identify a record are missing;
+    false if only the looks or other fields have changed.
     """
 
     kind: str
@@ -40,7 +41,7 @@ class LayoutChange:
 
 
 def roles(reading: PageReading) -> frozenset[str]:
-    """The fields that most records of a page have."""
+    """The names of the fields that most records of a page have."""
     records = reading.records
     if not records:
         return frozenset()
@@ -53,8 +54,8 @@ def roles(reading: PageReading) -> frozenset[str]:
 
 
 def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
-    """Learns the layout of each kind of page from a sample: the typical number of rows, fields present on most pages, class
-    names present on all, and shapes of titles on any."""
+    """The layout of each kind of page, learned from a sample: the typical number of rows, the fields present on most pages, the
+    class names present on all, and the shapes of titles and side links of its lists."""
     by_kind: dict[PageKind, list[PageFacts]] = defaultdict(list)
     for page in pages:
         if page.reading.records:
@@ -74,8 +75,8 @@ def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
 
 
 def _shapes(pages: Sequence[Shapes]) -> Shapes:
-    """The shapes of several lists: a shape that is a title's on some lists and a side link's on others counts as what it is on
-    more lists. Shapes of side links are kept if at least half of the lists have them."""
+    """The link shapes of several lists together. A shape that belongs to titles on some lists and to side links on others counts
+    as what it is on more lists. Shapes of side links are kept if at least half of the lists have them."""
     titles = Counter(shape for page in pages for shape in page.titles)
     others = Counter(shape for page in pages for shape in page.others)
     return Shapes(
@@ -85,10 +86,11 @@ def _shapes(pages: Sequence[Shapes]) -> Shapes:
 
 
 def recheck(model: SiteModel, pages: Sequence[tuple[str, PageFacts]]) -> LayoutChange | None:
-    """The first kind of page that no longer fits the model; None if every kind fits or too few pages were seen.
+    """How the first kind of page that no longer fits the model differs from it; None if every kind fits or too few pages were
+    seen.
 
-    `pages` are (expected kind, the page's facts). A single page is not enough to judge a whole kind's rows or fields unless it is
-    unreadable; it is enough for the looks, since a theme applies everywhere.
+    `pages`: the kind expected and the facts of each page. From a single page, rows or fields of a kind are not judged unless
+    nothing can be read on it; its looks are, because a theme applies to all pages.
     """
     by_kind: dict[str, list[PageFacts]] = defaultdict(list)
     for kind, page in pages:

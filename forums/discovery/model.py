@@ -1,4 +1,4 @@
-"""The structure of a site as values with JSON conversion: shown and corrected on the desk, used for reading in every visit."""
+"""The structure of a site as values that convert to JSON: shown and corrected on the desk, used for reading in every visit."""
 
 from __future__ import annotations
 
@@ -33,10 +33,8 @@ class BoardFound:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """The form of pagination addresses: what replaces or follows a part of the first page's address.
-
-    `pattern` has {n} for the number; page n has first + step * (n - 1). A `cursor` cannot be computed, only followed.
-    """
+    """How the address of a further page is formed: `pattern`, in which {n} is the number, replaces or follows a part of the first
+    page's address; page n has the number first + step * (n - 1). An address with a `cursor` cannot be computed, only followed."""
 
     pattern: str
     step: int = 1
@@ -46,8 +44,8 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Reading and looks of pages of one kind: rows per page, fields present in most rows, class names on all pages seen, shapes
-    of a list's titles and of the links beside its rows (see `shapes_of`)."""
+    """What pages of one kind have in common: rows per page, fields present on most pages, class names on all of them, and the
+    shapes of a list's titles and of the links beside its rows (see `shapes_of`)."""
 
     kind: str
     rows: int
@@ -60,8 +58,8 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class SourceFound:
     """An overview source: `kind` is index (a page with figures of boards), newest (a page of all boards' threads, newest first),
-    feed (RSS or Atom) or api (a JSON list of the software); `boards` are the keys of the boards it shows. Of feeds and
-    JSON lists only the address is known, with () until one has been read."""
+    feed (RSS or Atom) or api (a JSON list of the forum software). `boards`: the keys of the boards that it shows; () for a feed
+    or JSON list, because only its address is known until it is read."""
 
     url: str
     kind: str
@@ -70,8 +68,8 @@ class SourceFound:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What related pages showed about one claim (see `lessons.CLAIMS`): it held in `kept` of `of` cases. `choice` is the reading
-    chosen for it, "" if there was only one."""
+    """How often a claim about readings (see `lessons.CLAIMS`) held on related pages: in `kept` of `of` cases. `choice`: the
+    reading for which it held best, "" if there was only one."""
 
     claim: str
     kept: int
@@ -91,12 +89,12 @@ class BoardUnread:
 
 @dataclass(frozen=True, slots=True)
 class SiteModel:
-    """What was learned about a site. `patterns` are address shapes per kind (index, list, thread, profile, alias): # for digits,
-    * for changing words. `timezone_evidence` and `confidence` tell how the time zone was found (see `ZoneGuess`).
-    `counts_posts` tells whether lists count posts (True) or replies (False), None if the sample did not show it. `pagers`
-    give for each kind of page the position of its next link, if pages offer several (see `PageReading.rivals`); `lessons`
-    are what related pages showed about the readings, and `rules` the selectors by which they agree (see
-    `SiteRules.to_json`); `unread` are the boards found but not read."""
+    """What was learned about a site. `patterns`: shapes of addresses by kind (index, list, thread, profile, alias), with # for
+    digits and * for changing words. `timezone_evidence` and `confidence`: how the time zone was found (see `ZoneGuess`).
+    `counts_posts`: whether lists count posts (True) or replies (False), None if the sample did not show it. `pagers`: for each
+    kind of page that offers several next-page links, the position of the right one (see `PageReading.rivals`). `lessons`: what
+    related pages showed about the readings; `rules`: the selectors chosen by it (see `SiteRules.to_json`). `unread`: the boards
+    found but not read."""
 
     name: str
     root: str
@@ -162,15 +160,15 @@ class SiteModel:
         return SiteModel(**fields)
 
     def pager(self, kind: str) -> str:
-        """The position of the next link on pages of a kind; "" if the page's own choice is used."""
+        """The position of the right next-page link on pages of a kind; "" if the link that the reader takes is right."""
         return dict(self.pagers).get(kind, "")
 
     @property
     def known(self) -> Shapes:
-        """The shapes of links on the site's lists of threads."""
+        """The shapes of titles and side links on the site's lists of threads."""
         told = [Shapes(frozenset(one.titles), frozenset(one.others)) for one in self.layouts if one.kind == "threadlist"]
         return told[0] if told else Shapes()
 
     def shapes(self, kind: str) -> tuple[str, ...]:
-        """The address shapes of one kind."""
+        """The shapes of the addresses of pages of one kind."""
         return next((shapes for named, shapes in self.patterns if named == kind), ())

@@ -1,7 +1,7 @@
-"""Pages between an index and the lists: an overview of one board with a link to its threads.
+"""Overview pages of a single board: pages between an index and a list, which link to the board's threads.
 
-The boards of a site are alike: the link has the same form below each board's address, so that what is found for one of them
-applies to all.
+The boards of a site are alike: the link has the same form below each board's address, so that what is found for one board applies
+to all.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ _DIGITS = re.compile(r"\d")
 
 
 def is_overview(page: PageFacts) -> bool:
-    """Tells whether a board's page may be such an overview: it could be fetched, and was read as neither threads nor boards."""
+    """Tells whether the page of a board may be an overview of it: it could be fetched, and was read as neither threads nor
+    boards."""
     return page.status < 400 and page.kind is PageKind.other
 
 
 def onward(page: PageFacts) -> list[str]:
-    """For links below the page's own address: the part after that address; those without digits first, no duplicates."""
+    """For each link of a page to an address below the page's own: the part of that address after the page's own. Those without
+    digits come first."""
     own = page.key + "/"
     ends = [key.removeprefix(own) for link in page.links if (key := page_key(link.url)).startswith(own) and "?" not in key]
     fit = [end for end in dict.fromkeys(ends) if end and not sends_or_asks(unquote(end))]
@@ -33,8 +35,8 @@ def onward(page: PageFacts) -> list[str]:
 
 
 def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
-    """The list of threads that an overview page links to, of those in the sample: the one with the most rows. None if there
-    is none."""
+    """The list of threads that an overview page links to, if it is in the sample: of several the one with most rows. None if
+    there is none."""
     ends = set(onward(page))
     own = page.key + "/"
     lists = [
@@ -49,7 +51,8 @@ def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
 
 
 def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
-    """The addresses to fetch: the first overview's links one after the other until one is a list, then the same link for all."""
+    """The addresses to fetch for overview pages: the links of the first one, one after the other until one leads to a list; then
+    the link of the same form on every overview page."""
     if not overviews:
         return
     asked = {page.asked_key for page in pages}
@@ -68,5 +71,5 @@ def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterat
 
 
 def _address(page: PageFacts, end: str) -> str:
-    """The address of the link to `end` below a page's own address, as the page writes it."""
+    """The address of the link whose address is the page's own followed by `end`, as the page writes it."""
     return next(link.url for link in page.links if page_key(link.url) == f"{page.key}/{end}")

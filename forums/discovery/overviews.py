@@ -1,4 +1,4 @@
-"""Overview sources among the pages of a sample: index pages with figures, and lists of all boards' threads."""
+"""Overview sources among the pages of a sample: index pages with figures of boards, and lists of all boards' threads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ LEAST_BOARDS = 2
 
 
 def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[SourceFound, ...]:
-    """Pages that cover two or more boards: those that show figures of boards, then first pages of mixed lists.
+    """Pages that cover two or more boards: indexes that show figures of boards, then first pages of lists of several boards'
+    threads.
 
-    A page is left out if another of its kind shows all of its boards.
+    A page is left out if another one of its kind shows all of its boards.
     """
     known = {board_identity(url) for url in board_urls}
     found: dict[str, list[SourceFound]] = {"index": [], "newest": []}

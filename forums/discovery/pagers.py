@@ -1,7 +1,7 @@
-"""Choice among the addresses that a page offers as its next page, by the pages behind them.
+"""Which of the addresses that a page offers as its next page is the right one, judged by the pages behind them.
 
 A page may offer several (a link for readers, one in its head, one that only scripts use). The right one leads to a page of the
-same kind with new rows; one that leads to the same rows, to something else or nowhere is wrong.
+same kind with new rows; one that leads to the same rows, to another kind of page or to no page is wrong.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ MOST_TRIED = 2  # pages of a kind whose next addresses are tried if they offer s
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """What a sample showed about one kind of pagination link: `source` is its position (see `PageReading.rivals`); `kept` of
-    `tried` such links led to new rows."""
+    """What a sample showed about one position of next-page links: `source` is the position (see `PageReading.rivals`); `kept` of
+    the `tried` links at it led to new rows."""
 
     kind: PageKind
     source: str
@@ -29,8 +29,7 @@ class Pager:
 
 
 def row_keys(reading: PageReading) -> frozenset[str]:
-    """Keys by which the rows of one page can be compared with those of another. Pinned rows have none, because they are on
-    many pages."""
+    """Keys by which the rows of a page are recognised on another one. Pinned rows have none, because they are on many pages."""
     keys = []
     for record in reading.records:
         if isinstance(record, ThreadRecord) and not record.pinned:
@@ -41,7 +40,8 @@ def row_keys(reading: PageReading) -> frozenset[str]:
 
 
 def tested(pages: Sequence[PageFacts]) -> list[Pager]:
-    """All kinds of pagination links of which the sample contains the page and its target, by kind of page, best first."""
+    """How the next-page links at each position did, by kind of page, best first; only links whose page and target are in the
+    sample count."""
     asked = {page.asked_key: page for page in pages}
     counts: dict[tuple[PageKind, str], list[int]] = {}
     for page in pages:
@@ -59,8 +59,8 @@ def tested(pages: Sequence[PageFacts]) -> list[Pager]:
 
 
 def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
-    """The best pagination link of each kind of page; only if a tested one beats another, or failed and leaves another
-    untested."""
+    """The position of next-page links to use, for each kind of page where tested positions differ: the best one, if it leads to
+    new rows more often than not and another one does not."""
     best: dict[PageKind, Pager] = {}
     ways = tested(pages)
     for kind in KINDS:
@@ -72,22 +72,22 @@ def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
 
 
 def sources(pages: Sequence[PageFacts]) -> dict[PageKind, str]:
-    """The position of the chosen next link for each kind of page, as `followed` takes it."""
+    """The best position of next-page links for each kind of page, for `followed`."""
     return {kind: pager.source for kind, pager in chosen(pages).items()}
 
 
 def followed(reading: PageReading, source: str) -> PageReading:
-    """The reading with the next page from the position `source`; None if the page has none there."""
+    """The reading with `next` taken from the link at position `source`; None if the page has no link there."""
     return replace(reading, next=dict(reading.rivals).get(source)) if source else reading
 
 
 def settled(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list[PageFacts]:
-    """The pages of the sample, with their next page taken from the chosen positions."""
+    """The pages of the sample, each with its next page taken from the position chosen for its kind."""
     return [replace(page, reading=followed(page.reading, sources[page.kind])) if page.kind in sources else page for page in pages]
 
 
 def untried(pages: Sequence[PageFacts]) -> Iterator[str]:
-    """The addresses that would distinguish rival links: from the first pages of each kind that offer several."""
+    """Addresses to fetch to find out which next-page link is right: targets of the links on first pages that offer several."""
     for kind in KINDS:
         several = [page for page in pages if page.kind is kind and len({page_key(url) for _at, url in page.reading.rivals}) > 1]
         for page in several[:MOST_TRIED]:

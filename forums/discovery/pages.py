@@ -1,4 +1,4 @@
-"""Facts of one page for discovery besides its reading: links, breadcrumbs, titles, evidence of its time zone."""
+"""Facts of one page for discovery besides its reading: links, breadcrumb, titles, evidence of the time zone."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FetchedPage:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A link of a page: its address, its first text, and how often it occurs."""
+    """A link of a page: its address, the text of its first occurrence, and the number of its occurrences."""
 
     url: str
     text: str
@@ -156,7 +156,7 @@ def _seen(element: HtmlElement, base: str) -> Seen | None:
 
 
 def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
-    """Links in order, each address with its first text."""
+    """The links of a page in order; each address once, with its first text."""
     known: dict[str, Seen] = {}
     for count, element in enumerate(root.iter("a")):
         if count >= MOST_LINKS:
@@ -170,7 +170,7 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
 
 
 def _telling(first: str, second: str) -> str:
-    """Of two texts of one link, the first that contains words, not only numbers."""
+    """Of two texts of one link the first that contains words, not only numbers."""
     return first if any(map(str.isalpha, first)) or not any(map(str.isalpha, second)) else second
 
 
@@ -185,7 +185,8 @@ def _feeds(root: HtmlElement, base: str) -> Iterator[str]:
 
 
 def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
-    """The breadcrumb: links from the root to this page, top first; the shortest block that is named as one."""
+    """The breadcrumb of a page: the links from the forum's root to this page, top first; of several blocks named as breadcrumb
+    the shortest."""
     best: list[Seen] = []
     tried = 0
     for element in root.iter("nav", "div", "ul", "ol", "p", "td", "span", "section", "dl", "h1", "h2", "h3"):
@@ -205,7 +206,7 @@ def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
 
 
 def _unnamed_crumbs(root: HtmlElement, base: str) -> list[Seen]:
-    """Two or more links in one block separated only by » or similar characters."""
+    """A breadcrumb without a name: two or more links in one block, with nothing between them but » or similar characters."""
     for count, element in enumerate(root.iter("a")):
         if count > 60:
             break
@@ -249,8 +250,9 @@ _ENGLISH_TIME = re.compile(
 
 
 def _language(root: HtmlElement, texts: list[str]) -> str:
-    """The page's declared language; if that is English, the language of its times, or the script of at least a fifth of the
-    letters in its short texts, since users may write in another language than the interface."""
+    """The language of a page's interface: the one declared; if that is English, the language of the page's times, or otherwise
+    that of the script of at least a fifth of the letters in its short texts, since users may write in another language than the
+    interface."""
     for element in root.iter("html"):
         told = (element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang") or "").strip().lower()
         if told:
@@ -265,8 +267,8 @@ def _language(root: HtmlElement, texts: list[str]) -> str:
 
 
 def _pairs(root: HtmlElement, texts: Iterable[str], fetched_at: datetime) -> Iterator[Pair]:
-    """Pairs of a time as the site shows it and the true time: from a clock on the page, from an exact time next to "5 minutes
-    ago", or from a stated UTC offset."""
+    """Evidence of the time zone: pairs of a time as the site shows it and the true time, from a clock on the page, from an exact
+    time next to "5 minutes ago", or from a stated UTC offset."""
     context = DateContext(fetched_at)
     for text in texts:
         words = page_clock(text) if len(text) < 200 else None
@@ -308,7 +310,7 @@ def _nearest_day(moment: Moment, fetched_at: datetime) -> datetime:
 
 
 def marks(root: HtmlElement) -> frozenset[str]:
-    """The class names that shape a page, most frequent first, without numbers: those that a new theme changes."""
+    """The class names that determine a page's looks, and that a new theme changes: the most frequent ones, without numbers."""
     counts: dict[str, int] = {}
     for element in root.iter():
         names = element.get("class") if isinstance(element.tag, str) else None

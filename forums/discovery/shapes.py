@@ -1,4 +1,5 @@
-"""Addresses of a forum by their form: identity of a page, shapes shared by pages of a kind, and addresses never requested."""
+"""Addresses of a forum by their form: what identifies a page, the shape that pages of a kind share, and addresses never
+requested."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ _FILE = re.compile(r"\.(?:jpe?g|png|gif|svg|webp|ico|css|js|zip|rar|pdf|xml|mp[3
 
 @lru_cache(maxsize=32_768)
 def page_key(url: str) -> str:
-    """A canonical key for all spellings of an address: without scheme, `www.` and trailing slash."""
+    """A key that all spellings of an address share: without scheme, `www.` and trailing slash."""
     try:
         plain = canonical(url)
     except UrlError:
@@ -67,7 +68,7 @@ def host(url: str) -> str:
 
 @lru_cache(maxsize=32_768)
 def shape(url: str) -> str:
-    """The form of an address: forum words stay, digits are #, other words *, page counters are dropped.
+    """The shape of an address: words for parts of a forum stay, digits become #, other words *, page counters are dropped.
 
     >>> shape("http://a.org/forum/12-my-board?page=2"), shape("http://a.org/viewforum.php?f=3&start=25")
     ('a.org/forum/#-*', 'a.org/viewforum.php?f=#')
@@ -140,12 +141,13 @@ def _value(name: str, value: str) -> str:
 
 @lru_cache(maxsize=32_768)
 def board_identity(url: str) -> str:
-    """The identity of a board: its id and the words before it, so that category 1 and forum 1 differ."""
+    """What identifies a board in its address: its id and the words before it, so that category 1 and forum 1 differ."""
     return f"{board_key(url)} {_STARS.sub('', shape(url))}"
 
 
 def telling(form: str) -> bool:
-    """Tells whether a shape is specific enough to identify a kind: it contains a forum word, or a parameter with a number."""
+    """Tells whether a shape of addresses is specific enough to identify a kind of page: it contains a word for parts of a forum,
+    or a parameter with a number."""
     rest = re.sub(r"^[^/?]*/?", "", form)
     return bool(rest) and rest != "*" and ("#" in rest or any(part in _WORDS for part in re.split(r"[/?&=-]", rest)))
 

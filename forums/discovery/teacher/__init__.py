@@ -1,6 +1,6 @@
-"""The teacher: readings of related pages must agree; if they do not, rival readings are tried.
+"""The teacher: compares the readings of related pages, which must agree, and tries rival readings where they do not.
 
-pairs (which pages are related) > claims (how often they agree) > hypotheses (rival selectors) > verdict (the choice).
+pairs (which pages are related) > claims (how often they agree) > hypotheses (rival selectors) > verdict (which reading is used).
 """
 
 from forums.discovery.teacher.claims import CLAIMS, Tally, tallies

@@ -1,4 +1,5 @@
-"""Claims about values that a list and its threads must agree on, and how often they do."""
+"""Claims: statements on which a list and the pages of its threads must agree (such as the number of replies), and how often each
+holds."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ IN_ORDER = 0.9  # share of the steps between consecutive posts that must go in t
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often a claim held: in `kept` of `of` threads. `choice` names the reading for which it did, if there are several
-    ("posts" or "replies" for what a list counts)."""
+    """How often a claim held: for `kept` of `of` threads. `choice`: the reading for which it held, if there are several ("posts"
+    or "replies" for what a list counts)."""
 
     claim: str
     kept: int
@@ -33,7 +34,7 @@ class Tally:
 
 
 def tallies(seen: Sequence[Seen]) -> list[Tally]:
-    """Every claim that the sample can test."""
+    """The tally of every claim that the threads of the sample can test."""
     found = [
         _replies(seen),
         _held("author", [thread.row.author == thread.posts[0].author for thread in seen if _both(thread.row, thread.posts[0])]),
@@ -55,7 +56,8 @@ def _held(claim: str, cases: Sequence[bool]) -> Tally:
 
 
 def _replies(seen: Iterable[Seen]) -> Tally:
-    """Tests whether the count is replies (posts - 1) or posts, whichever holds in more of the completely known threads."""
+    """The tally of the claim about counts: a list counts either replies (posts - 1) or posts, whichever holds for more of the
+    threads whose posts are all known."""
     votes: Counter[str] = Counter()
     cases = 0
     for thread in seen:
@@ -70,7 +72,7 @@ def _replies(seen: Iterable[Seen]) -> Tally:
 
 
 def agree(shown: Moment | None, true: Moment | None) -> bool | None:
-    """Tells whether two times are equal within their precision; None if one is missing."""
+    """Tells whether the time that a list shows and the true time are equal within their precision; None if one is missing."""
     if shown is None or true is None:
         return None
     apart = abs((shown.value - true.value).total_seconds())
@@ -78,17 +80,17 @@ def agree(shown: Moment | None, true: Moment | None) -> bool | None:
 
 
 def newest(posts: Sequence[PostRecord]) -> Moment | None:
-    """The latest time that one of the posts has; None without times."""
+    """The latest time among the posts; None if no post has a time."""
     return max((post.posted for post in posts if post.posted is not None), key=lambda moment: moment.value, default=None)
 
 
 def pages_of(seen: Iterable[Seen]) -> list[PageFacts]:
-    """The distinct thread pages that the sample contains of these threads."""
+    """The pages of these threads in the sample, without duplicates."""
     return list({page.key: page for thread in seen for page in thread.pages}.values())
 
 
 def in_order(page: PageFacts) -> bool | None:
-    """Tells whether the times on a thread's page are monotonic, up or down; None if fewer than three posts have times."""
+    """Tells whether the times on a thread's page only rise or only fall; None if fewer than three posts have times."""
     times = [record.posted.value for record in page.reading.records if isinstance(record, PostRecord) and record.posted]
     if len(times) < 3:
         return None
@@ -98,7 +100,7 @@ def in_order(page: PageFacts) -> bool | None:
 
 
 def _titled(thread: Seen) -> bool:
-    """Tells whether a thread's page shows the title of its row, possibly shortened."""
+    """Tells whether the pages of a thread show the title that its row has, possibly shortened."""
     title = " ".join(thread.row.title.split()).rstrip(".… ").casefold()
     page = thread.pages[0]
     told = [page.reading.title, *page.titles]

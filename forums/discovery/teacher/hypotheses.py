@@ -1,4 +1,5 @@
-"""Rival readings of one field: a selector for every short text of a row or post, and its values on all sampled pages."""
+"""Rival readings of one field: a selector for every short text of a row or post, and the values that it finds on all sampled
+pages."""
 
 from __future__ import annotations
 
@@ -26,14 +27,15 @@ _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The element of one record, with its page (needed to parse values), and the record as read by default."""
+    """One record of a page: its element, the page (needed to parse values), and the record as read without selectors."""
 
     page: Page
     element: HtmlElement
     record: Any
 
     def value(self, role: str, selector: str) -> Any:
-        """The value of a field as found by a selector; "" stands for the default reading. None if nothing is found."""
+        """The value of the field `role` that a selector finds in the record; selector "" stands for the value read without one.
+        None if nothing is found."""
         if not selector:
             return getattr(self.record, role, None)
         try:
@@ -42,7 +44,7 @@ class Region:
             return None
 
     def profile(self) -> str:
-        """The first address of a user's profile in it, "" for none."""
+        """The first address of a user's profile in the record, "" for none."""
         for link in self.element.iter("a"):
             href: str = urljoin(self.page.url, link.get("href") or "")
             if href and names_user(href) and not _NOBODY.search(href):
@@ -60,7 +62,8 @@ def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
 
 
 def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
-    """The default reading ("") and a selector for each short text of some of the records."""
+    """The rival readings: "" (without a selector) and a selector for each text of up to `longest` characters in some of the
+    records."""
     elements = [one.element for one in some][:12]
     found: dict[str, None] = {"": None}
     step = max(1, len(some) // MOST_FROM)
@@ -70,8 +73,8 @@ def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
 
 
 def one_name_each(pairs: Iterable[tuple[Any, str]]) -> float | None:
-    """The share of (name, profile address) pairs in which each name has one address and each address one name; None if fewer than
-    three posts show both, or all are one person's."""
+    """For pairs (name, profile address): the share of them in which the name has only this address and the address only this
+    name. None if fewer than three pairs have both, or all belong to one person."""
     told = [(str(name), profile) for name, profile in pairs if name and profile]
     if len(told) < 3 or len({profile for _name, profile in told}) < 2:
         return None

@@ -12,8 +12,8 @@ from forums.reading import PageKind, PostRecord, ThreadRecord, thread_key
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A thread that a sample contains twice: as row number `at` of a list page, and as its own `pages`, from the first.
-    `whole` tells whether the last of these is the thread's last page."""
+    """A thread that a sample contains twice: as row number `at` of a list page, and as its own `pages`, from the first one on.
+    `whole`: the last of these pages is the thread's last page, so that all posts are known."""
 
     key: str
     row: ThreadRecord
@@ -24,12 +24,12 @@ class Seen:
 
     @property
     def posts(self) -> list[PostRecord]:
-        """The posts of a thread on its sampled pages, in page order."""
+        """The posts of the thread on its pages in the sample, in order."""
         return [record for page in self.pages for record in page.reading.records if isinstance(record, PostRecord)]
 
 
 def threads_seen(pages: Sequence[PageFacts]) -> list[Seen]:
-    """The threads of a sample that occur in one of its lists and whose first page it contains."""
+    """The threads that are rows of a list in the sample and whose first page is in the sample too."""
     rows: dict[str, tuple[ThreadRecord, PageFacts, int]] = {}
     own: dict[str, dict[int, PageFacts]] = defaultdict(dict)
     for page in pages:

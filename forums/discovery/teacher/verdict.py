@@ -1,5 +1,5 @@
-"""What the related pages of a sample teach about a site: which claims hold and, for each that does not, the rival reading
-with which it does."""
+"""What the related pages of a sample show about the reading of a site: which claims hold and, for each claim that does not, the
+rival reading with which it does."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _Choice = tuple[PageKind, str, str]  # a chosen selector: (kind of page, role, s
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The claims with how often they hold, and the selectors to use instead of default readings that contradict a claim."""
+    """How often each claim holds, and the selectors to use where the value read without them contradicts a claim."""
 
     lessons: tuple[Lesson, ...] = ()
     rules: SiteRules | None = None
 
 
 def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Verdict:
-    """Learns from the related pages of a sample which claims hold and which selectors to use; `sources` are the fetched pages
-    by the key of the requested address."""
+    """The claims that hold on the related pages of a sample, and the selectors to use. sources: the fetched pages by the key of
+    the requested address."""
     seen = threads_seen(pages)
     told = {tally.claim: tally for tally in tallies(seen)}
     if not seen:
@@ -61,7 +61,7 @@ def _rules(chosen: Sequence[_Choice]) -> SiteRules:
 
 
 class _Table:
-    """The records of the sampled threads with their elements: their rows in lists, and their posts. Computed when first used."""
+    """The records of those threads that are in the sample as row and as page, with their elements; computed when first used."""
 
     def __init__(self, seen: Sequence[Seen], sources: Mapping[str, FetchedPage]) -> None:
         self.seen = seen
@@ -74,19 +74,19 @@ class _Table:
         return self._read[page.asked_key]
 
     def rows(self) -> list[Region | None]:
-        """For each thread of the sample, the region of its row in a list; None if its row was not read."""
+        """For each of the threads its row in a list; None if the row was not read."""
         lists = {thread.page.asked_key: thread.page for thread in self.seen}
         by_key = {thread_key(one.record.url): one for page in lists.values() for one in self._regions(page)}
         return [by_key.get(thread.key) for thread in self.seen]
 
     def posts(self) -> list[list[Region]]:
-        """For each thread of the sample, the regions of its posts."""
+        """For each of the threads its posts."""
         return [[one for page in thread.pages for one in self._regions(page)] for thread in self.seen]
 
 
 def _people(table: _Table, told: dict[str, Tally]) -> list[_Choice]:
-    """The selectors to use for authors: each name must belong to one profile address, and the name in a row must equal that
-    of its thread's first (last) post. If that does not hold, rivals for rows and posts are tried together."""
+    """The selectors to use for authors. Each name must belong to one profile address, and the names in a row must equal those of
+    the thread's first and last post. If not, selectors for rows and for posts are tried together. told: tallies by claim."""
     posts = table.posts()
     people = one_name_each((one.record.author, one.profile()) for thread in posts for one in thread)
     author = told.get("author", Tally("author", 0, 0))
@@ -122,12 +122,13 @@ def _names(some: Sequence[Region], selector: str) -> list[str]:
 
 
 def _named(values: Sequence[str]) -> bool:
-    """Tells whether a selector's values can be names of users: nearly all are present, and they are not all the same."""
+    """Tells whether the values that a selector finds can be names of users: nearly all records have one, and they are not all
+    equal."""
     return sum(map(bool, values)) >= COVERS * len(values) and len({value for value in values if value}) >= 2
 
 
 def _titles(values: Sequence[str], titles: Collection[str]) -> bool:
-    """Tells whether some values of a selector are titles of threads, so that they are not names."""
+    """Tells whether some of the values that a selector finds are titles of threads (`titles`), so that they are not names."""
     return any(value in titles for value in values)
 
 
@@ -136,8 +137,8 @@ _Pair = tuple[str, str, int, int, float | None]
 
 
 def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
-    """The selectors of posts and rows with the best agreement of names, its counts, and the share of people distinguished. None
-    if no pair is clearly better than the default readings."""
+    """The selectors for posts and for rows whose names agree best: with how often they agree and the share of people they tell
+    apart. None if no pair is clearly better than the values read without selectors. rows, posts: one entry per thread."""
     every = [one for thread in posts for one in thread]
     here = [row for row in rows if row is not None]
     of_posts: dict[str, tuple[list[str], float | None, float]] = {}
@@ -174,7 +175,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
 
 
 def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
-    """The index of each thread's first post in the list of all posts."""
+    """The position of each thread's first post in the list of all threads' posts."""
     starts, at = [], 0
     for thread in posts:
         starts.append(at)
@@ -183,7 +184,8 @@ def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
 
 
 def _varies(posts: Sequence[Sequence[Region]], selector: str) -> bool:
-    """Tells whether a selector's values differ within threads; those of a subject repeated in all posts do not."""
+    """Tells whether a selector finds different values within threads; it does not if it finds the subject, repeated in all
+    posts."""
     several = [thread for thread in posts if len(thread) > 2]
     return sum(len(set(_names(thread, selector))) > 1 for thread in several) * 2 > len(several)
 
@@ -210,8 +212,9 @@ def _last_author(
 
 
 def _field(table: _Table, told: dict[str, Tally], claim: str) -> list[_Choice]:
-    """The selector to use for a number or time of rows that their threads contradict: one whose values the threads confirm,
-    or NOTHING if the field is almost always wrong. Empty if nothing has to change."""
+    """The selector to use for a number or time of rows that contradicts the threads' pages (claim `claim`): one whose values
+    agree with these pages, or NOTHING if no selector does and the value is nearly always wrong. Empty if nothing has to
+    change."""
     now = told.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
         return []

@@ -1,4 +1,5 @@
-"""Builds rows from chosen links: the record around each, whatever their addresses and positions."""
+"""Builds a list's rows from the links that a model chose: the record around each link, whatever the links' addresses and
+positions."""
 
 from __future__ import annotations
 
@@ -21,18 +22,18 @@ _LONGEST = 700  # most characters of a row that has no siblings
 
 
 def _alone(page: Page, node: int) -> bool:
-    """Tells whether an element can be the row of a list with only one row."""
+    """Tells whether an element can be the only row of a list: it is a row or an item by its tag, or contains a time."""
     outline = page.outline
     return outline.tags[node] in ("tr", "li", "article", "dl") or bool(page.times_in(node, outline.ends[node]))
 
 
 def _held(page: Page, nodes: list[int], record: Record) -> int:
-    """The number of chosen links inside a record."""
+    """The number of chosen links (`nodes`, ascending) inside a record."""
     return bisect_left(nodes, page.outline.ends[record[-1]]) - bisect_left(nodes, record[0])
 
 
 def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
-    """A record with the following siblings up to the next chosen link: rows may continue in elements of their own."""
+    """The record extended by the siblings after it, up to the next chosen link (`nodes`): parts of a row may be siblings."""
     outline, made = page.outline, list(record)
     parent = outline.parents[record[-1]]
     while len(made) <= _REST:
@@ -44,8 +45,8 @@ def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
 
 
 def _between(page: Page, node: int, before: int, after: int) -> Record:
-    """The record of one link: the largest element around it that contains no other chosen link, is not the whole page and
-    does not hold too much text."""
+    """The record of link `node`: the largest element around it that lies after link `before` and ends by link `after`, is not the
+    whole page and does not hold too much text."""
     outline, best, above = page.outline, node, page.outline.parents[node]
     for _ in range(_CLIMB):
         if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in _WHOLE:
@@ -60,8 +61,8 @@ _DIFFERENT = 4  # if the links with one key have at least this number of differe
 
 
 def identities(links: Sequence[Link]) -> list[str]:
-    """Identities of the targets of a list's links: the key of each, or its address if one key stands for many different
-    targets."""
+    """For each link of a list, what identifies its target: the link's key, or its address if links with many different texts
+    share that key."""
     said: dict[str, set[str]] = defaultdict(set)
     for link in links:
         if count(link.text) is None:
@@ -70,8 +71,8 @@ def identities(links: Sequence[Link]) -> list[str]:
 
 
 def rows_of(page: Page, links: list[Link]) -> list[Row]:
-    """The rows named by chosen links, one per link, in page order. Most rows are elements at the same level of the tree;
-    links that do not fit get the element around them as row."""
+    """The rows named by the chosen links, one for each different target, in page order. Most rows are elements at one level of
+    the tree; a link for which none is found gets the largest element around it without another chosen link."""
     links = sorted(links, key=lambda link: link.node)
     names: dict[Hashable, Link] = {}
     anchors = []
@@ -100,8 +101,8 @@ def _is_title(page: Page, link: Link) -> bool:
 
 
 def _titled(page: Page, rows: list[Row]) -> list[Row]:
-    """The rows; if most of their links are only a time or a number, named instead by the longest link in the same position of
-    most rows."""
+    """The rows, unless most of their links are only a time, a number or a user's name: then each row is named by the link in that
+    position, among the positions present in most rows, whose texts are longest together."""
     if 2 * sum(_is_title(page, row.title) for row in rows) >= len(rows):
         return rows
     said: dict[str, list[int]] = defaultdict(list)
@@ -117,7 +118,7 @@ def _titled(page: Page, rows: list[Row]) -> list[Row]:
 
 
 def row_set(page: Page, links: list[Link]) -> RowSet | None:
-    """The list whose rows are named by links; None without links."""
+    """The list whose rows the links name; None if there are no links."""
     if not links:
         return None
     pattern = Counter(link.pattern for link in links).most_common(1)[0][0]

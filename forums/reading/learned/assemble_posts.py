@@ -1,4 +1,5 @@
-"""Builds posts from chosen texts: the span of each with its time, so that the fields are read as for any posts."""
+"""Builds posts from the texts that a model chose: each text's span and time are found, and the other fields are read as for posts
+that the rules found."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _LONGEST_SPAN = 40  # most sibling elements that one post can consist of
 
 
 def _tops(page: Page, bodies: list[int]) -> list[int]:
-    """The highest element around each text that contains none of the others."""
+    """For each chosen text (`bodies`, in page order) the highest element around it that contains no other chosen text."""
     outline, tops = page.outline, []
     for at, body in enumerate(bodies):
         before = bodies[at - 1] if at else -1
@@ -38,12 +39,13 @@ def _tops(page: Page, bodies: list[int]) -> list[int]:
 
 
 def _is_much(page: Page, node: int, body: int) -> bool:
-    """Tells whether an element contains much more than a text."""
+    """Tells whether the element `node` contains much more text than the post's text `body`."""
     return page.outline.text_length(node) > 3 * page.outline.text_length(body) + 400
 
 
 def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
-    """Lowers tops to the depth that most have, because the first and last have no neighbour on one side."""
+    """The elements `tops` of the posts, lowered to the median depth, because the first and the last post have no neighbour on one
+    side and so reach too high."""
     outline = page.outline
     if len(tops) < 3:
         return tops
@@ -59,7 +61,8 @@ def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
 
 
 def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
-    """The time of a post: the first outside its text, preferably before it."""
+    """The time of a post that spans the nodes from `start` to before `end`: the first one before its text `body`, otherwise the
+    first one after that; None if there is none."""
     inside = range(body, page.outline.ends[body])
     found = [time for time in page.times_in(start, end) if time.node not in inside and is_post_time(page, time)]
     before = [time for time in found if time.node < body]
@@ -67,7 +70,8 @@ def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
 
 
 class LearnedPosts:
-    """Posts around texts chosen by a model. `untimed` are those without a time of their own."""
+    """Posts around the texts that a model chose (`bodies`, nodes). `untimed`: the positions in `bodies` of posts without a
+    time."""
 
     def __init__(self, page: Page, bodies: list[int]) -> None:
         self.page = page
@@ -89,7 +93,7 @@ class LearnedPosts:
         self.posts.__dict__["bodies"] = list(bodies)
 
     def records(self) -> Iterator[tuple[HtmlElement, PostRecord]]:
-        """The posts in order, each with the element that contains most of it."""
+        """The posts in page order, each with the element that contains most of it."""
         rows = PostRows(self.posts)
         untimed = {id(self.page.outline.elements[rows.blocks[at]]) for at in self.untimed}
         for element, record in rows.records():

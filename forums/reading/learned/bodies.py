@@ -1,4 +1,8 @@
-"""Candidates for the texts of posts: every block of a page with its own text, with features."""
+"""Candidates for the texts of posts: every block element of a page that contains text, with features for the model.
+
+Candidates in similar positions of the page form a cluster. There are three clusterings, from narrow to wide, by what is equal:
+the tag path from the root, the path of shapes (tags with classes) from the root, the last three shapes.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,8 @@ _FAR = 60.0  # distance, in texts, at which larger distances are cut off
 
 @dataclass
 class BodyTable:
-    """The elements of a page that may be texts of posts (candidates), with a row of features for each. `clusters` gives the
-    number of each element's cluster of similar elements, a column per width."""
+    """The elements of a page that may be texts of posts (candidates). The arrays are parallel, one row per candidate: `nodes`,
+    `features` and `clusters`, which holds the number of its cluster in each of the three clusterings, one column each."""
 
     nodes: np.ndarray
     features: np.ndarray
@@ -31,7 +35,7 @@ class BodyTable:
 
 
 def candidates(page: Page) -> list[int]:
-    """Blocks with text; among those with the same texts, the deepest."""
+    """The nodes of block elements with text; of nested ones with exactly the same text, the deepest."""
     outline = page.outline
     deepest: dict[tuple[int, int], int] = {}
     for node, tag in enumerate(outline.tags):
@@ -43,7 +47,8 @@ def candidates(page: Page) -> list[int]:
 
 
 def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bool) -> np.ndarray:
-    """For each position the number of texts between it and the nearest mark: before it (`back`), otherwise at or after it."""
+    """For each text number in `pieces`, the number of texts to the nearest of `marks` (text numbers, ascending): the last one
+    before it with `back`, otherwise the first one at or after it. At most `_FAR`."""
     if not len(marks):
         return np.full(len(pieces), _FAR)
     at = np.searchsorted(marks, pieces, side="left")
@@ -55,7 +60,7 @@ def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bo
 
 
 def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
-    """Features of each element: its own and those of its parent."""
+    """The features of each candidate by itself and relative to its parent and grandparent, one row per candidate."""
     outline = page.outline
     first, last, end = signals.first[nodes], signals.last[nodes], signals.ends[nodes]
     parents = np.maximum(0, signals.parents[nodes])
@@ -96,7 +101,8 @@ def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
 
 
 def _below(signals: Signals) -> np.ndarray:
-    """The tags of each node's first 12 children, and their number."""
+    """For each node whether its first 12 children include a <p>, a <br>, a <blockquote>, a <div> or table (1 or 0), and their
+    number."""
     at = np.flatnonzero(signals.parents >= 0)
     at = at[np.argsort(signals.parents[at], kind="stable")]
     parents = signals.parents[at]
@@ -110,7 +116,8 @@ def _below(signals: Signals) -> np.ndarray:
 
 
 def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray, groups: Groups) -> np.ndarray:
-    """Features of each cluster of similar elements, one row for each of its elements."""
+    """The features of each cluster of candidates, one row per cluster. own: features of the single candidates; groups: the
+    clusters."""
     chars = np.expm1(own[:, 0])
     one, other = nodes[groups.before], nodes[groups.after]
     ends = np.minimum(signals.ends[one], other)

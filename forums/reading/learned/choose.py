@@ -1,4 +1,4 @@
-"""Choice of candidates as records: those with outstanding scores on their page, and those in similar positions."""
+"""Choice of the candidates that are records: those whose scores are outstanding on the page, and those in similar positions."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ _WIDTHS = (1, 2)
 
 
 def best_of(scores: np.ndarray, number: int = 3) -> float:
-    """The mean of the highest scores; 0 for none."""
+    """The mean of the `number` highest scores; 0 without scores."""
     return float(np.sort(scores)[-number:].mean()) if len(scores) else 0.0
 
 
 def above(scores: np.ndarray, share: float) -> np.ndarray:
-    """A mask of the outstanding scores, relative to the page's best, because absolute ones differ between engines."""
+    """A mask of the outstanding scores: those of at least `share` of the mean of the page's best. The measure is relative because
+    scores differ between engines."""
     return scores >= min(FLOOR, share * best_of(scores))
 
 
 def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray) -> list[int]:
-    """Indices of the links that name records, one per record: `scores` for one class, `clusters` a column per width."""
+    """The positions in `links` of those that name records, one per record, ascending. scores: probability of each link to name a
+    record of the kind sought; clusters: each link's cluster number in each clustering (see `LinkTable`)."""
     if not len(scores):
         return []
     taken = above(scores, LINK_SHARE)
@@ -54,8 +56,9 @@ def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray
 
 
 def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray, chains: Sequence[np.ndarray] = ()) -> list[int]:
-    """Indices of the texts of posts: of nested elements the one with the highest score, then those in similar positions.
-    `chains` number the positions of all elements, an array per width."""
+    """The positions in `nodes` of the candidates that are texts of posts, ascending: those with outstanding scores (of nested
+    ones the one with the highest), then those in similar positions. chains: one array per clustering, giving each node's
+    cluster."""
     if not len(scores):
         return []
     taken: list[int] = []
@@ -73,7 +76,8 @@ def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray, chain
 def _take(
     outline: Outline, nodes: np.ndarray, scores: np.ndarray, more: Iterable[int], taken: list[int], covered: np.ndarray
 ) -> None:
-    """Adds candidates to those `taken`, the highest scores first, except in elements that overlap with `covered` ones."""
+    """Adds the candidates `more` to those `taken` (positions in `nodes`), highest scores first. Candidates that overlap with one
+    taken before, whose nodes `covered` marks, are left out."""
     for at in sorted(more, key=lambda at: -scores[at]):
         start, end = int(nodes[at]), outline.ends[nodes[at]]
         if not covered[start:end].any():
@@ -82,8 +86,8 @@ def _take(
 
 
 def _positions(outline: Outline, nodes: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[list[int], float]]:
-    """The positions (tag paths) at which at least half of the elements with text contain one of the texts `nodes` and nothing
-    else: the elements at each, and the share of them that do."""
+    """The clusters in which at least half of the elements with text contain one of the texts `nodes` and nothing else: the
+    elements of each such cluster, and the share of them that do. numbers: the cluster of each node of the page."""
     texts = {(outline.piece_from[node], outline.piece_to[node]) for node in nodes}
     held = Counter[int]()
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Confidence in a reading, whether records may be missing, and the reasons for doubt in words."""
+"""How reliable a reading is: the confidence, whether records may be missing, and the reasons for doubt in words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _DIFFERENT = 0.5  # if the rules' and the learned reading agree less than this, 
 
 
 class Doubt(NamedTuple):
-    """`confidence` in [0, 1] is the probability that a reading has exactly the right records; `complete` is false if records may
-    be missing."""
+    """How reliable a reading is. `confidence` is the probability that it has exactly the right records; `complete` is false if
+    records may be missing; `doubts` gives the reasons in words."""
 
     confidence: float
     complete: bool
@@ -24,8 +24,8 @@ class Doubt(NamedTuple):
 
 
 def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
-    """The doubt about a reading. `shares` are the probabilities of the kinds; the kind is not in doubt if the operator has
-    stated it (`is_stated`)."""
+    """The doubt about a reading. shares: the probability of each kind in `KINDS`; is_stated: the operator has stated the kind, so
+    that it is not in doubt."""
     if is_stated:
         shares = np.asarray([float(kind is reading.kind) for kind in KINDS])
     records = reading.records
@@ -55,8 +55,8 @@ def _words(second: Second, shares: np.ndarray, reading: PageReading, features: n
 
 
 def _left_out(second: Second, reading: PageReading) -> int:
-    """The number of links that may be missing records: they are in positions like those of the records and have good scores,
-    but name no record."""
+    """The number of links that may name missing records: their scores are good and they are in the same cluster as links of
+    records, but they name none."""
     scores = second.link_scores[:, 1 if reading.kind is PageKind.threadlist else 2] if len(second.link_scores) else np.zeros(0)
     urls = {getattr(record, "url", None) for record in reading.records}
     table = second.links

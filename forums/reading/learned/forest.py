@@ -1,4 +1,5 @@
-"""Decision trees of learned models as flat arrays, evaluated for many candidates at once: averaged or summed leaves."""
+"""The decision trees of a learned model as flat arrays, evaluated for many candidates at once; a forest averages or sums its
+trees."""
 
 from __future__ import annotations
 
@@ -27,10 +28,11 @@ class Tree(NamedTuple):
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees in sequence. A node tests whether `feature` is at most `threshold`: if so the next node follows, otherwise the one
-    `skip` further; skip 0 marks a leaf. With an empty `start` the leaves hold class shares in steps of 1/255, and the
-    forest returns their mean; otherwise leaves hold additions to the log odds `start` of the classes, with the trees
-    assigned to the classes in turn."""
+    """Decision trees, one after the other, their nodes in one sequence of arrays. A node tests whether feature number `feature`
+    of a candidate is at most `threshold`: if so the next node follows, otherwise the one `skip` places further; skip 0 marks a
+    leaf. With an empty `start`, leaves hold class shares in steps of 1/255, and the forest returns their mean over the trees;
+    otherwise leaves hold additions to the log odds of the classes, which begin at `start`, and trees are assigned to the classes
+    in turn."""
 
     feature: np.ndarray
     threshold: np.ndarray
@@ -41,7 +43,7 @@ class Forest:
     depth: int
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """Shares of the classes, a row per candidate: (n x features) -> (n x classes), rows sum to 1."""
+        """The probability of each class for each candidate: features (n x features) -> shares (n x classes); rows sum to 1."""
         classes = len(self.start) or self.values.shape[1]
         if not len(features):
             return np.zeros((0, classes))
@@ -82,14 +84,14 @@ class Forest:
 
     @cached_property
     def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """For the evaluation as arrays: features and thresholds of the nodes; the left and right child of each node (the node
-        itself if it is a leaf); and a mask of the nodes that are no leaves."""
+        """What evaluation needs, as arrays over the nodes: feature; threshold; left and right child (the node itself if it is a
+        leaf); and a mask of the nodes that are not leaves."""
         steps = self.skip.astype(np.int32)
         below = (np.arange(len(steps), dtype=np.int32)[:, None] + np.column_stack([(steps > 0).astype(np.int32), steps])).ravel()
         return self.feature.astype(np.int32), self.threshold.astype(np.float32), below, steps > 0
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
-        """The arrays with names prefixed by `name`, as `from_arrays` takes them."""
+        """The forest as arrays, under names that begin with `name`, from which `from_arrays` restores it."""
         return {f"{name}.{part}": getattr(self, part) for part in _PARTS} | {f"{name}.depth": np.asarray(self.depth)}
 
     @staticmethod
@@ -100,8 +102,7 @@ class Forest:
 
     @staticmethod
     def of_trees(trees: Sequence[Tree], start: np.ndarray | None = None) -> Forest:
-        """A forest made of these trees: their leaves hold class shares or, if `start` is given, additions to the log odds
-        `start`."""
+        """A forest of these trees. Their leaves hold class shares or, if `start` is given, additions to the log odds `start`."""
         features, thresholds, skips, values, roots, first = [], [], [], [], [], 0
         for tree in trees:
             leaf = tree.right < 0

@@ -1,4 +1,4 @@
-"""Items grouped by number: sums, means and spreads of all groups at once."""
+"""Sums, means and spreads of groups of items, computed for all groups at once; a group is given by each item's group number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def numbered(keys: Sequence[Hashable]) -> np.ndarray:
 
 
 class Groups:
-    """Groups of one or more members each. `numbers` holds each member's group, from 0 and without gaps."""
+    """Groups of one or more members each. `numbers`: each member's group, from 0 and without gaps. Two members are neighbours if
+    one follows the other within their group; `before` and `after` are the members of all such pairs, parallel."""
 
     def __init__(self, numbers: np.ndarray) -> None:
         self.numbers = numbers
@@ -28,40 +29,42 @@ class Groups:
         self.before, self.after, self.of_pairs = self.order[:-1][pairs], self.order[1:][pairs], self.sorted[1:][pairs]
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """The sum of each group's values (members [x columns] -> groups [x columns])."""
+        """The sum of the members' values in each group; values: (members,) or (members, columns)."""
         made: np.ndarray = np.add.reduceat(values[self.order].astype(np.float64), self.starts, axis=0)
         return made
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """The mean of each group's values."""
+        """The mean of the members' values in each group; values as for `sum`."""
         found = self.sum(values)
         made: np.ndarray = found / (self.sizes[:, None] if found.ndim > 1 else self.sizes)
         return made
 
     def max(self, values: np.ndarray) -> np.ndarray:
-        """The highest of each group's values."""
+        """The highest of the members' values in each group."""
         made: np.ndarray = np.maximum.reduceat(values[self.order], self.starts)
         return made
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """The standard deviation of each group's values divided by their mean, or by 1 if the mean is less."""
+        """For each group the standard deviation of its members' values divided by their mean, or by 1 if the mean is less than
+        1."""
         mean = self.mean(values)
         made: np.ndarray = np.sqrt(self.mean((values - mean[self.numbers]) ** 2)) / np.maximum(1.0, mean)
         return made
 
     def distinct(self, values: np.ndarray) -> np.ndarray:
-        """The number of different values (whole numbers from 0) in each group."""
+        """The number of different values in each group; values: a whole number from 0 for each member."""
         width = int(values.max()) + 1 if len(values) else 1
         return np.bincount(np.unique(self.numbers * width + values) // width, minlength=len(self.sizes))
 
     def of_neighbours(self, values: np.ndarray) -> np.ndarray:
-        """The mean of each group's values over pairs of neighbours (`before`, `after`); 0 for a group of one."""
+        """For each group the mean of `values`, one per pair of neighbours; 0 for a group of one."""
         found = np.bincount(self.of_pairs, weights=values, minlength=len(self.sizes))
         made: np.ndarray = found / np.maximum(1, self.sizes - 1)
         return made
 
     def steadiness(self, places: np.ndarray) -> np.ndarray:
-        """For each group the spread of the steps between neighbours relative to their mean; 1 for groups of fewer than three."""
+        """For each group the spread of the distances between neighbours, relative to their mean (0: evenly spaced); 1 for groups
+        of fewer than three. places: each member's place on the page."""
         steps = (places[self.after] - places[self.before]).astype(np.float64)
         mean = self.of_neighbours(steps)
         spread = np.sqrt(self.of_neighbours((steps - mean[self.of_pairs]) ** 2)) / np.maximum(1.0, mean)

@@ -1,6 +1,8 @@
-"""Candidates for titles of threads and names of boards: every link with text, with features.
+"""Candidates for titles of threads and names of boards: every link whose text contains words, with features for the model.
 
-A link is judged with similar ones: by clusters of similar links, at several widths, and the row around each.
+Links in similar positions of the page form a cluster. There are four clusterings by what is equal: the tag path from the root,
+the path of shapes (tags with classes) from the root, the last three shapes, the form of the address. Features describe a link,
+its cluster in each clustering, and the row around it.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ _ROW_TIMES = 12  # number of times of a row that are examined
 
 @dataclass
 class LinkTable:
-    """The links of a page that may name records (candidates), with a row of features for each. `clusters` gives the number of
-    each link's cluster of similar links, a column per width."""
+    """The links of a page that may name records (candidates). `links`, `features` and `clusters` are parallel; `clusters` holds
+    the number of each link's cluster in each of the four clusterings, one column each."""
 
     links: list[Link]
     features: np.ndarray
@@ -40,7 +42,7 @@ class LinkTable:
 
 
 def candidates(page: Page) -> list[Link]:
-    """The links that may name something: those with words in their text."""
+    """The links that may name a thread or a board: those with words in their text."""
     found = []
     for link in page.links:
         text = link.text
@@ -68,7 +70,7 @@ def _wording(text: str) -> tuple[float, float, float, float, float, float]:
 
 
 def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.ndarray:
-    """Features of each link by itself. `keys` groups links that have the same key."""
+    """The features of each link by itself, one row per link. keys: the links grouped by their key, that is by target."""
     own_path = page.url.partition("?")[0].rstrip("/") + "/"
     words = [
         [
@@ -96,8 +98,8 @@ def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.nd
 
 
 def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups) -> np.ndarray:
-    """The node range of each link's row, among the links of its group: the largest element around the link that contains no
-    link with another key, extended to the next row if both are siblings."""
+    """The node range of each link's row, (links, 2): the largest element around the link that contains no link of its cluster
+    with another key, extended to the next row if both rows are siblings. nodes, keys: of each link; groups: the clusters."""
     order, own = groups.order, keys[groups.order]
     size, new_group = len(signals.ends) - 1, np.zeros(len(order), dtype=bool)
     new_group[groups.starts] = True
@@ -125,7 +127,7 @@ def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups)
 
 
 class _Seen:
-    """Values of the candidate links used by features of clusters, as arrays."""
+    """Values of the candidate links as arrays, one entry per link; texts, keys and patterns are replaced by numbers."""
 
     def __init__(self, links: list[Link]) -> None:
         self.nodes = np.asarray([link.node for link in links], dtype=np.int64)
@@ -138,7 +140,7 @@ class _Seen:
 
 
 class _Beside:
-    """All links of a page as arrays, to describe by which other links a candidate for a title is surrounded in its row."""
+    """All links of a page as arrays, from which the links beside a candidate in its row are described."""
 
     def __init__(self, page: Page, links: list[Link]) -> None:
         found = page.links
@@ -154,7 +156,8 @@ class _Beside:
         self.own = np.searchsorted(self.nodes, np.asarray([link.node for link in links], dtype=np.int64))
 
     def features(self, rows: np.ndarray) -> np.ndarray:
-        """For each candidate link, features of the other links in its row; at most 40 of them are examined."""
+        """The features of the other links in the row of each candidate, one row per candidate; at most 40 links of a row are
+        examined. rows: the node range of each candidate's row."""
         low, high = np.searchsorted(self.nodes, rows[:, 0]), np.searchsorted(self.nodes, rows[:, 1])
         high = np.minimum(high, low + _BESIDE)
         own, size = self.own, len(self.nodes)
@@ -185,7 +188,7 @@ class _Beside:
 
 
 def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside: _Beside) -> np.ndarray:
-    """Features of the row around each link."""
+    """The features of the row around each link, one line per link. nodes: the links; rows: the node range of each link's row."""
     start, end = rows[:, 0], rows[:, 1]
     first, last = signals.first[start], signals.first[np.minimum(end, signals.size)]
     last = np.maximum(last, signals.last[start])
@@ -203,7 +206,8 @@ def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside:
 
 
 def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Features of each cluster of links, one row for each of its links."""
+    """The features of each cluster, one row per cluster. groups: the clusters; rows: the node range of each link's row; inside:
+    features of these rows."""
     n, lengths, nodes = groups.sizes, seen.lengths, seen.nodes
     keys, texts = groups.distinct(seen.keys), groups.distinct(seen.texts)
     chars = np.expm1(inside[:, 0])
@@ -221,7 +225,7 @@ def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.nd
 
 
 def _falling(signals: Signals, rows: np.ndarray, groups: Groups) -> np.ndarray:
-    """For each cluster, the share of pairs of neighbouring rows in which the newest time does not increase; -1 if few rows
+    """For each cluster, in how many of its pairs of successive rows the newest time does not increase, as a share; -1 if few rows
     have times."""
     nodes, seconds = signals.time_order
     if not len(nodes):

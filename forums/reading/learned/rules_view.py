@@ -1,4 +1,5 @@
-"""Numeric features of a list: the qualities and evidence behind its rows, as input of the models."""
+"""Numeric features of a list found by the rules or the models: what the rules' quality and evidence measure, as input of the
+models."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ WEIGHTS = ("address", "topics_posts", "replies_views", "last_thread", "head", "s
 
 
 def rows_view(rows: RowSet) -> list[float]:
-    """The features of a list: size, quality, contents of its rows, evidence for boards."""
+    """The features of a list: number of rows, its quality by the rules, contents of the rows, evidence that they are boards."""
     n = len(rows.rows)
     weights = rows.weights
     return [

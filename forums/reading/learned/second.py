@@ -1,4 +1,4 @@
-"""The learned reading of a page: candidates > features > scores > kind and records > doubt."""
+"""The learned reading of a page beside that of the rules: candidates > features > scores > kind and records > doubt."""
 
 from __future__ import annotations
 
@@ -61,10 +61,11 @@ EXPECTED = 4.0
 
 @dataclass
 class Second:
-    """A page with both readings, from candidates to doubt; each step is computed on first use.
+    """A page with two readings, one by the rules and one by the models, from candidates to doubt; each step is computed on first
+    use.
 
-    Scores (`given`) and the predicted values of lists (`worth`, by the number of their kind) can be passed in, as training does
-    with those of models that never saw the page's engine.
+    Training passes in scores (`given`) and predicted qualities of lists (`worth`, by the position of the kind in `KINDS`) that
+    come from models trained without the page's engine. `known`: link shapes from the site's other lists.
     """
 
     page: Page
@@ -76,55 +77,55 @@ class Second:
 
     @cached_property
     def lists(self) -> Choice:
-        """The lists of the page found by the rules."""
+        """The best list of threads and of boards that the rules find on the page."""
         return weigh_lists(self.page)
 
     @cached_property
     def found(self) -> Choice:
-        """The posts of the page found by the rules."""
+        """The best posts and lists that the rules find; in `lists` posts are not considered."""
         return weigh(self.page)
 
     @cached_property
     def signals(self) -> Signals:
-        """The counts of the page's contents by position."""
+        """Counts of what the page contains, from which features of any part of it are computed."""
         return Signals(self.page)
 
     @cached_property
     def links(self) -> LinkTable:
-        """Candidates for titles and names, with their features."""
+        """The candidates for titles of threads and names of boards, with their features."""
         return link_table(self.page, self.signals)
 
     @cached_property
     def bodies(self) -> BodyTable:
-        """Candidates for the texts of posts, with their features."""
+        """The candidates for the texts of posts, with their features."""
         return body_table(self.page, self.signals)
 
     @cached_property
     def link_scores(self) -> np.ndarray:
-        """Probabilities of none, title and board for each link."""
+        """The probability of each candidate link to name nothing, a thread, or a board, (links, 3)."""
         if self.weights is None:
             return self.given["links"]
         return self.weights.links.predict(self.links.features)
 
     @cached_property
     def body_scores(self) -> np.ndarray:
-        """The probability of each element to be the text of a post."""
+        """The probability of each candidate in `bodies` to be the text of a post."""
         if self.weights is None:
             return self.given["bodies"]
         return self.weights.bodies.predict(self.bodies.features)[:, 1]
 
     @cached_property
     def chosen(self) -> list[int]:
-        """Indices into `bodies` of the elements chosen as texts of posts."""
+        """The positions in `bodies` of the candidates chosen as texts of posts."""
         return chosen_bodies(self.page.outline, self.bodies.nodes, self.body_scores, self.signals.chains)
 
     @cached_property
     def threads(self) -> RowSet | None:
-        """The list of threads.
+        """The list of threads, from the better of the two readings unless the shapes of titles on the site's other lists speak
+        against it.
 
-        If titles on the site's other lists have known shapes and the chosen rows do not fit them, the rows are the links with a
-        known shape; without such a link the chosen rows, or None if these look like the links beside those lists.
-        Otherwise the chosen rows.
+        If these shapes are known and the list does not fit them, the rows are the page's links of such a shape. Without such a
+        link it is the better list, or None if that one looks like the links beside the site's other lists.
         """
         chosen = self._better(0)
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
@@ -148,7 +149,8 @@ class Second:
 
     @cached_property
     def has_only_others(self) -> bool:
-        """Tells whether no link looks like a title of the site's other lists and the chosen rows look like links beside them."""
+        """Tells whether no link looks like a title of the site's other lists, and the better list's rows look like the links
+        beside those lists."""
         if not self.known.titles or any(map(self._is_known, self.links.links)):
             return False
         chosen = self._better(0)
@@ -159,20 +161,19 @@ class Second:
 
     @cached_property
     def boards(self) -> RowSet | None:
-        """The index of boards found on the page; None if there is none."""
+        """The better of the two indexes of boards read on the page; None if neither reading has one."""
         return self._better(1)
 
     def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
-        """The two readings of a kind's rows (`kind` is the index in `KINDS`): those of the rules, and the learned ones if
-        they differ."""
+        """The rules' list and the models' list of one kind (its position in `KINDS`); the latter is None if it hardly differs."""
         rules, learned = (self.lists.threads, self.lists.boards)[kind], self._rows(kind + 1)
         if rules and learned and not self._are_rivals(rules, learned):
             learned = None
         return rules, learned
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
-        """Tells whether learned rows are different from the rules' rows: neither the same, nor the same with parts of them, nor
-        headings above them."""
+        """Tells whether the list `learned` differs enough from the list `rules` to compete with it: it is not the same, not the
+        same with parts of its rows added, and does not consist of headings above its rows."""
         urls = urls_of(rules)
         if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
             return False
@@ -183,16 +184,16 @@ class Second:
         return len(added) > FEW * len(urls) or within < WITHIN * len(added) or _are_merged(rules, added)
 
     def offered(self, kind: int) -> list[RowSet]:
-        """The lists of a kind to choose from, one or two: the rules' list first, then the learned one if it differs."""
+        """The lists of a kind to choose from, none to two: the rules' list first, then that of the models if it differs."""
         return [rows for rows in self.rivals(kind) if rows]
 
     def list_features(self, kind: int, lists: Sequence[RowSet]) -> np.ndarray:
-        """Input of the model that predicts `worths` for a kind: one row of features per candidate list."""
+        """The input of the model that predicts the quality of lists: one row of features for each of `lists`."""
         scores = self.link_scores[:, kind + 1] if len(self.link_scores) else np.zeros(0)
         return np.asarray([list_view(self.links, scores, rows, kind) for rows in lists], dtype=np.float32)
 
     def worths(self, kind: int) -> list[float]:
-        """The predicted quality of each list in `offered`, in [0, 1]; 1 means all records with all fields and nothing else."""
+        """The predicted quality of each list in `offered(kind)`, in [0, 1]; 1: all records with all fields, and nothing else."""
         if kind not in self.worth:
             lists = self.offered(kind)
             self.worth[kind] = []
@@ -201,7 +202,7 @@ class Second:
         return self.worth[kind]
 
     def _better(self, kind: int) -> RowSet | None:
-        """Returns the list with the higher predicted quality."""
+        """The list of `offered(kind)` with the highest predicted quality; None if none is offered."""
         lists = self.offered(kind)
         if len(lists) < 2:
             return lists[0] if lists else None
@@ -217,14 +218,14 @@ class Second:
 
     @cached_property
     def posts(self) -> LearnedPosts | None:
-        """The posts around the chosen texts, for pages on which the rules find none."""
+        """The posts around the texts that the models chose; None if no text was chosen or the page has too little text."""
         nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
         return LearnedPosts(self.page, nodes) if nodes and not self.is_little else None
 
     @cached_property
     def are_posts_elsewhere(self) -> bool:
-        """Tells whether the learned posts replace those of the rules: no text is in both, and the rules' texts score far
-        lower."""
+        """Tells whether the models' posts replace those of the rules: the two have no text in common, and the rules' texts have
+        far lower scores."""
         known = [body for body in self.found.posts.bodies if body is not None] if self.found.posts else []
         nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
         if self.posts is None or not known or agreement(self.page.outline, nodes, self.found.posts):
@@ -234,14 +235,14 @@ class Second:
 
     @cached_property
     def kind_features(self) -> np.ndarray:
-        """Features of the page from which its kind is predicted."""
+        """The features from which the page's kind is predicted, one row."""
         named = links_view(self.page, self.links, self.link_scores)
         written = bodies_view(self.page, self.bodies, self.body_scores, self.chosen)
         apart = [written[1] - named[1], written[1] - named[9]]
         return np.asarray([[*self.signals.of_page, *named, *written, *apart, *words_view(self.page)]], dtype=np.float32)
 
     def kind_shares(self, expect: PageKind | None) -> np.ndarray:
-        """The probability of each kind in `KINDS`."""
+        """The probability of each kind in `KINDS`, raised for the kind `expect` that the site's model expects at the address."""
         shares = self.given["kind"].copy() if self.weights is None else self.weights.kind.predict(self.kind_features)[0]
         if expect in KINDS:
             shares[KINDS.index(expect)] *= EXPECTED
@@ -259,8 +260,8 @@ class Second:
         return self.page.text_total < LITTLE
 
     def settled(self, shares: np.ndarray, expect: PageKind | None) -> PageKind:
-        """The likeliest kind; the rules' kind if the page has too little text, or if the models are uncertain and the rules are
-        not."""
+        """The page's kind: the likeliest by the models (`shares`); the rules' kind if the page has too little text, or if the
+        models are uncertain and the rules are certain."""
         likeliest = KINDS[int(shares.argmax())]
         if likeliest is PageKind.other and shares[:-1].sum() >= OF_A_FORUM:
             likeliest = KINDS[int(shares[:-1].argmax())]
@@ -273,24 +274,24 @@ class Second:
         return kind if sure >= CERTAIN else likeliest
 
     def agreed(self, expect: PageKind | None) -> PageKind | None:
-        """The kind that the site's model expects, if the rules are certain of it: two of three, regardless of the models'
-        probabilities for this page, or if the shapes of its links show the kind. None otherwise. The last page of a list may
-        have two rows, which alone look like boards."""
+        """The kind `expect` of the site's model if the rules are certain of it or the page's links have known shapes, whatever
+        the models say; otherwise None. For example, the last page of a list may have two rows only, which look like boards."""
         if expect is PageKind.threadlist and (self.has_known_titles or self.has_only_others):
             return expect
         kind, sure = ruled(self.page, self.verdict, expect) if expect is not None else (None, 0.0)
         return kind if kind is expect and sure >= CERTAIN else None
 
     def _has_records(self, kind: PageKind) -> bool:
-        """Tells whether a small page has any records of a kind. Supposed boards that include the page itself do not count, since
-        they are a site's menu of boards."""
+        """Tells whether a page with little text may be of this kind: a thread must have posts; an index must not name the page
+        itself, because then it is a menu of boards on a page of another kind."""
         if kind is PageKind.thread:
             return self.found.posts is not None
         boards = self.boards if kind is PageKind.index else None
         return boards is None or not any(row.title.key == self.page.key for row in boards.rows)
 
     def doubt_features(self, shares: np.ndarray, kind: PageKind, records: int, named: float) -> np.ndarray:
-        """Features for the doubt about a reading that has `records` records; `named` is the share of posts with an author."""
+        """The features for the doubt about a reading as `kind` with `records` records, one row; named: share of posts with an
+        author."""
         place = KINDS.index(kind)
         rest: list[float] = []
         if kind in (PageKind.threadlist, PageKind.index) and records and len(self.link_scores):
@@ -307,16 +308,17 @@ class Second:
         return np.asarray([doubt_view(shares, place, records, rest)], dtype=np.float32)
 
     def sure(self, features: np.ndarray) -> float:
-        """The probability that a reading has exactly the right records, in [0, 1]."""
+        """The probability, from `doubt_features`, that a reading has exactly the right records."""
         return float(self.weights.doubt.predict(features)[0, 1]) if self.weights else 0.0
 
     def is_whole(self, features: np.ndarray) -> bool:
-        """Tells from these features whether a reading may be called complete."""
+        """Tells from `doubt_features` whether a reading may be called complete."""
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
 
 
 def _are_headings(rows: RowSet, below: RowSet) -> bool:
-    """Tells whether rows are headings above the rows of `below`: nearly each contains some of their titles."""
+    """Tells whether the rows of one list are headings above groups of rows of the list `below`: nearly each of them contains
+    titles of that list."""
     if len(below.rows) < SEVERAL * len(rows.rows):
         return False
     nodes = sorted(row.title.node for row in below.rows)
@@ -325,8 +327,8 @@ def _are_headings(rows: RowSet, below: RowSet) -> bool:
 
 
 def _are_merged(rules: RowSet, nodes: list[int]) -> bool:
-    """Tells whether the rules merged several rows into one: most of some learned links (`nodes`) are inside the rules' rows,
-    in positions where titles are in other elements of these rows."""
+    """Tells whether the rules merged several rows into one: most of the models' additional links (`nodes`) lie inside the rules'
+    rows, at positions in which other elements of such a row have its title."""
     if len(nodes) < MERGED * len(rules.rows):
         return False
     titles = {row.column(row.title.node).partition(":")[2] for row in rules.rows}

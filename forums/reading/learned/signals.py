@@ -1,4 +1,5 @@
-"""Counts of a page's contents by position: prefix sums over its nodes and texts, and the roles of its elements."""
+"""Counts of what a page contains, as prefix sums over its nodes and over its texts, so that any range of them is counted at once;
+and the roles that class names suggest. Nodes are elements by number in document order; texts are numbered in page order."""
 
 from __future__ import annotations
 
@@ -25,14 +26,15 @@ HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
 def sums(values: np.ndarray) -> np.ndarray:
-    """Prefix sums with a leading zero: the sum over [a, b) is `s[b] - s[a]`."""
+    """Prefix sums with a leading zero: for the result `s`, the sum of values[a:b] is `s[b] - s[a]`."""
     made = np.zeros((values.shape[0] + 1, *values.shape[1:]), dtype=np.float64)
     np.cumsum(values, axis=0, out=made[1:])
     return made
 
 
 class Signals:
-    """Sums over the nodes (`*_at`) and the texts (`*_of`) of a page, each available for any range."""
+    """Prefix sums for features of any range of nodes or texts: `times`, `links`, `users` and `images` count over the nodes of a
+    page; `chars`, `numbers`, `short`, `labels` (a column per role) and `linked` (characters in links) over its texts."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -75,7 +77,7 @@ class Signals:
 
     @cached_property
     def of_page(self) -> list[float]:
-        """Features of the whole page."""
+        """The features of the whole page, the same for each of its candidates."""
         page = self.page
         path = page.url.partition("//")[2].partition("/")[2]
         lead = leads_to(page.pattern)
@@ -90,7 +92,7 @@ class Signals:
 
     @cached_property
     def time_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of the times, in order, and their epoch seconds."""
+        """The nodes of the page's times in page order, and their epoch seconds, parallel."""
         found: list[Time] = self.page.times
         nodes = np.asarray([time.node for time in found], dtype=np.int64)
         return nodes, np.asarray([time.moment.value.timestamp() for time in found])
@@ -102,12 +104,12 @@ class Signals:
 
     @cached_property
     def tags(self) -> tuple[np.ndarray, dict[str, int]]:
-        """The number of each node's tag, and the mapping from tags to numbers."""
+        """A number for each node's tag, and the number of each tag by its name."""
         numbers: dict[str, int] = {}
         return np.asarray([numbers.setdefault(tag, len(numbers)) for tag in self.page.outline.tags], dtype=np.int64), numbers
 
     def has_tag(self, nodes: np.ndarray, *names: str) -> np.ndarray:
-        """A mask of the nodes (none for -1) with one of the given tags."""
+        """A mask of those `nodes` that have one of the tags `names`; false for node -1."""
         tags, numbers = self.tags
         wanted = np.zeros(len(numbers) + 1, dtype=bool)
         wanted[[numbers[name] for name in names if name in numbers]] = True
@@ -115,7 +117,7 @@ class Signals:
         return mask
 
     def tag_columns(self, nodes: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-        """A mask of each node's tags, a column per given tag."""
+        """Whether each of `nodes` has each of the tags `names`, (nodes, names), as 1 or 0."""
         tags, numbers = self.tags
         table = np.zeros((len(numbers) + 1, len(names)))
         for column, name in enumerate(names):
@@ -126,7 +128,8 @@ class Signals:
 
     @cached_property
     def chains(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each node the number of its path of shapes from the root, and of its last three shapes."""
+        """For each node two numbers, equal for nodes in similar positions: of the path of shapes (tags with classes) from the
+        root to the node, and of the last three shapes of that path."""
         numbers: dict[str, int] = {}
         shapes = np.asarray([numbers.setdefault(shape, len(numbers)) + 1 for shape in self.page.outline.shapes], dtype=np.int64)
         width, parents = len(numbers) + 1, self.parents[:-1]
@@ -144,7 +147,8 @@ class Signals:
 
     @cached_property
     def framed(self) -> np.ndarray:
-        """A mask of the nodes in navigation, header, footer, side columns or forms."""
+        """For each node whether it is inside each of the elements `FRAMES` (such as navigation, header, footer, forms), one
+        column each, as 1 or 0."""
         outline, made = self.page.outline, np.zeros((self.size, len(FRAMES) + 1))
         names = sorted(FRAMES)
         for node, tag in enumerate(outline.tags):
@@ -154,7 +158,7 @@ class Signals:
 
     @cached_property
     def _hints(self) -> tuple[np.ndarray, np.ndarray]:
-        """The number of each node's classes, and for each number the roles they suggest."""
+        """A number for the class names of each node, and by that number the roles that these class names suggest."""
         numbers: dict[str, int] = {}
         own = np.asarray([numbers.setdefault(name, len(numbers)) for name in self.page.outline.classes], dtype=np.int64)
         table = np.zeros((len(numbers) + 1, len(CLASS_NAMES)))
@@ -164,8 +168,8 @@ class Signals:
         return own, table
 
     def roles(self, nodes: np.ndarray, levels: int) -> np.ndarray:
-        """For each node and role: whether classes of the element or its ancestors suggest the role; 1 for its own classes, 1
-        / (1 + level) for those of an ancestor."""
+        """How strongly class names suggest each role for each of `nodes`, (nodes, roles): 1 for the node's own classes, 1 / (1 +
+        n) for those of its n-th ancestor, up to `levels` elements."""
         own, table = self._hints
         made = np.zeros((len(nodes), len(CLASS_NAMES)))
         for level in range(levels):
@@ -175,5 +179,5 @@ class Signals:
         return made
 
     def asides(self, nodes: np.ndarray) -> np.ndarray:
-        """A mask of the nodes in a side column."""
+        """Whether each of `nodes` is in a side column, as 1 or 0."""
         return np.asarray([self.page.is_aside(node) for node in nodes.tolist()], dtype=np.float64)

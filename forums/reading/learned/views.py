@@ -1,4 +1,4 @@
-"""Numeric features for the models of the page's kind, of the quality of its lists, and of the doubt."""
+"""Numeric features of whole readings, as input of the models of a page's kind, of a list's quality, and of the doubt."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _WELL = 0.5  # share of the page's best score from which a link's score counts a
 
 
 def words_view(page: Page) -> list[float]:
-    """For elements, links and short texts of the page: the share whose class, address or text contains a word of each kind in
-    `SUBJECT_WORDS`."""
+    """For each kind of words in `SUBJECT_WORDS`, the share of the page's elements, links and short texts whose class, address or
+    text contains such a word."""
     outline = page.outline
     tables = (
         Counter(name for name in outline.classes if name), Counter(link.url for link in page.links),
@@ -37,7 +37,7 @@ def words_view(page: Page) -> list[float]:
 
 
 def _containing(table: Mapping[str, int]) -> list[int]:
-    """For each kind of `SUBJECT_WORDS`, how often the strings of a table occur that contain one of its words. All strings are
+    """For each kind of words in `SUBJECT_WORDS`, how many of the counted strings in `table` contain such a word. All strings are
     searched at once, as lines of one text, which is faster than one by one."""
     lines = [text.lower() for text in table]
     starts, times = np.cumsum([0, *(len(line) + 1 for line in lines)]), np.asarray([*table.values(), 0])
@@ -58,8 +58,9 @@ def urls_of(rows: RowSet | None) -> set[str]:
 
 
 def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> list[float]:
-    """Features of a list for predicting its quality: what its rows contain, how its links score compared with the others, and
-    how many other links with good scores are inside its rows, as boards are below the name of their category."""
+    """Features for predicting a list's quality: what the rows contain, how the scores of their links compare with those of other
+    links, and how many other links with good scores are inside the rows (boards, if the rows are categories). scores: of
+    `table.links`."""
     nodes = np.asarray([link.node for link in table.links], dtype=np.int64)[scores >= _WELL * best_of(scores)]
     starts = np.searchsorted(nodes, [row.start for row in rows.rows])
     held = np.searchsorted(nodes, [row.end for row in rows.rows]) - starts
@@ -69,8 +70,8 @@ def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> 
 
 
 def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
-    """Features of the links' scores, for titles and for boards: how high they are, how many are high, and how much of the
-    page those links make up."""
+    """For titles and for boards: how high the links' scores are, how many are high, and what share of the page's text those links
+    have. scores: (links, 3), as in `Second.link_scores`."""
     if not len(scores):
         return [0.0] * 20
     made: list[float] = []
@@ -88,7 +89,8 @@ def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
 
 
 def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequence[int]) -> list[float]:
-    """Features of the texts' scores: how high they are, how many texts were chosen, and how much of the page these make up."""
+    """How high the scores of candidate texts are, how many texts were chosen, and what share of the page's text they have.
+    scores: of the candidates; chosen: positions among them."""
     if not len(scores):
         return [0.0] * 8
     nodes = [int(table.nodes[at]) for at in chosen]
@@ -101,8 +103,8 @@ def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequen
 
 
 def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> float:
-    """Share of the learned texts (`nodes`) that are also in the rules' posts: one is inside the other, or contains it. In [0,
-    1]."""
+    """The share of texts, in [0, 1], on which the two readings agree: a text of the models (`nodes`) and one of the rules'
+    `posts` agree if one is inside the other."""
     own = sorted({body for body in posts.bodies if body is not None}) if posts else []
     if not own:
         return 0.0
@@ -117,8 +119,8 @@ def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> 
 
 
 def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: set[str]) -> list[float]:
-    """Features for and against a list: `chosen` are the addresses of its rows, `other` those of the rows found by the other
-    reader (rules or models)."""
+    """Features for and against a list: agreement with the other reading, scores of its links, and of links left out. chosen:
+    addresses of its rows; other: addresses of the rows of the other reading (rules or models)."""
     best: dict[str, float] = {}
     for link, score in zip(table.links, scores, strict=True):
         if link.url in chosen:
@@ -135,7 +137,7 @@ def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: se
 
 
 def best_inside(table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int]) -> list[float]:
-    """The highest score inside each of several texts; 0 for none."""
+    """For each of the texts `nodes` the highest score of the candidates inside it; 0 without any."""
     made = []
     for node in nodes:
         inside = (table.nodes >= node) & (table.nodes < outline.ends[node])
@@ -146,8 +148,8 @@ def best_inside(table: BodyTable, scores: np.ndarray, outline: Outline, nodes: S
 def thread_doubt(
     table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int], same: float, named: float
 ) -> list[float]:
-    """Features for and against posts: `nodes` are their texts, `same` is the agreement of rules and models, `named` the share
-    of posts with an author."""
+    """Features for and against the posts with the texts `nodes`. same: agreement of rules and models; named: share of posts with
+    an author."""
     covered = np.zeros(len(outline) + 1, dtype=bool)
     for node in nodes:
         covered[node : outline.ends[node]] = True
@@ -162,8 +164,8 @@ def thread_doubt(
 
 
 def doubt_view(shares: np.ndarray, kind: int, records: int, rest: Sequence[float]) -> list[float]:
-    """All features for the doubt about a reading: the `shares` (probabilities) of the four kinds, the chosen kind, the number
-    of records, and their evidence."""
+    """All features for the doubt about a reading. shares: probability of each of the four kinds; kind: position of the chosen
+    kind; records: their number; rest: features for and against the records, from `list_doubt` or `thread_doubt`."""
     first, second = np.sort(shares)[::-1][:2]
     return [
         float(first), float(first - second), log(float(first) / (1.02 - float(first))), *(float(kind == at) for at in range(4)),

@@ -1,4 +1,5 @@
-"""The learned weights, read once: `weights.npz` beside this file, with `card.json` on training data, method and accuracy."""
+"""The weights of the learned reader, read once from `weights.npz` beside this file; `card.json` describes training data, method
+and accuracy."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ CARD = Path(__file__).with_name("card.json")
 
 @dataclass(frozen=True)
 class Model:
-    """The forests of one model; its prediction is the mean of theirs."""
+    """One model: its prediction is the mean of the predictions of its forests."""
 
     forests: tuple[Forest, ...]
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """Shares of the classes, a row per candidate."""
+        """The probability of each class, one row per candidate."""
         found = [forest.predict(features) for forest in self.forests]
         made: np.ndarray = sum(found[1:], found[0]) / len(found)
         return made
@@ -31,9 +32,10 @@ class Model:
 
 @dataclass(frozen=True)
 class Weights:
-    """The models: of links (none, title, board), of texts (none, post), of the page's kind, of the quality of a list (0 to 1,
-    as two classes), of whether a reading is perfect (no, yes), and of whether it is incomplete (no, yes). `whole` is the
-    probability of the last model below which a reading counts as complete."""
+    """The models, each with its classes: of links (none, title, board); of texts (none, post); of the page's kind; of a list's
+    quality (`worth`: the probability of the second class is the quality, 0 to 1); of whether a reading is perfect (`doubt`: no,
+    yes); of whether it is incomplete (`cut`: no, yes). A reading counts as complete up to the probability `whole` of being
+    incomplete."""
 
     links: Model
     bodies: Model
@@ -61,7 +63,7 @@ def _model(name: str, arrays: Mapping[str, np.ndarray]) -> Model:
 
 
 def read_weights(path: Path) -> Weights:
-    """Reads a model's weights from a file."""
+    """Reads the weights of all models from a file."""
     with np.load(path) as stored:
         arrays: Mapping[str, np.ndarray] = dict(stored)
     models = {name: _model(name, arrays) for name in MODELS}
@@ -70,5 +72,5 @@ def read_weights(path: Path) -> Weights:
 
 @lru_cache(maxsize=1)
 def shipped() -> Weights:
-    """The packaged weights."""
+    """The weights delivered with the program."""
     return read_weights(FILE)
