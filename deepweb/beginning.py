@@ -21,21 +21,25 @@ PAGE_WORDS = 10
 
 
 class Way(NamedTuple):
-    """A way to submit a form: its text box, and inputs that every query must choose although the form does not say so."""
+    """A way to submit a form: its text box, and inputs that every query must set although the form does not mark them as
+    required.
+    """
 
     box: str
     required: tuple[str, ...] = ()
 
     @property
     def is_filter(self) -> bool:
-        """Tells whether the text box is the value of a filter, with a column and an operator to be chosen as well."""
+        """Tells whether the text box is the value of a filter, so that queries also choose the record field to compare and an
+        operator.
+        """
         return len(self.required) > 1
 
 
 def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
-    """The ways to submit a form in the order in which they are tried: the most likely box alone; the value of a filter with its
-    column and operator (first, if the most likely box is that value); the most likely box with each optional choice; then
-    every other box without a `personal` role; at the end the first way again, with more words."""
+    """The ways to submit a form, in the order in which they are tried: the most likely box alone; the value of a filter, with
+    its record field and operator (first, if the most likely box is that value); the most likely box with each optional choice;
+    every other text box whose role is not in `personal`; and the first way once more, for which more words are tried."""
     first = asking_of(form).box
     if not first:
         return [Way("")]
@@ -50,8 +54,8 @@ def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
 
 
 def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
-    """The filter of three parts, if the form has one, in the form's order: a select of columns, a select of operators (=,
-    contains, …), and a text box for the value."""
+    """The form's filter, if it has one: a select of record fields, then a select of operators (=, contains, …), then a text
+    box for the value, whose role is not in `personal`."""
     named = [field for field in form.fields if field.name]
     place = next((place for place, field in enumerate(named) if is_operator(field)), None)
     if place is None:
@@ -62,24 +66,24 @@ def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
 
 
 def looks_inside_values(form: Form, way: Way) -> bool:
-    """Tells whether a filter has an operator that finds a word anywhere in a value."""
+    """Tells whether a way of submitting is a filter with an operator that finds a word anywhere in a value."""
     return way.is_filter and any(widest_operators(field) for field in form.fields if field.name == way.required[1])
 
 
 def unfiltered(form: Form, way: Way) -> Query:
-    """The query that searches all columns of a filter ("any column"), if the form offers that; empty for other ways of
-    submitting."""
+    """The choice that makes a filter search all record fields ("any column"), if the form offers it; otherwise, and for other
+    ways of submitting, an empty query."""
     column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)
     open_ = [o for o in column.options if not o.value.strip()] if column is not None else []
     return (Term(column.name, open_[0].value),) if column is not None and open_ else ()
 
 
 def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, part: Query) -> Query:
-    """A calibration query, whose answer shows the parts of a page that are no results.
+    """A calibration query: the content of its answer, which should have no results, belongs to the site's template.
 
-    A form with a text box gets a nonsense word, together with the choices of `part` (inputs that the site requires).
-    Without a text box it is one of two choices of an input, or one of the two ends of a range, selected by `number` (0 or
-    1). Empty if the form has none of these.
+    A form with the text box `box` gets the word `nonsense`, with the choices of `part` (inputs that the site requires).
+    Without a text box the query is one of two choices of an input, or one of the two ends of a range: the first or the second
+    by `number` (0 or 1). Empty if the form has none of these.
     """
     if box:
         return (Term(box, nonsense), *part)
@@ -91,11 +95,11 @@ def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, par
 
 
 def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:
-    """A choice of an input to submit without a word when words have returned nothing, because its records show words that the
+    """A choice to submit without a word after words have returned nothing: the records that it returns show words that the
     site contains.
 
-    The first choice of each of the first three inputs is tried, each once; None if records are known already or all have
-    been tried.
+    The first choice of each of the first three inputs is tried once; None if records are known already or all three have been
+    tried.
     """
     if seen.records:
         return None
@@ -104,7 +108,7 @@ def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:
 
 
 def words_of_records(seen: Seen, box: str) -> list[Term]:
-    """Query words for a text box from the records seen, most frequent first: at most 20."""
+    """The words for the text box `box` that most of the records seen contain, most frequent first: at most 20."""
     order = np.argsort(-np.asarray(seen.frequency), kind="stable")
     terms = (seen.term(int(place)) for place in order)
     found: list[Term] = []
@@ -117,7 +121,7 @@ def words_of_records(seen: Seen, box: str) -> list[Term]:
 
 
 def page_words(words: Mapping[str, Any]) -> list[str]:
-    """The heaviest words of a form's page (of its two word spaces, see `models.Form.words`): at most 10."""
+    """The heaviest words of the form's page, at most 10; `words` are weights by word space (see `models.Form.words`)."""
     page = words.get("page", {})
     return sorted(page, key=lambda word: -page[word])[:PAGE_WORDS]
 
@@ -135,5 +139,5 @@ def forget_what_was_shown(state: MutableMapping[str, Any]) -> None:
 
 
 def in_vain(form: Form) -> str:
-    """The reason code for a form that returned no record."""
+    """The reason code for ending the harvest of a form that returned no record."""
     return "needs_browser" if form.scripted else "no_results"

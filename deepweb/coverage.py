@@ -17,7 +17,9 @@ WINDOW = 10
 
 
 class Captures(NamedTuple):
-    """How often records were returned: distinct records, returns in all, records returned once and twice."""
+    """How often records were returned: the number D of distinct records, the number n of returns in all, and the numbers of
+    records returned exactly once (f1) and exactly twice (f2).
+    """
 
     distinct: int
     returned: int
@@ -26,33 +28,39 @@ class Captures(NamedTuple):
 
     @property
     def overlap_rate(self) -> float:
-        """OR = returns / distinct records, at least 1; 1 if nothing was returned."""
+        """OR = n / D, the returns for each distinct record, at least 1; 1 if nothing was returned."""
         return self.returned / self.distinct if self.distinct else 1.0
 
     @property
     def good_turing(self) -> float:
-        """1 - f1 / n, the Good-Turing estimate: the share of further returns that would be of known records, in [0, 1]."""
+        """The Good-Turing estimate 1 - f1 / n, in [0, 1]: which share of the records that further answers return would be
+        known already.
+        """
         return 1 - self.once / self.returned if self.returned else 0.0
 
 
 def captures(times: Sequence[int]) -> Captures:
-    """Counts from the number of returns of each distinct record."""
+    """Counts the returns; `times` holds, for each distinct record, how often it was returned."""
     spread = Counter(times)
     return Captures(len(times), sum(times), spread[1], spread[2])
 
 
 def chapman(first: int, second: int, both: int) -> float:
-    """Database size from two independent captures (Chapman): (n1 + 1)(n2 + 1) / (m + 1) - 1. At least the records seen."""
+    """Chapman's estimate of the database size from two independent samples of n1 (`first`) and n2 (`second`) records that have
+    m (`both`) in common: (n1 + 1)(n2 + 1) / (m + 1) - 1.
+    """
     return (first + 1) * (second + 1) / (both + 1) - 1
 
 
 def chao1(seen: Captures) -> float:
-    """Chao1, a lower bound of the database size: D + f1 (f1 - 1) / (2 (f2 + 1))."""
+    """Chao1, a lower bound of the database size: D + f1 (f1 - 1) / (2 (f2 + 1)), with the symbols of `Captures`."""
     return seen.distinct + seen.once * (seen.once - 1) / (2 * (seen.twice + 1))
 
 
 def chao1_interval(seen: Captures, z: float = 1.96) -> tuple[float, float]:
-    """Log-normal 95 % interval of Chao1 (Chao 1987): D + T/C … D + T C, T = Chao1 - D, C = exp(z sqrt(ln(1 + var/T²)))."""
+    """Log-normal interval of Chao1 (Chao 1987), by default the 95 % interval: from D + T/C to D + T C, with T = Chao1 - D, C =
+    exp(z sqrt(ln(1 + var/T²))), and var the variance of Chao1.
+    """
     unseen = chao1(seen) - seen.distinct
     if unseen <= 0:
         return float(seen.distinct), float(seen.distinct)
@@ -67,16 +75,16 @@ def chao1_interval(seen: Captures, z: float = 1.96) -> tuple[float, float]:
 
 
 def lu_li(seen: Captures) -> float | None:
-    """Lu and Li: D / (1 - OR^-1.1), an estimate of the database size fitted on real collections with uneven records; None if no
-    record was returned twice."""
+    """Lu and Li's estimate of the database size, D / (1 - OR^-1.1) with OR as in `Captures.overlap_rate`, whose exponent was
+    fitted on real collections with uneven records; None if no record was returned twice."""
     rate = seen.overlap_rate
     return seen.distinct / (1 - rate**-LU_LI_EXPONENT) if rate > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The answer to one random word, chosen without regard to expected yield: all record keys, and whether the results were
-    truncated."""
+    """The answer to one random word, chosen without regard to its expected yield: the keys of the records returned, and
+    whether the site left some matching records out (`overflowed`)."""
 
     records: frozenset[Hashable]
     overflowed: bool
@@ -84,7 +92,9 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The size of the database as an interval, or the reason why there is none. `low` is never below the records seen."""
+    """The size of the database as an interval from `low` to `high`, or the code `reason` why there is none. `low` is at least
+    the number of records seen. `probes` is the number of answers used; the results of single estimators are kept for display.
+    """
 
     low: float | None
     high: float | None
@@ -107,12 +117,13 @@ class Estimate:
 
 
 def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
-    """Estimates the database size as the interval between Chao1 and Lu-Li over random probes whose answers were not truncated,
-    bounds sorted.
+    """Estimates the database size from random probes: the interval spans Chao1, the 95 % interval of Chao1, and the estimate
+    of Lu and Li.
 
-    Truncated answers show which records rank first, not how many there are, so only complete ones count. With fewer than 20 of
-    those, or fewer than 8 records returned twice, the result has the reason "too_few_probes" or "too_few_recaptured" and no
-    interval. Chapman's estimate (odd probes against even) is included.
+    Only complete answers are used, because truncated ones show which records rank first, not how many there are. With fewer
+    than 20 complete answers, or fewer than 8 records that several of them returned, the result has the reason "too_few_probes"
+    or "too_few_recaptured" and no interval. Chapman's estimate, from every other probe against the remaining ones, is stored
+    in the result.
     """
     whole = [probe.records for probe in probes if not probe.overflowed and probe.records]
     times: Counter[Hashable] = Counter(record for records in whole for record in records)
@@ -130,8 +141,9 @@ def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
 
 
 class StopRules(NamedTuple):
-    """Optional stopping rules. `min_gain`: least new records per returned record over the last ten queries. `good_turing`: the
-    share of returns that would be of known records; only for sites that rarely truncate answers."""
+    """Optional limits that end a harvest (None: not used): numbers of queries and of records; `min_gain`, the least number of
+    new records for each record returned over the last ten queries; `coverage`, the share of the database harvested;
+    `good_turing`, the share of returned records that would be known (`Captures.good_turing`)."""
 
     queries: int | None = None
     records: int | None = None
@@ -141,10 +153,12 @@ class StopRules(NamedTuple):
 
 
 def stopped_by(outcomes: Sequence[Outcome], times: Sequence[int], rules: StopRules, size: Estimate | None = None) -> str | None:
-    """The rule that ends a harvest, or None: "queries", "records", "coverage" (its lower end), "good_turing" or "gain".
+    """The name of the rule that ends a harvest: "queries", "records", "coverage" (reached by the lower bound), "gain" or
+    "good_turing"; None if no rule does.
 
-    Truncated answers return the same records repeatedly, which Good-Turing would take for completeness: it applies only if at
-    most a tenth of the answers were truncated. It and "gain" need ten queries.
+    `times` holds the number of returns of each record. "gain" and "good_turing" need ten queries. "good_turing" applies only
+    if at most a tenth of the answers were truncated, because truncated answers return the same records again and again, which
+    would look like completeness.
     """
     seen = captures(times)
     if rules.queries is not None and len(outcomes) >= rules.queries:

@@ -28,7 +28,9 @@ _DATA_ADDRESS = re.compile(r"^(?:data-(?:[\w-]*(?:url|href|next|src|link|action|
 
 
 class NextPage(NamedTuple):
-    """The request for the next page, and its kind: "link", "more", "button", "postback" or "number"."""
+    """The request for the next page, and how it was found (`by`): "link", "more" (a script's "load more" button), "button",
+    "postback" or "number".
+    """
 
     submission: Submission
     by: str
@@ -45,10 +47,12 @@ def next_page(
     may_post: bool,
     charset: str = "utf-8",
 ) -> NextPage | None:
-    """The request for page `number + 1` of the results of the query `bound` (values of inputs); None on the last page.
+    """The request for page `number + 1` of the results of the query `bound` (values by input name); None if the current page
+    is the last.
 
-    `number` is the number of the current page; `size` is the number of records of a full page, 0 if the current one is not full:
-    a form's input for page numbers is then not used. `may_post` permits forms that are sent by POST.
+    `root` and `url` are the current page, `number` its number, `form` the form that was submitted. `size` is the number of
+    records of a full page, 0 if the current page has fewer; only if it is not 0 may the form's input for page numbers be used.
+    `may_post` permits forms that are sent by POST.
     """
     found = find_pages(root, url)
     if found.next is not None and found.next != url and _same_site(found.next, url):
@@ -75,8 +79,8 @@ def _same_site(target: str, url: str) -> bool:
 
 
 def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int, charset: str) -> str | None:
-    """A link that repeats the query under the same path, or whose address differs from this page's only by a larger number;
-    and that says "next" or has the next page's number as text."""
+    """The address of a link to page `number + 1`. The link says "next" or has that number as text; and its address repeats the
+    query under the same path, or differs from `url` only by a larger number."""
     path, wanted = urlsplit(url).path, {(name, value.casefold()) for name, value in bound.items() if value}
     if not wanted:  # no terms were sent, so the link must repeat the present address's own query parameters
         wanted = {(name, value.casefold()) for name, value in _pairs(urlsplit(url).query, charset)}
@@ -100,7 +104,7 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
 
 
 def _by_script_button(root: HtmlElement, url: str) -> str | None:
-    """The address that a script's "load more" button fetches, if its element names it."""
+    """The address that a script fetches for a "load more" button, if an attribute of the button contains it."""
     for element in root.iter("button", "a", "div", "span"):
         if flip_word(" ".join((element.text_content() or "").split())[:_LONGEST_WORD]) != "next":
             continue
@@ -113,8 +117,8 @@ def _by_script_button(root: HtmlElement, url: str) -> str | None:
 
 
 def _counts_on(url: str, target: str) -> bool:
-    """Tells whether two addresses differ only in one number, which is larger in the second; or in that the second adds the
-    number 2 to the path."""
+    """Tells whether `target` differs from `url` only in one number, which is larger in `target`, or only in that `target` adds
+    the number 2 to the path."""
     own, other = urlsplit(url), urlsplit(target)
     first, second = (f"{parts.path}?{parts.query}" for parts in (own, other))
     if _DIGITS.sub("#", first) == _DIGITS.sub("#", second):
@@ -126,7 +130,9 @@ def _counts_on(url: str, target: str) -> bool:
 
 
 def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
-    """Query parameters decoded with the site's encoding, or as UTF-8 if that is unknown."""
+    """The (name, value) parameters of a query string, decoded with the site's encoding, or as UTF-8 if Python does not know
+    it.
+    """
     try:
         return parse_qsl(query, keep_blank_values=True, encoding=charset, errors="replace")
     except LookupError:
@@ -134,7 +140,7 @@ def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
 
 
 def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str) -> NextPage | None:
-    """A button that says "next", or one with the number of the next page."""
+    """The submission of a form by its button that says "next" or has the number of the next page."""
     for wanted in (_says_next, lambda field: _says_number(field) == number + 1):
         for form in forms:
             if form.of_kind(*_UNASKED) or not _same_site(form.action, url) or (form.method == "post" and not may_post):
@@ -155,7 +161,8 @@ def _says_number(field: FormField) -> int | None:
 
 
 def _press(form: Form, place: int, charset: str) -> Submission:
-    """The submission of the form as displayed, with only this button pressed."""
+    """The submission of the form with the values that the page shows and its button at index `place` of `form.fields` pressed.
+    """
     others = tuple(
         field for at, field in enumerate(form.fields) if at == place or field.kind not in ("submit", "image", "button", "reset")
     )
@@ -163,7 +170,9 @@ def _press(form: Form, place: int, charset: str) -> Submission:
 
 
 def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset: str) -> NextPage | None:
-    """A script link that submits the page's form with a target and an argument (ASP.NET)."""
+    """The submission of the page's form that an ASP.NET link to the next page causes (`__doPostBack` with a target and an
+    argument).
+    """
     form = next((form for form in forms if any(field.name == "__VIEWSTATE" for field in form.fields)), None)
     if form is None or form.of_kind(*_UNASKED):
         return None
@@ -178,8 +187,8 @@ def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset:
 
 
 def _by_number(form: Form, bound: Mapping[str, str], number: int, size: int, charset: str) -> NextPage | None:
-    """The next page entered in the search form's own box for it: a page number from 1 (or 0, as in the form), or an offset in
-    records."""
+    """The query again, with the next page entered in the search form's own input for it: a page number counted from 1 (or from
+    0, if the input contains 0), or an offset in records."""
     field = page_field(form)
     if field is None:
         return None

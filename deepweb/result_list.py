@@ -48,7 +48,9 @@ class FoundRecord(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Identity of the record across pages: its own address, otherwise a digest of all its words under any field names."""
+        """Identity of the record across pages: the address of its detail page, or else a digest of all its words, in which
+        field names do not count.
+        """
         if self.url:
             return self.url
         said = "\n".join(sorted(_WORDS.findall("\n".join(self.fields.values()))))
@@ -62,10 +64,12 @@ class FoundRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListShape:
-    """The layout of a site's result list: tag path of a record's top and, if records have links, of its link.
+    """The layout of a site's result list. `top` is the tag path of a record's element, `link` that of its link, "" if records
+    have no links.
 
-    `flat`: a record is several siblings, so that only its link shows where it begins. `is_data`: the list is JSON, and `top` is
-    the path of names to it. `ranks` are parameters of its links that number the records of a list.
+    `flat`: a record consists of several sibling elements, so that only its link shows where it begins. `is_data`: the list is
+    JSON, and `top` is the path of names that leads to it. `ranks` are the parameters of record links that only number the
+    records of a list.
     """
 
     top: str
@@ -79,7 +83,9 @@ class ListShape:
 
 
 class Furniture(NamedTuple):
-    """What pages without any record contain: link addresses and lines of text (from answers to nonsense queries)."""
+    """The template of a site's result pages, from answers to nonsense queries: the link addresses and lines of text that also
+    pages without any record contain.
+    """
 
     links: frozenset[str] = frozenset()
     lines: frozenset[str] = frozenset()
@@ -100,13 +106,13 @@ class _Anchor(NamedTuple):
 
 
 def page_furniture(page: Outline, url: str, echo: Echo) -> Furniture:
-    """The links and lines of a page without records."""
+    """The links and lines of `page`, which contains no record; `echo` are the bound inputs, which its links may repeat."""
     links = {address for node in range(len(page)) if (address := _address(page, node, url, echo))}
     return Furniture(frozenset(links), frozenset(page_lines(page)))
 
 
 def page_lines(page: Outline) -> list[str]:
-    """The visible lines of text, in order."""
+    """The visible lines of text of a page, in order."""
     lines: dict[int, list[str]] = defaultdict(list)
     for piece in page.pieces:
         lines[piece.line].append(piece.text)
@@ -114,10 +120,11 @@ def page_lines(page: Outline) -> list[str]:
 
 
 def read_results(page: Outline, url: str, echo: Echo, furniture: Furniture, shape: ListShape | None = None) -> ResultList:
-    """The records of the page at `url`, the answer to a query that bound `echo`.
+    """The records of the page at `url`, the answer to a query that bound the inputs `echo`.
 
-    With a `shape` they are read at the known position of the list; without one, or if it finds nothing, the position is learned
-    from the page: links not in the furniture that repeat at one tag path mark records; otherwise similar rows do.
+    With a `shape` they are read at that layout's position. Without one, or if no record is found there, the layout is learned
+    from the page: links that are not in the template (`furniture`) and repeat at one tag path mark records; if there are none,
+    similar sibling elements are the records.
     """
     anchors = _anchors(page, url, echo, furniture)
     if shape is not None:
@@ -148,13 +155,15 @@ def _read(page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], sha
 
 
 def _first_in(page: Outline, places: Sequence[int], node: int) -> int | None:
-    """The index of the first of the sorted nodes `places` inside the sub-tree of `node`; None if there is none."""
+    """Of the ascending node numbers `places`, the index of the first inside the sub-tree of `node`; None if there is none."""
     at = bisect_left(places, node)
     return at if at < len(places) and page.contains(node, places[at]) else None
 
 
 def _ranks(urls: Sequence[str]) -> set[str]:
-    """Parameters that number the links of a list (1, 2, 3 …) and are not needed to distinguish the links."""
+    """The parameters of the addresses `urls` that only number them in order (1, 2, 3 …), and without which they would still
+    differ.
+    """
     different = list(dict.fromkeys(urls))
     if len(different) < _COUNTED:
         return set()
@@ -173,7 +182,7 @@ def _ranks(urls: Sequence[str]) -> set[str]:
 
 
 def _without(url: str, names: Sequence[str]) -> str:
-    """An address without some of its parameters."""
+    """An address without its query parameters of these names."""
     parts = urlsplit(url)
     kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in names]
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), "")) if names and parts.query else url
@@ -197,7 +206,9 @@ def _column(page: Outline, node: int) -> int:
 
 
 def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
-    """The address of a link, without parameters that only repeat the query; "" if the node is no link."""
+    """The address of a link, without session ids and without parameters that only repeat the query (`echo`); "" if the node is
+    not a link to a page.
+    """
     if page.tags[node] != "a":
         return ""
     href = (page.elements[node].get("href") or "").strip()
@@ -220,12 +231,14 @@ def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
 
 
 def _is_session(name: str, value: str) -> bool:
-    """Tells whether a parameter is a session id: it differs in each answer for the same record."""
+    """Tells whether an address parameter is a session id, which would give one record a different address in each answer."""
     return bool(_SESSION.match(name)) and len(value) >= _SESSION_LENGTH and any(letter.isdigit() for letter in value)
 
 
 def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[_Anchor]:
-    """Links that may lead to records: not in the furniture, not in navigation, not back to this list."""
+    """The links of a page that may lead to records: links that are neither in the template (`furniture`) nor in navigation,
+    and do not lead to another view or page of this list.
+    """
     own = urlsplit(url)
     beside = _nodes_in(page, _BESIDE)
     found = []
@@ -246,8 +259,8 @@ def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[
 
 
 def _is_same_list(query: str, own: str) -> bool:
-    """Tells whether an address with the same path as this page is another view of the same list: it has some of the page's
-    parameters, or none at all."""
+    """Tells whether an address with the same path as this page shows the same list: its query string has a parameter that the
+    page's own query string `own` has too, or one of the two query strings is empty."""
     theirs, mine = dict(parse_qsl(query)), dict(parse_qsl(own))
     if not theirs:
         return True
@@ -267,7 +280,9 @@ def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:
 
 
 def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Record], ListShape] | None:
-    """The group of links at one tag path that forms most records, each with links to one address only."""
+    """The records and the layout of a page, learned from links: links with one tag path form a group, and the group that most
+    likely marks the records (`_worth`) is taken. None if no group has two different addresses.
+    """
     groups: dict[str, list[_Anchor]] = defaultdict(list)
     for anchor in anchors:
         groups[anchor.path].append(anchor)
@@ -285,8 +300,8 @@ def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Rec
 
 
 def _worth(page: Outline, group: Sequence[_Anchor], records: Sequence[Record]) -> float:
-    """Scores a group of links by how likely they are the records' own links: there are about as many links as records, few in
-    each record, with informative words, in headings."""
+    """Scores how likely the links `group` are the records' own links: by the number of `records` that they delimit, how
+    similar these are in structure, how much text they and the links have, and whether the links are in headings."""
     urls = len({anchor.url for anchor in group})
     heading = any(page.tags[parent] in _HEADINGS for anchor in group[:3] for parent in _parents(page, anchor.node))
     words = sum(len(anchor.text) for anchor in group) / len(group)
@@ -308,7 +323,9 @@ def _shape_of(page: Outline, records: Sequence[Record], link: str) -> ListShape:
 
 
 def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], ListShape] | None:
-    """Similar siblings with new text: the set with most text, and the outermost among sets with about as much."""
+    """The records and the layout of a page without links to records: the set of similar sibling elements with most text that
+    is not in the template; among sets with about as much text, the outermost.
+    """
     beside = _nodes_in(page, _BESIDE | {"form"})
     old = _old_lines(page, furniture)
     new = [0] * len(page)
@@ -335,7 +352,7 @@ def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], L
 
 
 def _old_lines(page: Outline, furniture: Furniture) -> frozenset[int]:
-    """The numbers of the page's lines that pages without records (`furniture`) contain as well."""
+    """The numbers of the lines of `page` that belong to the template (`furniture`)."""
     lines: dict[int, list[str]] = defaultdict(list)
     for piece in page.pieces:
         lines[piece.line].append(piece.text)
@@ -343,7 +360,9 @@ def _old_lines(page: Outline, furniture: Furniture) -> frozenset[int]:
 
 
 def _are_alike(page: Outline, nodes: Sequence[int]) -> bool:
-    """Tells whether siblings have similar structure: the sets of tags inside them agree for the most part."""
+    """Tells whether sibling elements have similar structure: on average, consecutive ones share at least half of their inner
+    elements' tags and classes.
+    """
     sets = [frozenset(page.shapes[node + 1 : page.ends[node]]) for node in nodes[:12]]
     shared = [len(a & b) / max(1, len(a | b)) if a or b else 1.0 for a, b in zip(sets, sets[1:], strict=False)]
     return sum(shared) >= 0.5 * len(shared)

@@ -1,4 +1,5 @@
-"""The size of a hidden database from random probes drawn out of a known pool of words, each record weighted by its degree.
+"""The size of a hidden database from random probes: words drawn from a known pool. Each record returned is weighted by the
+inverse of its degree, the number of pool words that find it.
 
 After the pool-based estimators of Broder et al. (2006) and Bar-Yossef and Gurevich (2008).
 """
@@ -46,9 +47,10 @@ class ProbedRecord(NamedTuple):
 
 
 class ProbeAnswer(NamedTuple):
-    """The records that one probe returned, and whether the site left some out.
+    """The records that the probe `term` returned, and whether the site left some matching records out (`overflowed`).
 
-    If `whole` is set, so many were returned, and `records` is a random sample of them with known texts.
+    `whole`, if not 0, is the number of records returned; `records` is then only a random sample of them, those whose text is
+    known.
     """
 
     term: Term
@@ -59,9 +61,10 @@ class ProbeAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """Probe words: `drawn` from `pool` without repetition, with probability proportional to weight.
+    """Probe words: `drawn` from `pool` without repetition, with probability proportional to weight. `pool` maps each word to
+    its weight, the number of seen records that contain it.
 
-    `outside` is the share of the seen records that contain no word of the pool, so that the pool cannot reach them.
+    `outside` is the share of the seen records that contain no word of the pool, so that no probe can find them.
     """
 
     drawn: tuple[Term, ...]
@@ -69,7 +72,7 @@ class ProbePlan:
     outside: float
 
     def inclusion(self) -> Mapping[Term, float]:
-        """The probability that a word of the pool was drawn: proportional to its weight, at most 1."""
+        """For each word of the pool, the probability of being drawn: proportional to its weight, at most 1."""
         terms = list(self.pool)
         chances = _inclusion(np.array([self.pool[term] for term in terms], dtype=float), len(self.drawn))
         return dict(zip(terms, chances.tolist(), strict=True))
@@ -78,15 +81,17 @@ class ProbePlan:
 def plan_probes(
     seen: Seen, scale: float | np.ndarray, limit: int | None, rng: np.random.Generator, count: int
 ) -> ProbePlan | None:
-    """Draws `count` random words, weighted by the number of seen records that contain them; None if the pool is too small.
+    """Draws `count` random words, weighted by the number of seen records that contain them; None if there are fewer suitable
+    words.
 
-    Drawn systematically over the words in the order of their weights: no word twice, and each class of weights in its share.
+    The words are drawn systematically in the order of their weights, so that no word is drawn twice and words of similar
+    weight are drawn in proportion. Drawing by weight makes every probe contribute about the same to the sum.
 
-    `scale` is the ratio of a word's records to its seen records, for all words or for each. The pool: words of at least four
-    records whose `scale` times that number stays below 0.7 of `limit`, so that their answers are hardly ever truncated; the more
-    records a word was seen in, the steadier is the ratio of its answer to its weight. If that pool has fewer than five words per
-    probe, or leaves out more than 5 % of the records, words of three or two records are added. Drawing by weight makes every
-    probe contribute about the same to the sum.
+    `scale` is the ratio of all records that match a word to the seen ones among them: one number, or an array indexed by term.
+    The pool holds words of at least four seen records (the more records, the steadier is the ratio of a word's answer to its
+    weight) for which `scale` times that number is at most 0.7 `limit`, so that their answers are hardly ever truncated. If
+    these are fewer than five words per probe, or more than 5 % of the records contain none of them, words of three or two
+    records are added.
     """
     frequency = seen.frequency
     most = np.inf if limit is None else _WELL_BELOW * limit
@@ -109,7 +114,7 @@ def plan_probes(
 
 
 def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
-    """Probabilities proportional to the weights with the sum `count`, none above 1."""
+    """Probabilities of being drawn, parallel to `weights`: proportional to them, none above 1, with the sum `count`."""
     chances = np.zeros(len(weights))
     certain = np.zeros(len(weights), dtype=bool)
     while True:
@@ -123,7 +128,9 @@ def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
 
 
 def _systematic(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws `count` different indices by their probabilities: equal steps along the cumulative sum, from a random start."""
+    """Draws `count` different indices of `weights`, with the probabilities of `_inclusion`: at equal steps along their
+    cumulative sum, from a random start.
+    """
     order = np.lexsort((rng.random(len(weights)), weights))
     reached = np.cumsum(_inclusion(weights, count)[order])
     steps = np.minimum(np.arange(count) + rng.random(), reached[-1] * (1 - 1e-12))
@@ -134,14 +141,17 @@ def _systematic(weights: np.ndarray, count: int, rng: np.random.Generator) -> np
 def estimate_size(
     plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen: int, counts: Mapping[Term, int] | None = None
 ) -> Estimate:
-    """N^ = sum over probes of (1 / pi_q) * sum over the records of 1 / degree, with a 95 % interval (pi_q: `inclusion`).
+    """Estimates the size N = sum over the probes q of (1 / pi_q) * sum over the records that q returned of 1 / degree, with a
+    95 % interval; pi_q is the probability that q was drawn (`ProbePlan.inclusion`).
 
-    degree = the number of pool words that find the record: counted among its terms, among separate words and phrases of its text,
-    or as substrings; the narrowest of these that explains the probes' own answers. A word with a truncated answer finds nothing
-    for certain: it contributes 0, and counts in a degree with the probability that an answer to a word of its frequency is not
-    truncated; `counts` are the records with each word of the pool among some that are fully known (default: the weights). If
-    none explains 90 % of the answers (other fields are searched), half of them were truncated, or the pool reaches less than
-    half of the records, the interval of `coverage.estimate` is given if it is narrow enough.
+    The degree of a record is the number of pool words that find it: those among its terms, or also separate words and phrases
+    of its text, or also substrings of it. The narrowest of these definitions by which the probes found at least 90 % of the
+    records that they returned is used. A probe with a truncated answer contributes 0; correspondingly, a word counts in a
+    degree with the probability that an answer to a word as frequent is complete (`_chances`). `counts` are, for each word of
+    the pool, the records with it among some that are fully known (default: the weights).
+
+    If no definition fits (other fields are searched), half of the answers were truncated, or the pool reaches less than half
+    of the records, the result is that of `coverage.estimate`, if its interval is narrow enough.
     """
     whole = [answer for answer in answers if not answer.overflowed]
     rough = _rough(answers, records_seen)
@@ -166,8 +176,8 @@ def estimate_size(
 
 
 def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
-    """The estimate of `coverage.estimate`; without an interval if it is below the number of records seen, or if the result lists
-    of some queries were cut, which hides records from it."""
+    """The result of `coverage.estimate`, but without an interval if Chao1 and Lu-Li are below the number of records seen, or
+    if not all records of every probe are known."""
     sized = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
     reason = ""
     if sized.known and max(sized.chao1 or 0.0, sized.lu_li or 0.0) < records_seen:
@@ -178,8 +188,9 @@ def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
 
 
 def _total(plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]) -> tuple[float, float]:
-    """The sum over the pool, and its standard error. Words certain to be drawn add no error if all were queried; the others'
-    error is that of drawing with repetition, which is slightly too large."""
+    """The estimated size (see `estimate_size`) of the part of the database that the pool reaches, and its standard error.
+    Words that are certain to be drawn contribute no error if all planned probes were answered; the error of the others is
+    computed as if they were drawn with repetition, which is slightly too large."""
     chances = plan.inclusion()
     asked = len(answers) / len(plan.drawn)
     values = np.array([_value(answer, degree) / (chances[answer.term] * asked) for answer in answers])
@@ -199,11 +210,12 @@ def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> floa
 
 
 def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
-    """The probability, for each word of the pool, that its answer is not truncated.
+    """The probability, for each word of the pool, that its answer is complete.
 
-    Words of one class (seen equally often) occur in records in proportion to the lengths of their answers, so the lengths of
-    complete answers are compared with those of all; the length of a truncated one is predicted from its count by the ratio of the
-    complete ones.
+    The words are classed by their number of records in `counts`. The probability of a class is the number of records in its
+    complete answers, divided by that in all its answers, since a record is found by a word in proportion to the length of the
+    word's answer. The length of a truncated answer is predicted from the word's number in `counts`, by the ratio that complete
+    answers show.
     """
     whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]
     ratio = sum(size for size, _ in whole) / max(1, sum(count for _, count in whole))
@@ -240,7 +252,9 @@ def _degree(
 
 
 class _Finders:
-    """The pool words that find a record, by each way of matching; each way finds all words of the one before, and more."""
+    """The pool words that find a record, by three ways of matching: `by_terms`, and `alone` and `within`, which find further
+    words.
+    """
 
     def __init__(self, pool: Iterable[Term]) -> None:
         self._pool = frozenset(pool)
@@ -252,11 +266,11 @@ class _Finders:
         self._known: dict[tuple[str, Hashable], frozenset[Term]] = {}
 
     def by_terms(self, record: ProbedRecord) -> frozenset[Term]:
-        """The pool words among the record's terms."""
+        """The pool words that are among the record's terms."""
         return self._pool & record.terms
 
     def alone(self, record: ProbedRecord) -> frozenset[Term]:
-        """The pool words among the record's terms, and those that are separate words or phrases in its text."""
+        """The pool words that are among the record's terms, or that occur in its text as separate words or phrases."""
         key = ("alone", record.key)
         if key not in self._known:
             words = _TOKENS.findall(record.text)
@@ -266,7 +280,7 @@ class _Finders:
         return self._known[key]
 
     def within(self, record: ProbedRecord) -> frozenset[Term]:
-        """The pool words that are substrings of the record's text."""
+        """The pool words that are among the record's terms, or that are substrings of its text."""
         key = ("within", record.key)
         if key not in self._known:
             self._known[key] = self.by_terms(record) | {term for value, term in self._low if value in record.text}
@@ -274,7 +288,9 @@ class _Finders:
 
 
 def _narrow(sized: Estimate, reason: str) -> Estimate:
-    """The estimate if its interval is narrow enough, otherwise none, with its own reason or `reason`."""
+    """The estimate `sized` if its interval is narrow enough (`MAX_RATIO`); otherwise an estimate without interval, with the
+    reason of `sized` or, if it has none, `reason`.
+    """
     if sized.low is not None and sized.high is not None and sized.high <= MAX_RATIO * max(sized.low, 1.0):
         return sized
     return Estimate(None, None, sized.reason or reason, sized.probes, sized.chapman, sized.chao1, sized.lu_li)

@@ -29,20 +29,24 @@ UNCUT_BEFORE_EVERYTHING = 3
 
 
 class Ask(NamedTuple):
-    """The next query and its purpose."""
+    """The next query, and its kind: what the harvest uses its answer for."""
 
     kind: QueryKind
     choice: Choice
 
 
 class NextQuery:
-    """Chooses the next query of a harvest from its session; what has to be remembered is written to the session's `state`."""
+    """Chooses the next query of a harvest; what has to be remembered between queries is written to the `state` of the
+    harvest's session.
+    """
 
     def __init__(self, bench: HarvestSession) -> None:
         self._bench = bench
 
     def choose(self) -> Ask | None:
-        """The next counted query; None when querying is over, with the reason in `state["ending"]`."""
+        """The next query of the opening or the policy, or the next of the fixed queries; None when querying is over, with the
+        reason code in the session's `state["ending"]`.
+        """
         if self._bench.wishes.fixed:
             return self._fixed()
         if "ending" not in self._bench.state:
@@ -60,7 +64,9 @@ class NextQuery:
         return None
 
     def _first(self) -> Ask | str | None:
-        """The opening queries: nonsense, first words, an empty query, and tests of how the site matches Chinese."""
+        """The next opening query: nonsense, the first words, an empty query, and tests of how the site matches Chinese. A
+        reason code if the harvest has to end; None when the opening is over.
+        """
         box = self._bench.asking.box
         said = self._bench.state.get("nonsense", [])
         if len(said) + self._bench.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(len(said))):
@@ -88,8 +94,9 @@ class NextQuery:
         return self._trial()
 
     def _may_show_everything(self, valid: int) -> bool:
-        """Tells whether to try a query without a word: at once for a filter, otherwise if the first words find nothing or the
-        first three answers seem not to be truncated."""
+        """Tells whether to try a query with an empty word: at once for a filter, never with other required choices, otherwise
+        if the first words find nothing or at least three (`valid`) returned records and their answers seem not to be
+        truncated."""
         if self._bench.way.is_filter or self._bench.parts:
             return self._bench.way.is_filter
         if not valid:
@@ -97,7 +104,9 @@ class NextQuery:
         return valid >= UNCUT_BEFORE_EVERYTHING and likely_cut(self._bench.seen.outcomes) is None
 
     def _paper_seed(self) -> Ask | str | None:
-        """The next of the deep-web paper's seeds, each queried once whatever it returns; None when its rounds begin."""
+        """The next of the deep-web paper's seed words, each queried once whatever it returns. When all were queried: None if
+        there are records, so that the paper's rounds begin; otherwise a query of the next way of submitting, or a reason code.
+        """
         words = list(self._bench.wishes.seed_terms) or paper_words(
             cluster_terms(self._bench.harvest.form), page_words(self._bench.harvest.form.words)
         )
@@ -113,8 +122,8 @@ class NextQuery:
         return self._first() if self._bench.take_other_way() else in_vain(self._bench.form)
 
     def _seed(self, valid: int) -> Ask | None:
-        """Returns the next of the first words, `valid` of which returned records; after some without result, a choice without a
-        word. None if this way of submitting has used up its tries."""
+        """Returns the next of the first words; if several returned nothing, a choice without a word instead. `valid` is the
+        number of first words that returned records. None if the tries of this way of submitting are used up."""
         part, asked = self._bench.parts.at(len(self._bench.log)), len(self._bench.log) - int(self._bench.state.get("way_from", 0))
         if not valid and asked >= TRIES_A_WAY and not self._bench.parts:
             choice = lone_choice(self._bench.slots, self._bench.seen)
@@ -144,8 +153,8 @@ class NextQuery:
         return [Term(self._bench.asking.box, word) for word in words]
 
     def _trial(self) -> Ask | None:
-        """A test of how the site matches Chinese texts: parts of words, words, or whole runs. One query each until one returns
-        records."""
+        """A query that tests how the site matches Chinese texts: by parts of words, by words, or by whole runs of characters,
+        in this order. Each is tested once, until a test returns records; None if there is nothing to test."""
         if self._bench.state.get("mode") or not self._bench.asking.box:
             return None
         texts = [value for listed in self._bench.listed.values() for value in listed.values() if has_han(str(value))]
