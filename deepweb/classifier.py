@@ -43,8 +43,10 @@ class Verdict:
 class FormModel:
     """Multinomial logistic regression over named features.
 
-    score(c) = bias_c + sum count_f * w_fc + (2 / |words|) * sum word_f * w_fc, over features the model knows;
-    shares = softmax(score). `weights` maps a feature name to its row, shape (classes,); word features contain "=".
+    The score of class c is bias_c + sum over f of x_f * w_fc + (WORD_NORM / |v|) * sum over g of v_g * w_gc. Here x_f are the
+    form's numeric features, v_g its word features, and |v| is the length of the vector v; only features that the model knows
+    count. The probabilities are softmax(score). `weights` maps a feature's name to its weights w, indexed by class; the names
+    of word features contain "=".
     """
 
     classes: tuple[FormType, ...]
@@ -56,7 +58,9 @@ class FormModel:
         return self.shares_of(counts(form), word_features(form))
 
     def shares_of(self, numbers: Mapping[str, float], said: Mapping[str, float]) -> np.ndarray:
-        """Probabilities of the classes from precomputed features."""
+        """Probabilities of the classes, in the order of `classes`, from computed features: `numbers` by name, and the words
+        `said`.
+        """
         scores = self.bias.astype(float).copy()
         for name, value in numbers.items():
             row = self.weights.get(name)
@@ -83,7 +87,7 @@ class FormModel:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The file's content; weights with three decimals."""
+        """The model as the content of its file; weights are rounded to three decimals."""
         return {
             "format": MODEL_FORMAT,
             "version": MODEL_VERSION,

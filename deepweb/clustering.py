@@ -1,7 +1,8 @@
-"""Clustering of form pages in two word spaces: eq. (1) weights, eq. (3) as one dot product, k-means and the paper's literal
-algorithm; equations of the deep-web paper.
+"""Clustering of form pages in two word spaces, after the deep-web paper: weights by eq. (1), eq. (3) as one dot product,
+k-means, and the paper's own algorithm as printed.
 
-scikit-learn is imported where it is used: every worker and every page of the desk imports this module, but few cluster anything.
+scikit-learn is imported where it is used: every worker and every page of the desk imports this module, but few cluster
+anything.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _MOVED = 0.10
 
 
 class TwoSpaces(NamedTuple):
-    """Eq. (1) weights of n pages: `page` is (n, words of pages), `form` is (n, words of forms), both sparse rows."""
+    """The weights of n form pages by eq. (1), as two sparse matrices with a row for each page: `page` has a column for each
+    word of the page space, `form` for each word of the form space.
+    """
 
     page: sparse.csr_matrix
     form: sparse.csr_matrix
@@ -33,18 +36,20 @@ class TwoSpaces(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The words of one space and the number of the `documents` pages that contain each."""
+    """The words of one word space, `frequencies` (parallel to `words`), the number of pages that contain each, and
+    `documents`, the number of all pages.
+    """
 
     words: tuple[str, ...]
     frequencies: np.ndarray
     documents: int
 
     def weigh(self, pages: Sequence[Mapping[str, float]]) -> sparse.csr_matrix:
-        """Eq. (1): weight = (sum of K over occurrences) * ln(N / n_i). A word on every page has weight 0: it belongs to the
-        template.
+        """The weights of pages by eq. (1): (sum of K over the word's occurrences) * ln(N / n_i), with N pages of which n_i
+        contain the word. `pages` are the sums of K, by word. A word on every page has weight 0: it belongs to the template.
 
-        For a single page the template is unknown, so ln(N / n_i) is taken as 1. Words unknown to the space are left out.
-        Shape (len(pages), len(words)).
+        If the space was made of a single page, the template is unknown, and ln(N / n_i) is replaced by 1. Words unknown to the
+        space are left out. The matrix has a row for each of `pages` and a column for each of `words`.
         """
         idf = np.log(self.documents / self.frequencies) if self.documents > 1 else np.ones(len(self.words))
         places = {word: place for place, word in enumerate(self.words)}
@@ -91,9 +96,11 @@ def similarity(
 
 
 def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matrix:
-    """Rows x with x·y equal to eq. (3): [sqrt(C1/(C1+C2)) Pc/|Pc| ; sqrt(C2/(C1+C2)) Fc/|Fc|].
+    """A matrix with a row for each page, so that the dot product of two rows is the similarity of the pages by eq. (3): a row
+    is the page vector scaled to length sqrt(C1 / (C1 + C2)), followed by the form vector scaled to length sqrt(C2 / (C1 +
+    C2)).
 
-    |x| = 1 where both spaces have words; for a form without words only the page's share remains.
+    A row has length 1 if the page has words in both spaces; without words on the form, only its first part is not zero.
     """
     from sklearn.preprocessing import normalize
 
@@ -104,7 +111,9 @@ def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matr
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """Labels 0..k-1 of n pages, centres (k, d) over joined rows, and the mean similarity of pages to their centre."""
+    """A partition of n pages: the cluster of each page, from 0 to k-1; the k centres, as rows of the form that `joined` makes;
+    and the mean similarity of the pages to the centres of their clusters.
+    """
 
     labels: np.ndarray
     centres: np.ndarray
@@ -118,7 +127,8 @@ class Clustering:
 
 
 def kmeans(rows: sparse.csr_matrix, k: int, random_seed: int, starts: int = 10) -> Clustering:
-    """k-means over joined rows: ||x-y||² = 2 - 2 eq. (3), so its means are eq. (4) over unit vectors.
+    """k-means over rows of `joined`; since ||x-y||² = 2 - 2 eq. (3) for rows of length 1, it maximises the similarity of eq.
+    (3), and its means are the centres of eq. (4).
 
     `k` is limited to the number of different pages. ValueError for k < 1 or no rows.
     """
@@ -154,9 +164,9 @@ def literal(
     moved: float = _MOVED,
     max_rounds: int = 100,
 ) -> Clustering:
-    """Algorithm 1 of the deep-web paper, literally: k random pages as seeds; each page is assigned to the most similar centre by
-    eq. (3), which is updated at once (eq. (4) over raw weights); until fewer than `moved` of the pages changed their
-    cluster."""
+    """Algorithm 1 of the deep-web paper as printed. The first centres are k random pages; each page is assigned to the most
+    similar centre by eq. (3), and that centre is updated at once by eq. (4) over raw weights. Rounds are repeated until fewer
+    than the share `moved` of the pages changed their cluster."""
     page, form = spaces.page.toarray(), spaces.form.toarray()
     k = _possible(joined(spaces, c1, c2), k)
     n = len(page)
@@ -197,7 +207,9 @@ def _means(rows: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:
 
 
 def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) -> float | None:
-    """Mean silhouette by cosine distance, in [-1, 1]; None for one cluster or one page a cluster. Over 2,000 pages: a sample."""
+    """Mean silhouette of the pages by cosine distance, in [-1, 1]; computed from a sample if there are over 2,000 pages. None
+    if there is only one cluster, or each page is a cluster of its own.
+    """
     from sklearn.metrics import silhouette_score
 
     different = len(set(labels.tolist()))
@@ -208,8 +220,8 @@ def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) ->
 
 
 def silhouettes(rows: sparse.csr_matrix, labels: np.ndarray) -> dict[int, float]:
-    """The mean silhouette by cosine distance of each cluster, in [-1, 1]; empty for one cluster or one page a cluster, and over
-    2,000 pages, where it would take a matrix of all pairs."""
+    """The mean silhouette of each cluster by cosine distance, in [-1, 1]. Empty if there is only one cluster, if each page is
+    a cluster of its own, or for over 2,000 pages, where the distances of all pairs would take too much memory."""
     from sklearn.metrics import silhouette_samples
 
     different = sorted(set(labels.tolist()))
@@ -228,7 +240,9 @@ class ChosenK(NamedTuple):
 
 
 def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None, starts: int = 10) -> ChosenK:
-    """Chooses K by the largest silhouette among 2 … max(10, sqrt(n/2)) (at most half the pages); 1 if no K shows structure."""
+    """Chooses the number K of clusters with the largest silhouette, from 2 to `k_max` (default: max(10, sqrt(n/2)) for n
+    pages) but at most half the pages; 1 if no K gives clusters that are clearly separated.
+    """
     n = rows.shape[0]
     limit = min(n // 2, k_max or max(10, math.isqrt(n // 2)))
     best: tuple[float, Clustering] | None = None
@@ -247,7 +261,9 @@ def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None
 
 
 def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest existing cluster of each new page and its similarity to that centre, in [0, 1]; the clusters do not change."""
+    """For each new page (a row of `rows`): the index of the most similar existing centre, and that similarity, in [0, 1]. The
+    centres do not change.
+    """
     from sklearn.preprocessing import normalize
 
     alike = rows @ normalize(centres).T

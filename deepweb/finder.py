@@ -81,9 +81,10 @@ def shape(url: str) -> str:
 
 
 def ways(page: PageForms, scorer: LinkScorer, shapes: Counter[str]) -> list[Way]:
-    """The links worth following, best first, only a few per address shape: the first pages of a shape show whether it has forms.
+    """The links worth following, best first. Of addresses with one `shape` only a few are taken, since the first pages fetched
+    show whether such pages have forms.
 
-    `shapes` counts the links taken of each shape and is updated.
+    `shapes` counts the links taken so far by shape; the function updates it.
     """
     scored = sorted(
         (Way(url, anchor, scorer.score(url, anchor, place)) for url, anchor, place in page.links), key=lambda w: -w.score

@@ -51,11 +51,12 @@ _PAGE_LABEL = re.compile(
 
 
 def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
-    """The form with its fields' final roles; `told` holds roles proved by harvests or set by an operator, by field name.
+    """The form with the final roles of its fields; `told` holds roles, by field name, that harvests proved or an operator set,
+    and which override those read from the form.
 
-    A single text box is the query whatever its name: names such as `page`, `from`, `start` and `p` only mean something beside
-    another box. The two ends of a range are not a page number and something else. A required choice (required or starred) without
-    an "any" option is part of every query.
+    A single text box is the query whatever its name, because names such as `page`, `from`, `start` and `p` only have a meaning
+    if there is another box. Two inputs that are the ends of a range are taken for nothing else, such as a page number. A
+    choice marked as required that has no "any" option must be set in every query.
     """
     told = told or {}
     ends = {

@@ -21,11 +21,13 @@ class RuleVerdict(NamedTuple):
 
 
 def rule_type(form: Form) -> RuleVerdict:
-    """The type of a form by the rules of the deep-web paper.
+    """The type of a form by the rules of the deep-web paper, and the rule that decided.
 
-    Order: password fields (two: registration), file or text area (contact), nothing to fill (order by its words, else other), an
-    e-mail field beside at most one more line (newsletter, or recovery by its words), a search word in the tag, button or a
-    prompt, one text box sent by GET. Everything else is other.
+    The first rule that applies decides, by: password fields (login or registration; password recovery if there is nothing
+    else); a text area (contact); a file field (other); words or fields of an order (order); nothing to fill in (other); an
+    e-mail, phone or captcha field with at most one more line (newsletter, or password recovery if its words say so); any other
+    e-mail field (registration if its words say so, otherwise other); a search word in the tag, the button or a prompt
+    (search); a single text box sent by GET (search). Everything else has the type other.
     """
     passwords, lines = form.of_kind("password"), form.of_kind("text", "search", "email", "tel", "url", "number")
     said = concepts_in(_tag_words(form))

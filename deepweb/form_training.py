@@ -32,13 +32,14 @@ _UNSTATED = "--"
 
 
 class TrainingError(ValueError):
-    """Nothing can be learned from the examples; the text says why."""
+    """Raised if nothing can be learned from the examples; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A labelled form: its type, registered domain and features; `language` from its script or its page's declaration, "" if
-    unknown; `weight` in training, 1 for a form of a real page."""
+    """A labelled form: its type, its registered domain, and its features as numbers (`numbers`) and word counts (`words`).
+    `language` follows from its script or its page's declaration, "" if unknown; `weight` is its weight in training, 1 for a
+    form of a real page."""
 
     form: Form
     type: FormType
@@ -51,7 +52,9 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Quality of predictions: accuracy, mean of the F1 of the types, F1 and confusion by type."""
+    """Quality of predictions: the accuracy; the F1 score of each type (`f1`) and the mean of these; and `confusion`, the
+    number of forms by true type and then by predicted type.
+    """
 
     accuracy: float
     macro_f1: float
@@ -63,8 +66,9 @@ class Scores:
 
 
 def example_of(row: dict[str, Any]) -> Example:
-    """An example from a line `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?, "weight"?}`; the domain defaults to
-    the URL's registered domain. If the page is given, the surroundings of its `form_index`-th form are read from it."""
+    """Reads an example from a line `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?, "weight"?}`; without a
+    domain, the registered domain of the URL is used. If `page_html` is given, the surroundings of the form are read from that
+    page, where it is the form at index `form_index`."""
     try:
         kind, html, url = FormType(row["type"]), row["html"], row["url"]
     except KeyError as error:
@@ -89,7 +93,9 @@ def _weight(said: Any) -> float:
 
 
 def _in_page(form: Form, about: Sequence[About], index: int) -> Form:
-    """A form with its surroundings on the page; unchanged if the page has no such form."""
+    """A form with the surroundings of the page's form at `index` (`about` holds those of all forms); unchanged if there is
+    none.
+    """
     return replace(form, **about[index]._asdict()) if 0 <= index < len(about) else form
 
 
@@ -99,8 +105,8 @@ def example_of_form(form: Form, kind: FormType) -> Example:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """The labelled forms of a file of JSON lines; an invalid line raises TrainingError with its number. Forms of one page share a
-    "page_id"; its "page_html" is given with the first of them."""
+    """The labelled forms of a file of JSON lines; an invalid line raises TrainingError with its number. Lines for forms of one
+    page have the same "page_id", and only the first of them contains the "page_html"."""
     examples = []
     pages: dict[str, list[About]] = {}
     for number, row in read_lines(path):
@@ -117,11 +123,11 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def train(examples: Sequence[Example]) -> FormModel:
-    """Trains a logistic regression in which all classes weigh the same and forms within a class as `Example.weight` says; raises
-    TrainingError for fewer than two types. Forms without controls are left out, since they have no type.
+    """Trains a logistic regression; every class has the same total weight, and within a class each form weighs as
+    `Example.weight` says. Forms without controls are left out. Raises TrainingError for fewer than two types.
 
-    Counts are scaled to their largest value, words to length `WORD_NORM` a form; the scales are folded into the weights, so that
-    the model reads raw features.
+    Each numeric feature is divided by its largest value, and the words of a form are scaled to a vector of length `WORD_NORM`.
+    These scales are multiplied into the weights, so that the model reads unscaled features.
     """
     examples = [example for example in examples if example.form.fields]
     types = sorted({example.type for example in examples})
@@ -193,8 +199,8 @@ def cross_validate(
     more: Sequence[Example] = (),
 ) -> list[FormType]:
     """The type predicted for each example by a model that was trained without the forms of its registered domain. `told` is
-    called after each fold, with its number. `more` are trained on in every fold, except those of a domain that the fold judges,
-    and never judged."""
+    called after each fold, with the fold's number. `more` are additional training examples: they are never judged, and left
+    out of a fold that judges forms of their domain."""
     return [kind for kind, _ in predictions(examples, folds, random_seed, told, more)]
 
 
@@ -205,7 +211,9 @@ def predictions(
     told: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[tuple[FormType, float]]:
-    """Like `cross_validate`, with the model's confidence in [0, 1]."""
+    """The type predicted for each example as by `cross_validate`, whose parameters it takes, and the model's confidence in it,
+    in [0, 1].
+    """
     fold_of = folds_by_domain((example.domain for example in examples), folds, random_seed)
     if len(fold_of) < folds:
         raise TrainingError(f"{len(fold_of)} domains cannot be split into {folds} folds")
@@ -221,7 +229,7 @@ def predictions(
 
 
 def predict_by_rules(examples: Sequence[Example]) -> list[FormType]:
-    """The types that the rules alone predict, for comparison."""
+    """The types predicted for the examples by the rules of the deep-web paper, for comparison with the trained model."""
     return [rule_type(example.form).type for example in examples]
 
 
@@ -232,14 +240,16 @@ def measure(
     told: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> tuple[Scores, Scores]:
-    """Scores of the trained model on unseen domains, and of the rules alone."""
+    """Scores of the trained model in cross-validation (see `cross_validate` for the parameters), and scores of the rules."""
     truth = [example.type for example in examples]
     learned = score(truth, cross_validate(examples, folds, random_seed, told, more))
     return learned, score(truth, predict_by_rules(examples))
 
 
 def score(truth: Sequence[FormType], predicted: Sequence[FormType]) -> Scores:
-    """Accuracy, F1 by type (types that neither occur nor are predicted are left out of the mean) and the confusion table."""
+    """Compares true and predicted types, given in the same order. The mean F1 is that of the types that occur or were
+    predicted.
+    """
     types = sorted(set(truth) | set(predicted))
     confusion: dict[str, dict[str, int]] = {}
     for true in types:

@@ -14,10 +14,12 @@ BOX = "q"
 
 
 class HiddenDatabase:
-    """Answers conjunctive queries over `records` (each record's terms, in the site's ranking order).
+    """A database with a search form, simulated: `records` are the terms of each record, in the order in which the site ranks
+    records.
 
-    Answers hold the first `limit` matching records (None: all); if the site is not `ranked`, the first in an order specific to
-    the query. Terms in `refused` find nothing, like stop words.
+    A query finds the records that contain all its terms. Its answer holds the first `limit` of these (None: all); if the site
+    is not `ranked`, in an order specific to the query instead of the site's. Terms in `refused` find nothing, as stop words do
+    on real sites.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class HiddenDatabase:
         return sorted(found or ())
 
     def shown(self, query: Query, places: list[int]) -> list[int]:
-        """The matching records that the answer shows."""
+        """The matching records (`places`) that the answer to the query shows."""
         if self.limit is None or len(places) <= self.limit:
             return places
         if not self.ranked:
@@ -63,7 +65,7 @@ class HiddenDatabase:
         return places[: self.limit]
 
     def ask(self, query: Query) -> tuple[list[tuple[Hashable, tuple[Term, ...]]], bool]:
-        """The result of a query as (index, terms of the record) pairs, and whether it was truncated."""
+        """The answer to a query: the index and the terms of each record shown, and whether matching records were left out."""
         places = self.matches(query)
         shown = self.shown(query, places)
         return [(place, self._terms_of[place]) for place in shown], len(shown) < len(places)
@@ -79,10 +81,11 @@ def synthetic(
     mean_length: float = 120.0,
     own_share: float = 0.4,
 ) -> HiddenDatabase:
-    """A database of topical documents over a Zipf vocabulary, ranked at random.
+    """A generated database of `documents` records on `topics` subjects, in random ranking order.
 
-    A document's words come from one Zipf distribution; a share `own_share` of them is renamed by its topic, which has its own
-    order of words. The `stop_words` commonest words are refused.
+    All words come from one Zipf distribution over `vocabulary` words. A share `own_share` of a document's words is replaced by
+    means of a permutation of the vocabulary that belongs to the document's topic, so that each topic has frequent words of its
+    own. The `stop_words` commonest words are refused in queries.
     """
     common = np.cumsum(1.0 / (np.arange(vocabulary) + 2.7))
     orders = np.array(
@@ -107,22 +110,23 @@ def _commonest(records: Sequence[Iterable[Term]], count: int) -> list[Term]:
 
 
 def middling_terms(database: HiddenDatabase, rng: np.random.Generator, count: int) -> list[Term]:
-    """`count` different terms of middle frequency (in 0.2 % to 1 % of the records), as seeds."""
+    """Up to `count` different random terms that 0.2 % to 1 % of the records contain, for use as seeds."""
     low, high = 0.002 * len(database), 0.01 * len(database)
     pool = sorted(term for term in database.terms if low <= database.frequency(term) <= high)
     return [pool[place] for place in rng.choice(len(pool), size=min(count, len(pool)), replace=False)]
 
 
 def greedy_oracle(database: HiddenDatabase, queries: int) -> list[int]:
-    """Records covered after each query of a greedy choice with full knowledge: each query is the single term whose answer holds
-    most records not yet covered. A benchmark for policies, not always the optimum."""
+    """The number of distinct records found after each of `queries` queries by a chooser that knows the whole database: it
+    always takes the single term whose answer holds most records not found yet. A reference for policies; better sequences may
+    exist."""
     shown = [database.shown((term,), database.matches((term,))) for term in database.terms]
     return greedy_cover(shown, len(database), queries)
 
 
 def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -> list[int]:
-    """Records covered after each query, taking the answer with most uncovered records first; record indices are below
-    `records`."""
+    """The number of distinct records found after each of `queries` queries, if the answer with most records not found yet is
+    always taken next. `answers` are lists of record indices, which are below `records`."""
     columns = [place for shown in answers for place in shown]
     starts = np.cumsum([0, *(len(shown) for shown in answers)])
     held = sparse.csr_matrix((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(answers), records))
@@ -141,8 +145,9 @@ def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -
 
 
 def best_spans(values: Sequence[float], limit: int, queries: int) -> int:
-    """The most records that `queries` disjoint spans of a value can show, each at most `limit`: exact, by dynamic programming
-    over the values in order, O(queries * different values * values that hold `limit` records).
+    """The largest number of records that `queries` queries of disjoint ranges can show, each at most `limit`; `values` are the
+    values of all records. Computed exactly, by dynamic programming over the values in ascending order, in O(queries * d * m)
+    steps, with d different values, at most m of which lie in a range that holds `limit` records.
 
     >>> best_spans([1, 1, 1, 2, 5, 5], 2, 2), best_spans([1, 1, 1, 2, 5, 5], 2, 3)
     (4, 5)

@@ -40,10 +40,12 @@ def link_words(url: str, anchor: str) -> list[str]:
 
 
 class LinkScorer:
-    """Log-odds that a link leads to a search form: a prior by word, corrected by what this site's own pages showed.
+    """Scores links by the log-odds that they lead to a search form: the prior of each word, corrected by what this site's own
+    pages showed.
 
-    score = sum over the link's words of ln((hits + 2 p) / (misses + 2 (1 - p))) + 0.4 (1 - place), where p is the word's prior
-    probability, hits and misses count this site's followed links with the word, and place runs from 0 (top of the page) to 1.
+    score = sum over the link's words of ln((hits + 2 p) / (misses + 2 (1 - p))) + 0.4 (1 - place). p is the word's prior
+    probability; hits and misses are the followed links of this site with the word that led to a form and that did not; place
+    is the link's position on its page, from 0 (top) to 1 (end).
     """
 
     def __init__(self, counts: Mapping[str, Iterable[int]] | None = None) -> None:

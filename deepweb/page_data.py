@@ -1,4 +1,6 @@
-"""Pages whose content is JSON data for a script: lists of objects, in the page or as the whole answer, become records."""
+"""Pages whose content is JSON data, either in a script element or as the whole answer: lists of objects in it are read as
+records.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,15 @@ _NEXT_NAME = re.compile(r"^(?:next|next_?(?:page|url|href|link|page_?url))$", re
 
 
 class DataList(NamedTuple):
-    """A list of objects: its path (names that lead to it), and its items as flat fields."""
+    """A list of objects in the data: the names that lead to it (`path`), and for each object its fields by name (see `flat`).
+    """
 
     path: str
     items: tuple[Mapping[str, str], ...]
 
 
 class PageData(NamedTuple):
-    """The JSON of one page: its lists, the numbers named as totals, and the address of the next page."""
+    """The JSON of one page: its lists, the numbers whose names call them totals, and the address of the next page."""
 
     lists: tuple[DataList, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
@@ -89,7 +92,7 @@ def _documents(text: str) -> Iterator[Any]:
 
 
 def _scripts(text: str) -> Iterator[tuple[str, str]]:
-    """Attributes and content of each closed script element."""
+    """Yields the attributes and the content of each script element that is closed."""
     at = 0
     while (start := _SCRIPT.search(text, at)) is not None:
         end = _SCRIPT_END.search(text, start.end())
@@ -100,7 +103,7 @@ def _scripts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _parsed(text: str) -> Iterator[Any]:
-    """The first JSON value of a text; the rest of the script is ignored."""
+    """The first JSON value in a text, such as a script that assigns it; what follows is ignored."""
     try:
         found = json.JSONDecoder().raw_decode(text.strip())[0]
         yield _storable(found) if _NAMED.search(text) else found
@@ -109,7 +112,7 @@ def _parsed(text: str) -> Iterator[Any]:
 
 
 def _storable(value: Any) -> Any:
-    """The same value with U+FFFD in place of NUL and lone surrogates."""
+    """The value with U+FFFD in place of characters that a database cannot store (NUL and lone surrogates)."""
     if isinstance(value, dict):
         return {_storable(name): _storable(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -118,7 +121,9 @@ def _storable(value: Any) -> Any:
 
 
 def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
-    """Every object and list with its path of names, outermost first; items of lists share one path."""
+    """Yields every object and list of the document with its path, outermost first. The path consists of names only, so that
+    all items of a list have the same.
+    """
     stack: list[tuple[str, Any, int]] = [("", document, 0)]
     left = MAX_NODES
     while stack and left > 0:
@@ -133,7 +138,9 @@ def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
 
 
 def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
-    """The plain values of an object and of nested objects ("author.name"), lists of plain values joined, addresses absolute."""
+    """The fields of an object by name: its plain values, those of nested objects ("author.name"), and lists of plain values
+    joined to one text. Addresses are made absolute by `url`.
+    """
     found: dict[str, str] = {}
     waiting: deque[tuple[str, Any]] = deque(islice(item.items(), _MOST_NAMES))
     left = _MOST_NAMES

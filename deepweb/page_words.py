@@ -1,5 +1,5 @@
-"""Word spaces of a form's page: words of the page (Pc) and of the form (Fc), each occurrence with its K (table 1 of the deep-web
-paper)."""
+"""Words of a form's page in two word spaces, Pc (words of the page) and Fc (words of the form); each occurrence has a weight K
+that depends on where it stands (table 1 of the deep-web paper)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ _PROMPTS = ("placeholder", "title", "alt", "aria-label")
 
 @dataclass(frozen=True, slots=True)
 class FormPageWords:
-    """Words with the sum of K over their occurrences, as eq. (1) needs them: `K * tf` where all K are equal."""
+    """For each word of the page space and of the form space: the sum of K over its occurrences, as eq. (1) of the deep-web
+    paper needs it; `K * tf` (tf: number of occurrences) where all K are equal.
+    """
 
     page: Mapping[str, float]
     form: Mapping[str, float]
@@ -62,10 +64,11 @@ class _Piece(NamedTuple):
 
 
 def words_of_form_page(html: str | bytes, form_index: int, split: Callable[[str], list[str]] = query_words) -> FormPageWords:
-    """Pc and Fc of the `form_index`-th form of a page (counting every `<form>` tag, from 0).
+    """The words (Pc and Fc) of the page and of its form number `form_index`, where every `<form>` tag counts, from 0.
 
-    Pc is the page without that form, Fc the form: its text, labels, prompts and button names, options with K = 0.5. An occurrence
-    has as weight the product of the two largest applicable K. A page that cannot be read has no words.
+    Pc is taken from the page without that form; Fc from the form's text, labels, prompts and button names, and from options
+    with K = 0.5. If several K apply to an occurrence, its weight is the product of the two largest. A page that cannot be read
+    has no words.
     """
     root = parse_page(html)
     if root is None:

@@ -26,13 +26,17 @@ Said = Callable[[Hashable], Mapping[Term, float]]
 
 @dataclass(slots=True)
 class PaperPolicy:
-    """The deep-web paper's query policy; what it calls pages P_i are here the records found in round i.
+    """The deep-web paper's query policy. Queries are made in rounds; the records found in round i take the place of what the
+    paper calls the pages P_i.
 
-    Weight of a word in round i, eq. (1): the sum of K over its occurrences in the records of P_i (`said`; without it each word of
-    a record counts once) times ln(N / n), N and n over all records so far. Words in more than 90 % of P_i (`too_common`) or in
-    fewer than max(2 records, 5 %) of it (`too_rare`) are left out. Ends after `max_rounds` rounds, of which the seeds are the
-    first, or when fewer than `min_candidates` are left; `ended` says which. With `stop_rule` False it continues, with words of
-    all records seen if P_i has too few. `round`, `started` (answers before the round) and `queue` are its whole state, so that it
+    The weight of a word after round i, eq. (1), is the sum of K over its occurrences in the records of P_i (`said`; without it
+    each word of a record counts once) times ln(N / n), where N is the number of all records found so far and n the number of
+    them with the word. Words in more than the share `too_common` of P_i, or in fewer than max(2 records, the share
+    `too_rare`), are left out.
+
+    Querying ends after `max_rounds` rounds, of which the seeds are the first, or when fewer than `min_candidates` words are
+    left; `ended` says which. With `stop_rule` False it continues, with words of all records seen if P_i has too few. `round`,
+    `queue` (words of the round not queried yet) and `started` (number of answers before the round) are the whole state, which
     can be stored.
     """
 
@@ -51,7 +55,9 @@ class PaperPolicy:
     ended: str = ""
 
     def next(self, seen: Seen) -> Choice | None:
-        """The next word of the round; a new round is drawn up when all words of the last one have been queried."""
+        """The next word of the round. When all its words have been queried, a new round begins with the words of largest
+        weight; None if querying has ended.
+        """
         self.queue = [term for term in self.queue if not seen.was_asked((term,))]
         if not self.queue and not self._new_round(seen):
             return None
@@ -79,7 +85,8 @@ class PaperPolicy:
         return bool(self.queue)
 
     def candidates(self, seen: Seen, records: np.ndarray, too_rare: float | None = None) -> list[Term]:
-        """The words of `records` that pass the filters and were not queried yet, heaviest first."""
+        """The words of `records` (indices) that are neither too common nor too rare and were not queried yet, heaviest first.
+        """
         if not len(records):
             return []
         found = np.bincount(np.concatenate([seen.terms_at(int(record)) for record in records]), minlength=len(seen.frequency))
@@ -91,7 +98,9 @@ class PaperPolicy:
         return [seen.term(int(place)) for place in order[kept[order]]]
 
     def _summed(self, seen: Seen, records: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """K * tf of every term, summed over the records."""
+        """The sum of K over the occurrences of each term in `records`, indexed by term; `found` is the number of these records
+        with the term.
+        """
         if self.said is None:
             return found.astype(float)
         summed = np.zeros(len(found))

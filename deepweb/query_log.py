@@ -12,7 +12,9 @@ _JUDGED = 300
 
 
 class Logged(NamedTuple):
-    """One finished query. `found` are the ids of its records; `stated` the numbers that may be the total."""
+    """One finished query. `found` are the ids of the records returned; `stated` the numbers that may be the total of matching
+    records, `total` the one found to be it.
+    """
 
     number: int
     choice: Choice
@@ -28,13 +30,15 @@ class Logged(NamedTuple):
         return not (self.overflowed or self.partial)
 
     def told(self) -> Told:
-        """Returns what this answer states about the number of matches, for finding the line with the total."""
+        """Returns what this answer states about the number of matches, from which `trusted_shape` finds the line that states
+        the total.
+        """
         return Told(self.stated, len(self.found), not self.partial, frozenset(self.choice.query))
 
 
 class QueryLog:
-    """A list of queries; `seen` holds an outcome for each entry, in the same order, and its marks of truncation are kept up to
-    date."""
+    """A list of queries. `settle` corrects the marks of truncation of its entries and of the outcomes in a `Seen`, which holds
+    one for each entry, in the same order."""
 
     def __init__(self) -> None:
         self.entries: list[Logged] = []
@@ -56,8 +60,8 @@ class QueryLog:
         return [entry.total for entry in self.entries]
 
     def is_fewer(self, entry: Logged) -> bool | None:
-        """Tells whether a query matches fewer records than its first term alone; None if that was not queried, or if the counts
-        are unknown and may be equal."""
+        """Tells whether a query of several terms matches fewer records than its first term alone. None if that term was not
+        queried alone, or if the numbers of matches are not known well enough to tell."""
         alone = next((each for each in self.entries if each.choice.query == entry.choice.query[:1]), None)
         if alone is None:
             return None
@@ -66,9 +70,9 @@ class QueryLog:
         return None if entry.total is None or alone.total is None else entry.total < alone.total
 
     def settle(self, seen: Seen) -> dict[int, tuple[int | None, bool]]:
-        """Determines totals from the text line that was found to state them, and with them which answers were truncated,
-        including earlier ones taken for complete: returns (total, is truncated) of each entry that may have changed. Outcomes
-        in `seen` may be marked as truncated before that is certain."""
+        """Determines which line of the pages states the total, and by these totals which answers were truncated, including
+        earlier ones that were taken for complete. Returns (total, is truncated), by query number, for each entry that may have
+        changed. As long as no truncation is proved, outcomes in `seen` may be marked as truncated on suspicion."""
         line = trusted_shape([entry.told() for entry in self.entries[-_JUDGED:]])
         for place in range(0 if line != self._line else len(self) - 1, len(self)):
             entry = self.entries[place]
@@ -88,8 +92,8 @@ class QueryLog:
         return changed
 
     def _suspect(self, seen: Seen) -> None:
-        """Marks answers of a typical page-limit size as truncated for choosing the next query, as long as no truncation has
-        been proved."""
+        """Marks in `seen`, for choosing the next query, answers of a typical page-limit size as truncated. Called only as long
+        as no truncation has been proved."""
         size = likely_cut(seen.outcomes)
         for place, entry in enumerate(self.entries):
             suspect = entry.overflowed or (not entry.partial and entry.total is None and len(entry.found) == size)
@@ -97,6 +101,6 @@ class QueryLog:
 
 
 def is_cut(returned: int, total: int | None, limit: int | None) -> bool:
-    """Tells whether the site left out records from an answer that was read to its end: it returned as many as it ever shows and
-    not all it states, or far fewer than it states."""
+    """Tells whether the site left out records from an answer that was read to its end: it returned `limit` records, the most
+    that the site shows, and not all that it states (`total`); or far fewer than it states."""
     return limit is not None and returned >= limit and (total is None or returned < total) or is_short_of(returned, total)

@@ -1,4 +1,4 @@
-"""Choice among kinds of queries: estimates the total yield of all remaining queries for each kind to begin with."""
+"""Choice among several kinds of queries, by the estimated total yield of all remaining queries if that kind is used first."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from deepweb.seen import Choice
 
 
 class Offer(NamedTuple):
-    """A possible query, and its expected new records, corrected by results of similar queries."""
+    """A possible query, and `worth`, its expected new records: the prediction, corrected by the results of similar queries."""
 
     choice: Choice
     worth: float
 
 
 def first_of_plan(others: Sequence[Offer], families: Sequence[Sequence[Offer]], unseen: float, left: int) -> Offer | None:
-    """The best of the `others`, or the best of a family if starting with that brings more in `left` queries.
+    """The query to submit first if `left` queries remain: the best of `others`, or the best of a family if a plan that begins
+    with the family finds more records.
 
-    Queries of a family find no record twice: the best j of them bring the sum of their yields, C. Others overlap at random: of U
-    - C records `unseen` after these, n queries that bring g each at first bring (U - C) (1 - exp(-n g / U)). The plan of a family
-    is the best j.
+    No two queries of a family find the same record, so the best j of them bring the sum of their yields, C. The other queries
+    overlap at random: of the U - C records then still unseen (U is `unseen`), n of them bring (U - C) (1 - exp(-n g / U)),
+    where g is the yield of the best one now. For each family the j with the largest total is used.
     """
     best = max(others, key=lambda offer: offer.worth, default=None)
     rate = best.worth / unseen if best is not None else 0.0

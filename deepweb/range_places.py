@@ -1,4 +1,6 @@
-"""Positions of the seen records in the ranges of a form: the column of a range is found from its answers, or by name."""
+"""Positions of the seen records in the ranges of a form. The record field that holds a range's values is found from the
+answers to the range, or by its name.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _ENDS = frozenset(("from", "min", "max", "low", "high", "start", "end", "von", "
 
 
 class RangePlaces:
-    """Cache of positions, read once for each record and column."""
+    """A cache: the position of each record in each range is computed once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], dict[int, float | None]] = {}
@@ -28,8 +30,8 @@ class RangePlaces:
     def values(
         self, form: Form, slots: Sequence[Slot], listed: Mapping[int, Mapping[str, str]], log: Sequence[Logged], seen: Seen
     ) -> dict[str, np.ndarray]:
-        """For each range whose column is known, by its first input: the positions of the records in the order in which they were
-        seen, nan for a record without a value."""
+        """For each range whose record field is known, by the name of its first input: the positions of the records, parallel
+        to the records of `seen`, nan for a record without a value. `listed` are the fields of the records, by id."""
         found = {}
         for slot in slots:
             whole = slot.whole

@@ -21,7 +21,7 @@ _SESSION = (FieldRole.TOKEN,)
 
 
 class Answer(NamedTuple):
-    """One page of an answer. `url` is its address after redirects; `login`: it asks for a password instead of showing
+    """One page of an answer. `url` is its address after redirects; `login` tells that it asks for a password and shows no
     records."""
 
     url: str
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What a harvest already knows of a site when it reads one of its pages."""
+    """What a harvest already knows of a site, and of the query, when it reads a result page."""
 
     form: Form
     bound: Mapping[str, str]
@@ -92,8 +92,8 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
 
 
 def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Context) -> tuple[Stated, ...]:
-    """The numbers that may be the total: from fields of JSON data, or from text lines that belong neither to the template nor to
-    a record."""
+    """The numbers on the page that may be the total number of results: from fields of JSON data if the records are JSON,
+    otherwise from lines of text that belong neither to the template nor to a record."""
     if found.shape is not None and found.shape.is_data:
         return tuple(Stated(f"data {path}", number) for path, number in data.totals)
     numbered = [line for line in lines if any(letter.isdigit() for letter in line) and line not in known.furniture.lines]
@@ -104,8 +104,8 @@ def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Cont
 
 
 def _echo(known: Context) -> Echo:
-    """The bound inputs, which links of the page may repeat; also as they appear when their bytes are wrongly decoded as
-    UTF-8."""
+    """The bound inputs as (name, value) pairs, which links of the page may repeat. A value is listed a second time as it
+    appears when the site's encoding is wrongly decoded as UTF-8."""
     pairs = list(known.bound.items())
     for name, value in known.bound.items():
         try:
@@ -117,7 +117,9 @@ def _echo(known: Context) -> Echo:
 
 
 def _in_data(data: PageData, known: Context) -> ResultList | None:
-    """The records in a page's JSON data: of the lists that pages without records do not have, the one with most items."""
+    """The records in a page's JSON data: of its lists, the one with most text in objects that pages without records do not
+    contain. None if there is none.
+    """
     lists = [each for each in data.lists if known.shape is None or not known.shape.is_data or each.path == known.shape.top]
     best: list[FoundRecord] = []
     where = ""
@@ -134,13 +136,15 @@ def _line_of(where: DataList, item: Mapping[str, str]) -> str:
 
 
 def _lines_of(data: PageData) -> list[str]:
-    """Each object of the JSON data as one line of text."""
+    """Each object of the JSON data as one line of text, in the form in which the template (`Furniture.lines`) holds it."""
     return [_line_of(each, item) for each in data.lists for item in each.items]
 
 
 @cpu_budget()
 def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
-    """The fields of a detail page. Raises OverBudget if reading takes too much CPU."""
+    """The fields of a detail page, without the texts of the site's template (`furniture`). Raises OverBudget if reading takes
+    too much CPU.
+    """
     root = parse_page(html)
     shown = {} if root is None else fields_of_page(root, furniture.lines)
     told = page_data(html, "").largest
@@ -149,10 +153,11 @@ def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
 
 
 def needs_session(form: Form) -> bool:
-    """Tells whether a form contains a token of its page, so that the page has to be fetched in the same session first."""
+    """Tells whether a form is sent by POST or contains a token, so that its page has to be fetched first in the same session.
+    """
     return form.method == "post" or any(field.role in _SESSION and field.value for field in form.fields)
 
 
 def words_bound(bound: Mapping[str, str]) -> Sequence[str]:
-    """The query words that an answer may repeat."""
+    """The values of a query, whole and word by word, which its result pages may repeat."""
     return [word for value in bound.values() if value.strip() for word in (value, *value.split())]

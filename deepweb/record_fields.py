@@ -81,10 +81,11 @@ def text_of(element: HtmlElement) -> str:
 
 
 def fields_of_rows(page: Outline, records: Sequence[Record]) -> list[dict[str, str]]:
-    """The fields of each record of one list, with the same names in all.
+    """The fields of each record of one list; the names of corresponding fields are the same in all records.
 
-    A table's header names its cells; elsewhere the leaves of a record are aligned by their path in it, and named by item
-    property, by a label before them ("Author: …"), by heading, time or class. An unnamed column keeps its tag.
+    In a table, the header names the cells. Elsewhere the smallest elements with text are compared over the records by their
+    path inside the record, and named by item property, by a label before the value ("Author: …"), by heading, time or class,
+    or else by their tag.
     """
     if not records:
         return []
@@ -109,7 +110,9 @@ def _table_row(row: HtmlElement, names: Sequence[str]) -> dict[str, str]:
 
 
 def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
-    """(path, text, element) of the smallest elements that are values of their own."""
+    """The smallest elements inside `tops` that have a value of their own (leaves), as (path, text, element); the path leads
+    from the top element to the leaf.
+    """
     found: list[tuple[str, str, HtmlElement]] = []
     stack: list[tuple[HtmlElement, str]] = [(top, f"{place}" if len(tops) > 1 else "") for place, top in enumerate(tops)]
     stack.reverse()
@@ -133,15 +136,16 @@ def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
 
 
 def _is_of_the_page(element: HtmlElement) -> bool:
-    """Tells whether an element belongs to the page rather than to a record (navigation and the like); a footer inside a record
-    belongs to the record."""
+    """Tells whether an element belongs to the page (navigation and the like), so that it is no field of a record. A footer
+    inside a record is a field."""
     if element.tag == "footer":
         return not any(parent.tag in _ITEMS for parent in element.iterancestors())
     return element.tag in _BESIDE
 
 
 def _is_leaf(element: HtmlElement) -> bool:
-    """Tells whether an element contains no separate values: plain text, or text with unnamed inline elements."""
+    """Tells whether an element is one value: it contains only text, or text and inline elements that are not named as values.
+    """
     inside = []
     for node in element.iterdescendants():
         if isinstance(node.tag, str):
@@ -166,8 +170,8 @@ def _class(element: HtmlElement) -> str:
 
 
 def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool = False) -> list[dict[str, str]]:
-    """The named leaves of each row. Several leaves with one name are joined; with `columns`, leaves of different columns are
-    numbered instead."""
+    """The fields of each record by name, from its leaves (`_leaves`). The values of leaves with one name are joined; with
+    `columns`, leaves with one name but different paths become fields with numbered names."""
     labels = _shared_labels(rows)
     named: list[list[tuple[str, str, str]]] = []  # (name, path, value) of each leaf
     for row in rows:
@@ -192,7 +196,7 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool
 
 
 def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Renames the first link to title, if half of the records of a list have a link and none has a title."""
+    """Renames the field "link" of each record to "title", if at least half of the records have a link and none has a title."""
     linked = sum("link" in row for row in rows)
     if 2 * linked < len(rows) or any("title" in row for row in rows):
         return rows
@@ -200,8 +204,8 @@ def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _numbers_of_columns(rows: Sequence[Sequence[tuple[str, str, str]]]) -> dict[tuple[str, str], int]:
-    """By (name, path) of a leaf: the number to add to its name if several columns have that name, 2 for the second and so on.
-    Only columns that half of the records have are counted."""
+    """For each (name, path) of a leaf that at least half of the records have: its number among the paths with that name, 1 for
+    the first. Fields with a number above 1 get it as part of their name."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
         counts.update(list(dict.fromkeys((name, path) for name, path, _ in row)))
@@ -227,12 +231,14 @@ def _scope(label: HtmlElement) -> HtmlElement | None:
 
 
 def _has_link(element: HtmlElement) -> bool:
-    """Tells whether a term or heading cell contains a link: then it is a record's title, not a label."""
+    """Tells whether a term or heading cell contains a link; it is then taken for a record's title, not for the label of a
+    value.
+    """
     return element.find(".//a[@href]") is not None
 
 
 def _is_marked(element: HtmlElement, label: str) -> bool:
-    """Tells whether the label inside a text is marked up as one: an element of its own that ends with the colon."""
+    """Tells whether the label at the beginning of an element's text ("Author: …") is an element of its own."""
     first = next((child for child in element if isinstance(child.tag, str)), None)
     if first is None or (element.text or "").strip():
         return False
@@ -257,8 +263,8 @@ def _own_name(element: HtmlElement, path: str, *, in_list: bool) -> str:
 
 
 def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> set[tuple[str, str]]:
-    """(path, label) of labels inside a text ("Year: 1999") that occur in at least two records and in half of those with the
-    path."""
+    """The (path, label) pairs of labels inside a text ("Year: 1999") that are taken for field names: the label occurs in at
+    least two records, and in half of the records with that path or consists of a single word."""
     with_path: Counter[str] = Counter()
     with_label: Counter[tuple[str, str]] = Counter()
     for row in rows:
@@ -271,10 +277,11 @@ def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> se
 
 
 def fields_of_page(root: HtmlElement, furniture: frozenset[str] = frozenset()) -> dict[str, str]:
-    """The fields of a detail page: pairs of its tables and definition lists, labelled and named leaves, heading, main text.
+    """The fields of a detail page: (name, value) pairs of its tables and definition lists, labelled and named elements, the
+    heading, and the main text.
 
-    Text in navigation, footers and forms is left out, and every text in `furniture` (texts that pages without records have as
-    well).
+    Text in navigation, footers and forms is left out, and so is every text in `furniture` (lines that pages without records
+    contain too).
     """
     found: dict[str, str] = {}
     used: set[HtmlElement] = set()
@@ -310,8 +317,8 @@ def _within_h1(element: HtmlElement) -> bool:
 
 
 def _main_text(leaves: Sequence[tuple[str, str, HtmlElement]]) -> list[tuple[str, str, HtmlElement]]:
-    """The main text of a detail page: the paragraphs of the parent element with most text. Paragraphs with a class of their
-    own are left out as metadata."""
+    """The leaves with the main text of a detail page: the paragraphs without a class in the element that contains most text in
+    such paragraphs. Empty if fewer than two elements contain any."""
     groups: dict[HtmlElement, list[tuple[str, str, HtmlElement]]] = {}
     for leaf in leaves:
         if leaf[2].tag == "p" and not _class(leaf[2]) and not leaf[0].endswith("#text"):
@@ -374,5 +381,7 @@ def _pairs_of_definitions(definitions: HtmlElement) -> list[tuple[str, str]]:
 
 
 def merged(earlier: Mapping[str, str], later: Mapping[str, str]) -> dict[str, str]:
-    """Fields of a list row and of its detail page as one record: non-empty values of the detail page take precedence."""
+    """The fields of a record from a result list (`earlier`) and from its detail page (`later`); of two values for a field, a
+    non-empty one of the detail page is used.
+    """
     return {**earlier, **{name: value for name, value in later.items() if value}}

@@ -32,24 +32,24 @@ def nonsense_word(rng: np.random.Generator, length: int = NONSENSE_LENGTH) -> st
 
 @dataclass(frozen=True, slots=True)
 class NoResultPages:
-    """The site's answers to nonsense queries: the text blocks that all of them share, and fingerprints of the rest.
+    """The site's pages without results, learned from its answers to nonsense queries: `template` holds the lines of text that
+    all of them share, `prints` SimHash fingerprints of what else each contains.
 
-    Blocks (lines of the page's text) shared by all nonsense answers are the template, which contains no record; repetitions of
-    the query are removed before comparing. Fingerprints are taken of the text outside the template, because on a page with a
-    large template a fingerprint of the whole page would hardly change for one record.
+    The words of the query are removed from the pages before they are compared. Fingerprints cover only the text outside the
+    template, because in a page with a large template one more record would hardly change a fingerprint of the whole page.
     """
 
     template: frozenset[str]
     prints: tuple[int, ...]
 
     def rest(self, text: str, query: Iterable[str]) -> list[str]:
-        """The words of a page outside the template, without the query's own words."""
+        """The words of a page that are neither in the template nor the query's own."""
         said = [word.casefold() for word in query]
         return tokenize("\n".join(block for block in _blocks(text, said) if block not in self.template))
 
     def same(self, text: str, query: Iterable[str]) -> bool:
-        """Tells whether a page contains no more than the answers to nonsense (no text outside the template, or a SimHash of it
-        within 3 bits)."""
+        """Tells whether a page has no results: it has no text outside the template, or the SimHash of that text differs in at
+        most 3 bits from that of an answer to nonsense."""
         words = self.rest(text, query)
         if not words:
             return True
@@ -58,8 +58,8 @@ class NoResultPages:
 
 
 def learn_no_result_pages(answers: Sequence[tuple[str, Sequence[str]]]) -> NoResultPages | None:
-    """Learns from (page text, query words) of at least two nonsense queries; None for fewer, since their common part is
-    unknown."""
+    """Learns the pages without results from the answers to nonsense queries, given as (page text, query words). None for fewer
+    than two, since the lines that they share are then unknown."""
     if len(answers) < 2:
         return None
     blocks = [_blocks(text, [word.casefold() for word in query]) for text, query in answers]
@@ -69,7 +69,7 @@ def learn_no_result_pages(answers: Sequence[tuple[str, Sequence[str]]]) -> NoRes
 
 
 def _blocks(text: str, said: Sequence[str]) -> list[str]:
-    """Lines of text in the form compared: normalised, without the query's words and without numbers."""
+    """The lines of a text as they are compared: normalised, without the query's words, and with # in place of numbers."""
     found = []
     for line in text.splitlines():
         block = normalise(line)
@@ -82,7 +82,9 @@ def _blocks(text: str, said: Sequence[str]) -> list[str]:
 
 
 def judge(status: int, text: str, query: Sequence[str], records: int, nothing: NoResultPages | None) -> ResultKind:
-    """Classifies an answer: valid means status 200, at least one record, and different from the answers to nonsense."""
+    """Classifies a result page: an error unless the status is 200; no results if it has no record, or no more text than the
+    pages without results (`nothing`, None if unknown); otherwise valid.
+    """
     if status != 200:
         return ResultKind.ERROR
     if records == 0 or (nothing is not None and nothing.same(text, query)):
@@ -91,7 +93,7 @@ def judge(status: int, text: str, query: Sequence[str], records: int, nothing: N
 
 
 def efficiency(kinds: Iterable[ResultKind]) -> float | None:
-    """Submission efficiency E = N_valid / N_total, in [0, 1] (the deep-web paper prints its inverse); None before the first
-    query."""
+    """Submission efficiency E = N_valid / N_total, the share of valid answers, in [0, 1] (the deep-web paper prints its
+    inverse); None before the first query."""
     judged = list(kinds)
     return sum(kind is ResultKind.VALID for kind in judged) / len(judged) if judged else None

@@ -1,4 +1,4 @@
-"""Finds which columns a search box searches, and the words that reveal it."""
+"""Finds in which fields of the records a search box searches, and how it matches words, from the answers to words."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ MISSING_QUERIES = 2
 
 
 class SearchedColumns:
-    """Which columns of the records a search box searches. `counts` is stored in the harvest's state; for each column it holds
-    the number of records found by a word in that column, the number of records with such a word that were not found, and
-    the number of queries that missed some."""
+    """Finds in which record fields a search box searches. `counts`, stored in the harvest's state, holds three numbers for
+    each field: records found by a word that they contain only in this field; records with the queried word in this field that
+    were not found; and queries that missed such records."""
 
     def __init__(self, counts: dict[str, list[int]]) -> None:
         self.counts = counts
 
     def note(self, records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode, *, whole: bool) -> None:
-        """Counts one answer to a word; `records` are those that it could have found. Records that were not found count only
-        if the answer is certainly complete (`whole`)."""
+        """Counts one answer to `word`: `records` are the fields of the records that it could have found, by id, and `found`
+        the ids of those that it did. Records that were not found count only if the answer is certainly complete (`whole`)."""
         for name, (hits, misses) in hits_of(records, found, word, mode, alone=True).items():
             told = self.counts.setdefault(name, [0, 0, 0])
             told[0] += hits
@@ -32,8 +32,8 @@ class SearchedColumns:
                 told[2] += 1
 
     def missing(self, columns: Iterable[str]) -> frozenset[str]:
-        """The columns that lists show but the box does not search. None of them if that would be all of `columns`: then the
-        box searches a text that the lists do not show."""
+        """The record fields that the box does not search. Empty if these would be all of `columns`, since the box then
+        searches a text that the lists do not show."""
         found = frozenset(
             name
             for name, (hits, misses, queries) in self.counts.items()
@@ -45,8 +45,8 @@ class SearchedColumns:
 def hits_of(
     records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode, alone: bool = False
 ) -> dict[str, list[int]]:
-    """For each column with the word: [records found by the word, records not found]. With `alone`, a found record counts only
-    if no other of its columns contains the word."""
+    """For each record field that contains the word: how many records with it were found, and how many were not, as [found, not
+    found]. With `alone`, a found record counts only if no other of its fields contains the word."""
     counts: dict[str, list[int]] = {}
     for pk, own in records.items():
         saying = [name for name, value in own.items() if says(str(value), word, mode)]
@@ -59,16 +59,15 @@ def hits_of(
 
 
 def unproved(columns: Iterable[str], told: Mapping[str, Sequence[int]]) -> frozenset[str]:
-    """Columns by whose words no record has been found yet, although words of other columns have found some. `told` are the
-    sums of `hits_of` by column."""
+    """The fields in `columns` by whose words no record has been found yet, although words of other fields have found some.
+    `told` are the counts of `hits_of`, by field, summed over answers."""
     proved = {name for name, counts in told.items() if counts[0]}
     return frozenset(columns) - proved if proved else frozenset()
 
 
 def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
-    """A word from these texts that finds its text only on a site with this matching mode: for `PARTS` two neighbouring
-    characters that belong to no dictionary word, otherwise a word of the mode with at least two characters. None if there
-    is none."""
+    """A word of these texts that only a site with this matching mode finds: for `PARTS` two neighbouring Chinese characters
+    that are in no dictionary word, otherwise a word of the mode with at least two characters. None if there is none."""
     for text in texts[:200]:
         words = query_words(text)
         if mode is WordMode.PARTS:
@@ -86,11 +85,12 @@ def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
 def how_words_combine(
     words: Sequence[str], found: Sequence[Mapping[str, Any]], mode: WordMode, *, fewer: bool | None = None
 ) -> str:
-    """How a site combines several words in one box, judged by the records that they found together: "phrase", "and" or "or".
+    """How a site combines several words in one box: "phrase", "and" or "or", judged by the fields of the records that the
+    words found together.
 
-    "phrase" if nothing was found. Otherwise, if `fewer` is known (whether these are fewer records than one of the words
-    matches alone), "and" or "or" accordingly. Otherwise "and" if nearly all records contain every word, else "or", also if
-    the lists show too little of the records.
+    "phrase" if nothing was found. Otherwise, if `fewer` is known, "and" if it is True (the words found fewer records together
+    than one of them alone), else "or". Otherwise "and" if nearly all records contain every word; else "or", which may be wrong
+    if lists show too little of the records.
     """
     if found and fewer is not None:
         return "and" if fewer else "or"

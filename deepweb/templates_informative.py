@@ -81,33 +81,37 @@ def choices_of(field: FormField) -> tuple[str, ...]:
 
 
 def is_operator(field: FormField) -> bool:
-    """Tells whether a select chooses a comparison operator: at least two of its choices, and half of them, are operators."""
+    """Tells whether a select chooses a comparison operator: at least two of its choices, and at least half, are named as
+    operators.
+    """
     said = [bool(_OPERATOR.match(option.label.strip()) or _OPERATOR.match(option.value.strip())) for option in field.options]
     return field.kind == "select" and sum(said) >= max(2, len(said) / 2)
 
 
 def widest_operators(field: FormField) -> tuple[str, ...]:
-    """The operators that find a word anywhere in a value; empty if there are none. "like", which needs the site's own wildcards,
-    counts only if there is no other."""
+    """The values of the operators by which a word is found anywhere in a value; empty if the select has none. "like" is used
+    only if there is no other such operator, because it needs the site's own wildcards."""
     found = [o for o in field.options if _CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip())]
     plain = [o for o in found if "like" not in (o.value.strip().lower(), o.label.strip().lower())]
     return tuple(o.value for o in plain or found)
 
 
 def query_input(inputs: Sequence[Input]) -> Input | None:
-    """The text box for words: the one with that role, otherwise the first free text box that is not an end of a range."""
+    """The text box for words: the one with the role QUERY, otherwise the first free text box that is not for a date or a
+    number. None if there is neither.
+    """
     texts = [each for each in inputs if each.free and (each.kind in ("text", "search") or each.role is FieldRole.QUERY)]
     said = next((each for each in texts if each.role is FieldRole.QUERY), None)
     return said or next((each for each in texts if each.role not in (FieldRole.DATE, FieldRole.NUMBER)), None)
 
 
 def ranges(inputs: Sequence[Input]) -> list[tuple[str, str]]:
-    """Pairs of free inputs that are the two ends of one range."""
+    """The (low, high) pairs of names of free inputs that are the two ends of a range."""
     return range_ends([each for each in inputs if each.free])
 
 
 def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
-    """Pairs of field names that differ only in words such as min/max, from/to, start/end or low/high."""
+    """The (low, high) pairs of field names that differ only in words such as min/max, from/to, start/end or low/high."""
     ends = (
         ("min", "max"),
         ("from", "to"),
@@ -131,7 +135,9 @@ def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
 def submissions(
     template: Template, values: Mapping[str, Sequence[str]], rng: np.random.Generator, count: int = SAMPLE
 ) -> list[dict[str, str]]:
-    """At most `count` different bindings of a template, or all if there are fewer; ValueError if an input has no value."""
+    """At most `count` different bindings of a template's inputs, drawn at random, or all if there are fewer. `values` are the
+    values to use for each input; ValueError if an input has none.
+    """
     names = sorted(template)
     sizes = [len(values.get(name, ())) for name in names]
     if not names or not all(sizes):
@@ -146,19 +152,23 @@ def submissions(
 
 
 def distinct_share(signatures: Sequence[Hashable]) -> float:
-    """Share of different answers among submissions, in [0, 1]; 0 for none. An answer's signature is the set of what it shows."""
+    """The share of different answers among submissions, in [0, 1]; 0 for no submission. `signatures` are the answers, each
+    given as the set of what it shows.
+    """
     return len(set(signatures)) / len(signatures) if signatures else 0.0
 
 
 def is_informative(signatures: Sequence[Hashable], threshold: float = INFORMATIVE) -> bool:
-    """Tells whether at least `threshold` of the sampled submissions had different answers."""
+    """Tells whether a template is informative: the share of different answers (`distinct_share`) is at least `threshold`."""
     return distinct_share(signatures) >= threshold
 
 
 def next_templates(informative: Iterable[Template], tried: Iterable[Template], inputs: Sequence[Input]) -> list[Template]:
-    """Templates to try next, smallest first: single inputs, then informative ones with one input more, at most three.
+    """The templates to try next, smallest first: single inputs, and informative templates with one more input, up to three
+    inputs.
 
-    Bottom-up: a template is worth trying only if the template it extends was informative. No template is tried twice.
+    Proceeds bottom-up: a template is tried only if the template that it extends was `informative`. Templates in `tried` are
+    left out.
     """
     done = set(tried)
     single = [frozenset((each.name,)) for each in inputs]

@@ -40,7 +40,9 @@ _LAST_RESORT = ("the", "a", "1", "2020", "*")
 
 
 class WordMode(StrEnum):
-    """How a site matches records: by whole words, any part of a text, or whole runs of text between punctuation."""
+    """How a site matches records to a query word: it must be a whole word of the record, any part of its text, or a whole run
+    of text between punctuation.
+    """
 
     WORDS = "words"
     PARTS = "parts"
@@ -49,9 +51,9 @@ class WordMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a form is filled. `box` takes words ("" if there is none); `columns` gives the columns whose values fit other free
-    inputs; `choices` the values of selects and radio buttons with their labels. `unsearched` are columns that the box was
-    found not to search."""
+    """How the inputs of a form are filled. `box` is the input for words ("" if there is none); `columns` names, for each other
+    free input, the record fields whose values it takes; `choices` holds, for each select or group of radio buttons, the label
+    of each value. `unsearched` are record fields in which the box was found not to search."""
 
     box: str
     mode: WordMode = WordMode.WORDS
@@ -60,8 +62,8 @@ class Asking:
     unsearched: frozenset[str] = frozenset()
 
     def terms(self, fields: Mapping[str, Any], most: int = MAX_TERMS, where: dict[Term, str] | None = None) -> list[Term]:
-        """Up to `most` distinct terms that should find a record with these fields. `where`, if given, gets an entry for each
-        of them that it does not have yet: the column in which the term occurs.
+        """Up to `most` distinct terms by which the form should find a record with the fields `fields`. If `where` is given,
+        the name of the record field that contains a term is added to it for each term that it lacks.
         """
         found: dict[Term, str] = {}
         for column, value in fields.items() if self.box else ():
@@ -83,8 +85,8 @@ class Asking:
         return kept
 
     def weights(self, fields: Mapping[str, Any], in_title: float) -> dict[Term, float]:
-        """The sum of K over the occurrences of each word that the box should find a record by: `in_title` for an occurrence in
-        the record's title, 1 elsewhere."""
+        """For each word by which the box should find a record, the sum of K (a factor of eq. (1) of the deep-web paper) over
+        its occurrences: `in_title` for one in the field "title", otherwise 1."""
         found: dict[Term, float] = {}
         for column, value in fields.items():
             text = str(value)
@@ -97,7 +99,7 @@ class Asking:
 
 
 def words_of(text: str, mode: WordMode) -> list[str]:
-    """The words by which a site with this matching mode should find a text.
+    """The words by which a site with this matching mode should find a record that contains the text.
 
     >>> words_of("Red house", WordMode.WORDS)
     ['red', 'house']
@@ -122,8 +124,8 @@ def asking_of(
     unsearched: frozenset[str] = frozenset(),
     box: str = "",
 ) -> Asking:
-    """How to query a form of a site whose records have these columns. Inputs in `barred` are left out, because queries with
-    them returned nothing.
+    """How to query a form of a site whose records have the fields `columns`. Inputs in `barred` are left out, because queries
+    with them returned nothing; `unsearched` are record fields that the box does not search.
 
     `box` names the text box for words if it is not the most likely one.
     """
@@ -149,7 +151,7 @@ def bare(text: str) -> str:
 
 
 def says(text: str, word: str, mode: WordMode) -> bool:
-    """Tells whether a site with this matching mode would find a text by a word: as a substring, or as a separate word.
+    """Tells whether a site with this matching mode would find a record that contains the text `text` by the query word `word`.
 
     >>> says("a party", "art", WordMode.WORDS), says("a party", "art", WordMode.PARTS)
     (False, True)
@@ -172,8 +174,9 @@ def bindings(query: Query) -> dict[str, str]:
 
 
 def language_of(text: str, told: str = "") -> str:
-    """The two-letter code of the language to begin with: by script if a page has four letters or 2 % of one, otherwise as it
-    declares.
+    """The two-letter code of the language whose words are queried first: the language of a script in which 2 % of the text's
+    letters (or, if the page declares no language, four letters) are written; otherwise the declared language (`told`), or
+    English.
 
     >>> language_of("全文检索 select id from ci"), language_of("Suche", "de-DE"), language_of("Search")
     ('zh', 'de', 'en')
@@ -195,10 +198,10 @@ _SCRIPTS = {
 
 
 def first_words(language: str, given: Sequence[str], of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """The first query words: those given; otherwise common words of the language, alternating with those of the cluster and the
-    page.
+    """The first query words: the words `given` by the user; without these, common words of the language, alternating with
+    words of the form's cluster (`of_cluster`) and of its page (`of_page`).
 
-    In a language that is not written with Latin letters only words of its own script are taken from cluster and page.
+    For a language that is not written in Latin letters, only words in its own script are taken from the cluster and the page.
     """
     if given:
         return list(dict.fromkeys(word.strip() for word in given if word.strip()))

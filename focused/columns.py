@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 
 class Columns:
-    """Arrays that grow together by doubling; only the first `size` rows are valid. A column may itself have several components:
-    (float, 7)."""
+    """Arrays that grow together, by doubling their capacity; only the first `size` elements of each are valid. An element may
+    itself be an array: a column given as (float, 7) has seven numbers in each row."""
 
     def __init__(self, **kinds: Any) -> None:
         self.size = 0
@@ -23,7 +23,7 @@ class Columns:
         raise AttributeError(name)
 
     def extend(self, number: int) -> slice:
-        """Appends rows of zeros and returns their slice."""
+        """Appends `number` rows of zeros and returns the slice of their indices."""
         first, self.size = self.size, self.size + number
         while self.size > self._room:
             self._room *= 2

@@ -34,8 +34,8 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A strategy that takes part, with its parameters; `label` distinguishes two entries of one strategy. `given` are further
-    arguments of the strategy's class, such as a prior from another web."""
+    """A strategy with parameters that takes part in a comparison. `label` distinguishes two entries of one strategy. `given`
+    are further arguments for the strategy's class, such as a prior from another web."""
 
     strategy: str
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -78,7 +78,9 @@ class Outcome:
 
     @property
     def precision(self) -> float | None:
-        """Share of relevant pages among the fetched pages that the judge can judge; without labels that is all of them."""
+        """The share of relevant pages among the fetched pages that the judge can judge: those with a label or, if there are no
+        labels, all.
+        """
         if self.labelled is None:
             return self.harvest_rate
         return self.relevant / self.labelled if self.labelled else None
@@ -165,7 +167,9 @@ SAMPLES = 4
 def sample_draws(
     topic: Topic, archive: Archive, labels: Mapping[str, Label], others: int, random_seed: int = 7
 ) -> list[tuple[Topic, frozenset[str]]]:
-    """The topic as given, then with samples drawn from the relevant pages; each with the pages to exclude from the score."""
+    """The topic as given, and `others` times with samples drawn from the relevant pages; each with the set of pages that are
+    to be excluded from the score.
+    """
     found = [(topic, frozenset[str]())]
     pool = sorted(targets(labels))
     if others and len(pool) <= SAMPLES:
@@ -250,7 +254,7 @@ def run_entry(
 
 
 def _differ(archive: Archive, one: str, other: str) -> bool:
-    """Tells whether two addresses lead to pages that are not duplicates; False if the archive lacks one of them."""
+    """Tells whether two addresses lead to pages with different content; False if the archive lacks one of them."""
     if one not in archive or other not in archive:
         return False
     first, second = archive.get(one), archive.get(other)

@@ -44,7 +44,9 @@ def targets(labels: Mapping[str, Label]) -> frozenset[str]:
 
 
 def curve(steps: Sequence[Step], wanted: frozenset[str], checkpoints: int) -> list[tuple[int, int]]:
-    """(pages fetched, targets among them) at equal intervals, always including the last page."""
+    """(number of pages fetched, number of `wanted` pages among them) at `checkpoints` equal steps, the last of which is the
+    end of the run.
+    """
     found = np.cumsum([step.url in wanted for step in steps]) if steps else np.zeros(0)
     return [(mark, int(found[mark - 1])) for mark in marks(len(steps), checkpoints)]
 
@@ -55,11 +57,10 @@ def marks(pages: int, checkpoints: int) -> list[int]:
 
 
 def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[int]:
-    """Counts tunnels by length. The length of a relevant page's tunnel is the number of off-topic pages between it and the
-    nearest relevant page on its path.
+    """Counts tunnels by length. The tunnel of a relevant page are the off-topic pages between it and the nearest relevant page
+    on the path by which it was reached.
 
-    A path is followed back through the parents; if it begins at an off-topic seed without any earlier relevant page, the
-    pages from the seed on are counted. Figure 5 of the tunnelling paper.
+    If there is no earlier relevant page on the path, all pages from its seed on are counted. Figure 5 of the tunnelling paper.
     """
     run: dict[str, int] = {}
     lengths: Counter[int] = Counter()
@@ -75,10 +76,12 @@ def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[i
 
 
 class SimilarityJudge:
-    """w_kd = f_kd (1 + ln(|S| / n_k)), cosine to the topic, over a set S of pages: the patent's measure of a run.
+    """The Dolphin patent's measure of a run: cosine similarity of pages to the topic, with weights w_kd = f_kd (1 + ln(|S| /
+    n_k)) over a set S of pages. f_kd is the number of occurrences of word k in page d, n_k the number of pages of S with the
+    word.
 
-    S is the union of the pages of all compared runs, so that every run is measured with the same weights (E1). A topic word that
-    occurs in no page counts as occurring in one. `pulse` is called at every page.
+    S is the union of the pages of all compared runs, so that every run is measured with the same weights (E1). A topic word
+    that occurs in no page counts as occurring in one. `pulse` is called at every page.
     """
 
     def __init__(
@@ -99,11 +102,11 @@ class SimilarityJudge:
         return self._scores[url]
 
     def mean(self, urls: Sequence[str]) -> float:
-        """sim(q, S(t)) of the Dolphin patent: the mean similarity of a run's pages."""
+        """The mean similarity of the pages `urls` to the topic: sim(q, S(t)) of the Dolphin patent."""
         return sum(self._scores[url] for url in urls) / len(urls) if urls else 0.0
 
     def curve(self, urls: Sequence[str], checkpoints: int) -> list[float]:
-        """The mean similarity of the pages up to each checkpoint."""
+        """The mean similarity of the first pages of `urls`, up to each of `checkpoints` points (see `marks`)."""
         sums = np.cumsum([self._scores[url] for url in urls])
         return [float(sums[mark - 1] / mark) for mark in marks(len(urls), checkpoints)]
 
@@ -115,8 +118,8 @@ class SimilarityJudge:
 
 
 def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, int]], checkpoints: int) -> list[float]:
-    """The Dolphin patent's measure as written (E2): at each checkpoint S is what the run has fetched so far, also for the
-    weights."""
+    """The mean similarity at each checkpoint as the Dolphin patent defines it (E2): S is what the run has fetched until then,
+    also for computing the weights (see `SimilarityJudge`)."""
     values = []
     for size in marks(len(pages), checkpoints):
         part = {str(n): counts for n, counts in enumerate(pages[:size])}
@@ -125,8 +128,8 @@ def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, 
 
 
 def _matrix(links: Mapping[str, Iterable[str]]) -> tuple[list[str], sparse.csr_matrix]:
-    """The pages' URLs and the matrix of the links between them (row: from, column: to). Links to self are left out, and links
-    inside a host if the pages are on at least `MANY_HOSTS` hosts."""
+    """The URLs of the pages, and the sparse matrix of the links between them: row i, column j is set if page i links to page
+    j. Links of a page to itself are left out, and links inside a host if the pages are on at least `MANY_HOSTS` hosts."""
     from scipy import sparse  # imported here because it takes a tenth of a second, which commands that do not need it save
 
     urls = list(links)
@@ -149,7 +152,9 @@ def _top(urls: Sequence[str], scores: np.ndarray, number: int) -> list[str]:
 
 
 def hits_authorities(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_PAGES) -> list[str]:
-    """The best authorities of a graph by HITS: x = A'y, y = Ax, normalised, until they change by less than 1e-8 or 50 rounds."""
+    """The `number` best authorities of a graph by HITS: x = A'y, y = Ax, with A the matrix of links, x the authority and y the
+    hub scores, normalised, until they change by less than 1e-8 or for 50 rounds.
+    """
     urls, matrix = _matrix(links)
     if matrix.nnz == 0:
         return []
@@ -187,7 +192,9 @@ def pagerank_pages(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_P
 def bootstrap_difference(
     first: Sequence[float], second: Sequence[float], rng: np.random.Generator, draws: int = 10_000, level: float = 0.95
 ) -> tuple[float, float, float]:
-    """Mean of first - second over pairs, and the interval of the paired bootstrap: (mean, low, high)."""
+    """Compares paired values: the mean of first - second, and the interval of that mean by the paired bootstrap, as (mean,
+    low, high).
+    """
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     means = differences[rng.integers(0, len(differences), (draws, len(differences)))].mean(axis=1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])

@@ -54,12 +54,12 @@ class Node:
         return self._data
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A value of `data`, without creating `data`."""
+        """A value stored in `data`, or `default`; does not create `data`."""
         return default if self._data is None else self._data.get(name, default)
 
 
 class OutLink(NamedTuple):
-    """A stored link: its target, and the strategy's score of it."""
+    """A stored link of a page: the URL it leads to, and the strategy's score of it."""
 
     url: str
     score: float
@@ -78,7 +78,9 @@ class UrlGraph(Protocol):
         """Adds another address of a node (the end of a redirect)."""
 
     def push(self, node: Node, priority: float, queue: str = "", parent: str | None = None) -> None:
-        """Adds the node to a queue or moves it there; the highest priority is popped first, the earliest push in ties."""
+        """Adds the node to a queue, or moves it there from another queue. Nodes leave a queue by priority, highest first; of
+        equal priorities the one added earliest.
+        """
 
     resting: Collection[str]
     """Hosts (`host_key`) that cannot be requested now, because enough of their addresses are in progress."""
@@ -97,7 +99,9 @@ class UrlGraph(Protocol):
         """The nodes of a queue, in no particular order."""
 
     def reprioritise(self, score: Callable[[Node], float], queue: str = "") -> None:
-        """Sets a new priority for every node of a queue; ties keep the order of their last push."""
+        """Gives every node of a queue the priority that `score` returns for it; of equal priorities, the one added earliest
+        still comes first.
+        """
 
     def store_links(self, node: Node, links: Sequence[OutLink]) -> None:
         """Stores a fetched page's links."""

@@ -42,8 +42,8 @@ KIN = 3.0
 
 
 def two_levels(scores: Vector) -> tuple[float, float]:
-    """Means of the two groups separated best by a threshold (Otsu's method): the score levels of off-topic and of relevant
-    pages."""
+    """Divides scores into two groups by the threshold that separates them best (Otsu's method), and returns the mean of the
+    lower group (taken for off-topic pages) and of the higher one (relevant pages)."""
     ordered = np.sort(scores)
     size = len(ordered)
     sums = np.cumsum(ordered)
@@ -56,14 +56,15 @@ def two_levels(scores: Vector) -> tuple[float, float]:
 
 
 class Feedback:
-    """Judges pages in their order of arrival; `rank` computes all scores again from what the most similar pages have in
-    common and the others do not.
+    """Scores pages in the order of their arrival. `rank` computes the scores of all pages again, by what the pages most
+    similar to the topic have in common and the others do not.
 
-    Rocchio's method with pseudo relevance feedback: v = half the centroid of the samples + half that of the 20 pages
-    nearest to it - the centroid of all pages, over (1 + ln f) idf weights normalised to length 1; a page's score is its
-    inner product with v. For pages marked by the operator (`mark`), the centroid of those on topic is added to v and half
-    that of those off topic subtracted, each after subtracting the centroid of all pages. A page's final score is this one
-    plus a part computed from its sibling pages (other pages linked from the same pages), see `_with_siblings`.
+    Rocchio's method with pseudo relevance feedback. Texts are vectors of (1 + ln f) * idf weights by word, scaled to length 1
+    (f: number of occurrences). A page's own score is its inner product with v = half the centroid of the samples + half the
+    centroid of the up to 20 pages nearest to the samples - the centroid of all pages. If the operator marked pages (`mark`),
+    the centroid of those on topic is added to v and half the centroid of those off topic is subtracted, after the centroid of
+    all pages was subtracted from each. The final score also has a part from the page's siblings (other pages linked from the
+    same pages), see `_with_siblings`.
     """
 
     def __init__(
@@ -96,11 +97,11 @@ class Feedback:
         return len(self._starts) - 1 + len(self._waiting)
 
     def add(self, words: HashedWords) -> None:
-        """Adds a fetched page. Its words are indexed at the next ranking."""
+        """Adds a fetched page as the one with the next number; its words are indexed at the next ranking."""
         self._waiting.append(words)
 
     def _take(self) -> None:
-        """Indexes the words of the pages since the last ranking; new words get columns."""
+        """Adds the words of the pages that arrived since the last ranking to the page-word matrix; new words get columns."""
         numbers = np.concatenate([words.numbers for words in self._waiting])
         self._name(np.unique(numbers[self._columns.take(numbers) < 0]))
         place = self._words.extend(len(numbers))
@@ -113,7 +114,7 @@ class Feedback:
         self._waiting.clear()
 
     def _name(self, numbers: NDArray[np.uint32]) -> None:
-        """Assigns a column of the matrix to each word number that has none yet."""
+        """Assigns the next free columns of the page-word matrix to these word numbers, which have none yet."""
         self._columns[numbers] = np.arange(self._width, self._width + len(numbers))
         self._width += len(numbers)
         if self._width > len(self._frequencies):
@@ -127,12 +128,12 @@ class Feedback:
             self.marks[number] = on_topic
 
     def due(self) -> bool:
-        """Tells whether it is time to rank again."""
+        """Tells whether enough pages have arrived since the last ranking for a new one."""
         return len(self) - self.ranked >= (FIRST if len(self) <= EVERY else max(EVERY, self.ranked // 20))
 
     def rank(self, parents: Rows = NONE, children: Rows = NONE) -> Vector:
-        """The scores of all pages, comparable only with each other. `parents` and `children` are the links between pages, by
-        number."""
+        """Computes the scores of all pages, indexed by page number; only scores of one ranking are comparable. `parents` and
+        `children` are parallel arrays of page numbers: page `parents[i]` links to page `children[i]`."""
         if self._waiting:
             self._take()
         matrix, lengths = self._matrix()
@@ -164,8 +165,9 @@ class Feedback:
         return scores
 
     def _with_siblings(self, own: Vector, parents: Rows, children: Rows) -> Vector:
-        """Final scores: z(own) + SIBLINGS z(beside), z being standardisation over all pages. `beside` of a page is the mean,
-        over the pages that link to it, of the mean own score of their other children, shrunk towards the overall mean."""
+        """Final scores, indexed by page: z(own) + SIBLINGS * z(beside), where z standardises values over all pages. `beside`
+        of a page is the mean, over the pages that link to it, of the mean own score of the other pages that they link to,
+        shrunk towards the overall mean. `parents` and `children` are as in `rank`."""
         size, mean = len(own), float(own.mean())
         count, total = np.bincount(parents, minlength=size), np.bincount(parents, weights=own[children], minlength=size)
         others = (total[parents] - own[children] + KIN * mean) / (count[parents] - 1 + KIN)
@@ -180,7 +182,9 @@ class Feedback:
         return (own - mean) / spread + SIBLINGS * (beside - mean_beside) / spread_beside
 
     def to_mark(self, scores: Vector, number: int) -> list[int]:
-        """The unmarked pages whose marks would help most: those nearest the threshold between the two levels."""
+        """The numbers of up to `number` unmarked pages whose marks would help most: those whose scores are nearest the middle
+        between the levels of off-topic and of relevant pages (`two_levels`).
+        """
         unsure = np.argsort(np.abs(scores - sum(self._levels) / 2), kind="stable").tolist()
         return [page for page in unsure if page not in self.marks][:number]
 
@@ -195,8 +199,8 @@ class Feedback:
         return min(1.0, max(0.0, (score - low) / max(high - low, 1e-9)))
 
     def score(self, number: int, parent: int = -1) -> float:
-        """The score of one page, reached from page `parent`, by the weights of the last ranking; neither page need have been
-        part of it."""
+        """The score of page `number`, which is linked from page `parent` (-1: none), by the weights of the last ranking; pages
+        that arrived since can be scored, too."""
         indices, weights = self._page(number)
         values = weights * self._idf.take(indices)
         own = float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
@@ -204,7 +208,9 @@ class Feedback:
         return self._both(own, beside)
 
     def _page(self, number: int) -> Row:
-        """The row of a page; words that the last ranking did not know have the column -1."""
+        """The words of page `number` as (columns of the page-word matrix, weights); the column is -1 for words that the last
+        ranking did not know.
+        """
         late = number - len(self._starts) + 1
         if late >= 0:
             return self._columns.take(self._waiting[late].numbers), self._waiting[late].weights
@@ -212,18 +218,22 @@ class Feedback:
         return self._words.index[place], self._words.weight[place]
 
     def _row(self, words: HashedWords) -> Row:
-        """The matrix row (columns, weights) of a page's words; new words get columns. Since words are hashed to 20 bits, a
-        few of some hundred thousand words share a column."""
+        """The words of a text as (columns of the page-word matrix, weights); new words get columns. Since words are hashed to
+        20 bits, a few of some hundred thousand words share a column."""
         self._name(np.unique(words.numbers[self._columns.take(words.numbers) < 0]))
         return self._columns.take(words.numbers), words.weights
 
     def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
-        """Returns a row weighted by inverse document frequency and scaled to length 1."""
+        """The words of a text (columns, weights) with weights multiplied by inverse document frequency and scaled to a vector
+        of length 1.
+        """
         values = weights * self._idf[indices]
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 
     def _centroid(self, rows: Sequence[Row], size: int) -> Vector:
-        """The mean of weighted rows of texts that are not pages of the run (samples), as a vector of `size` columns."""
+        """The mean of the weighted vectors of texts that are no pages of the run (samples, pages marked in earlier runs),
+        given as (columns, weights); the result is an array of `size` columns.
+        """
         found = np.zeros(size)
         for row in rows:
             indices, values = self._weighed(*row)
@@ -231,7 +241,9 @@ class Feedback:
         return found
 
     def _matrix(self) -> tuple[sparse.csr_matrix, Vector]:
-        """Matrix pages x words with (1 + ln f) (ln((N + 1) / (n + 1)) + 1), and the lengths of its rows."""
+        """The matrix of pages (rows) and words (columns), with weights (1 + ln f) * (ln((N + 1) / (n + 1)) + 1), and the
+        lengths of its rows; f is the number of occurrences in the page, N the number of pages, n that of pages with the word.
+        """
         # imported here because it takes a tenth of a second, which commands that only list strategies save
         from scipy import sparse
 

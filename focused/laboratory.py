@@ -1,4 +1,6 @@
-"""Comparisons over several draws: results of all draws together with confidence intervals, and a one-sentence conclusion."""
+"""Comparisons of strategies over several random draws: the results of all draws combined, with confidence intervals, and the
+conclusion about the best strategy.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ PATENT_WEIGHTS: Mapping[str, Mapping[str, float]] = {
 
 
 class Cell(NamedTuple):
-    """One run of a comparison: its entry, and the number of its random draw (from 1)."""
+    """One run of a comparison: the name of its entry (a strategy with its parameters), and the number of its random draw, from
+    1.
+    """
 
     entry: str
     draw: int
@@ -36,10 +40,11 @@ class Cell(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The best entry by mean area under the recall curve, compared with the second.
+    """The entry with the largest mean area under the recall curve (`area`), compared with the second.
 
-    `difference` is between the areas (share of the relevant pages, mean over the fetches), with its 95 % interval from a paired
-    bootstrap over the draws; None for a single draw, which says nothing about chance. `real`: the interval is above zero.
+    `gap` is the difference between their areas. `difference` is the mean of that difference over the draws and the bounds of
+    its 95 % interval, from a paired bootstrap; None for a single draw, which says nothing about chance. `real` is True if the
+    whole interval is above zero.
     """
 
     best: str
@@ -59,7 +64,9 @@ def cells(entries: Sequence[str], draws: int) -> list[Cell]:
 
 
 def area(outcome: Outcome, pages: int, wanted: int) -> float:
-    """Mean over `pages` fetches of the share of `wanted` pages found by then; a run that ends early keeps its last value."""
+    """The area under a run's recall curve, in [0, 1]: the share of the `wanted` pages found so far, averaged over `pages`
+    fetches. A run that ends early keeps its last value.
+    """
     if not wanted or not outcome.curve:
         return 0.0
     fetched = np.array([0, *(mark for mark, _ in outcome.curve), max(pages, outcome.curve[-1][0])])
@@ -68,8 +75,8 @@ def area(outcome: Outcome, pages: int, wanted: int) -> float:
 
 
 def gathered(outcomes: Sequence[tuple[Cell, Outcome]], pages: int) -> list[dict[str, Any]]:
-    """A row per entry: the means of its draws, with `areas` and `recalls` of each draw, and 95 % intervals if there are
-    several."""
+    """The results of each entry over its draws: the means, `areas` and `recalls` with the value of each draw, and 95 %
+    intervals of means if there are several draws. `pages` is the number of fetches."""
     rows = []
     for entry in dict.fromkeys(cell.entry for cell, _ in outcomes):
         own = [outcome for cell, outcome in outcomes if cell.entry == entry]
@@ -83,7 +90,7 @@ def gathered(outcomes: Sequence[tuple[Cell, Outcome]], pages: int) -> list[dict[
 
 
 def interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """95 % bootstrap interval of a mean; None for fewer than two values."""
+    """The 95 % bootstrap interval of the mean of `values`; None for fewer than two values."""
     if len(values) < 2:
         return None
     _, low, high = bootstrap_difference(values, [0.0] * len(values), np.random.default_rng(1), draws=2000)
@@ -91,7 +98,9 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict | None:
-    """The best entry; None for fewer than two entries. In ties the first given wins."""
+    """Compares the two entries with the largest areas, from the results that `gathered` returns; None for fewer than two
+    entries. Of entries with equal areas the first given wins.
+    """
     if len(rows) < 2:
         return None
     best, second = sorted(rows, key=lambda row: -row["area"])[:2]
@@ -114,11 +123,12 @@ def together(
     random_seed: int = 1,
     **how: Any,
 ) -> list[tuple[Cell, Outcome]]:
-    """Runs every entry over `draws` draws of samples (the topic's own first, further ones from the labelled relevant pages) and
-    `repeats` random seeds from `random_seed` on; each draw is judged without its sample pages.
+    """Runs every entry over `draws` draws of the topic's samples and, for each, `repeats` random seeds from `random_seed` on.
+    The first draw are the topic's own samples, further ones are taken from the relevant pages by the labels; sample pages are
+    not counted in the results of their draw.
 
-    Runs are numbered from 1, draw by draw. `how` is passed to `comparison.compare`. Raises ValueError for further draws without
-    labels.
+    The runs of an entry are numbered from 1, draw by draw. `how` is passed to `comparison.compare`. Raises ValueError for
+    several draws without labels.
     """
     if draws > 1 and labels is None:
         raise ValueError("several draws of samples need labels to draw from")
@@ -134,8 +144,8 @@ def together(
 
 
 def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One row from those of several draws: means of the numbers; point-by-point means of the curves, as far as all draws have
-    them; sums of the tunnel counts."""
+    """The results of several draws of an entry as one: means of numbers; point-by-point means of curves, up to the end of the
+    shortest; sums of the numbers of tunnels by length."""
     found: dict[str, Any] = dict(parts[0])
     for name, value in parts[0].items():
         values = [part[name] for part in parts]

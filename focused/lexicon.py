@@ -81,10 +81,10 @@ def topic_lexicon(texts: Iterable[str], top: int = LEXICON_WORDS) -> dict[str, f
 
 
 def near_lexicon(pages: Iterable[Page], topic_words: Mapping[str, float], top: int = LEXICON_WORDS) -> dict[str, float]:
-    """Words of off-topic pages that lead to relevant pages in one or two clicks, without the topic's own words.
+    """The words, without the topic's own, of off-topic pages from which a relevant page can be reached in one or two clicks.
 
-    A word's weight is the share of such leading pages that contain it, less its share of off-topic pages that lead nowhere;
-    scaled so that the best is 1. For use between runs.
+    The weight of a word is the share of such pages that contain it, minus its share of the off-topic pages from which none can
+    be reached; scaled so that the greatest weight is 1. For use between runs.
     """
     all_pages = list(pages)
     on_topic = {page.url for page in all_pages if page.relevant}

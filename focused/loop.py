@@ -27,7 +27,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One fetched page: its path, and the crawler's score of it."""
+    """One fetched page: the URL of the page through which it was reached (`parent`), and the crawler's score of it."""
 
     url: str
     parent: str | None
@@ -71,16 +71,16 @@ class Walk:
         self.pages = 0
 
     def failed(self, node: Node) -> None:
-        """Records that a URL could not be fetched, or leads to a page already fetched."""
+        """Tells the strategy that a selected URL could not be fetched, or leads to a page already fetched."""
         node.state = State.FAILED
         self.strategy.fail(node)
 
     def judge(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """The page with its score, and the number (from 0) of the earlier page that it nearly duplicates, if any; learns its
-        words.
+        """Scores the page that was fetched for a node, and learns its words. Returns the page, and the number (from 0) of the
+        earlier page that it nearly duplicates, None if it is no duplicate.
 
-        Two URLs that lead to one page are one page: None for the second. A page whose SimHash is within 3 bits of an earlier
-        one's is a duplicate: counted, but only its new links are followed (`expand`).
+        Returns None if the page was already fetched under another URL. A page whose SimHash differs in at most 3 bits from
+        that of an earlier page is a near-duplicate: it counts as a page, but `expand` follows only its new links.
         """
         if content.url != node.url:
             known = self.graph.node(content.url)
@@ -101,8 +101,8 @@ class Walk:
         return page, nearest[1] if nearest else None
 
     def expand(self, node: Node, page: Page, repeats: int | None = None) -> None:
-        """Queues the page's links; for a near-duplicate of the page numbered `repeats` only links not known yet, since the others
-        were already offered."""
+        """Queues the page's links. For a near-duplicate of the page numbered `repeats`, only links are queued that are not
+        known yet, since the others were offered to the strategy with the earlier page."""
         if repeats is not None:
             new = tuple(link for link in page.links if self._has_no_place(link.url))
             page = replace(page, content=replace(page.content, links=new))

@@ -32,8 +32,8 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-]+")
 
 @dataclass(frozen=True, slots=True)
 class Ontology:
-    """An ontology without cycles. `labels`: the words of each concept; `broader`: the concepts directly above it, none for a
-    root."""
+    """An ontology without cycles. `labels` maps each concept to its words; `broader` maps it to the concepts directly above
+    it, none for a root."""
 
     labels: Mapping[str, tuple[str, ...]]
     broader: Mapping[str, tuple[str, ...]]
@@ -175,12 +175,13 @@ def _highest_first(broader: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
 
 
 class OntologySimilarity:
-    """s(a, b) of two words, in [0, 1]: 1 for equal words, otherwise the maximum over their concepts.
+    """s(a, b), the similarity of two words, in [0, 1]: 1 for equal words, otherwise the greatest similarity of a concept of a
+    and a concept of b.
 
-    s(C1, C2) = 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2)) (Wu and Palmer, and eq.
-    (10) of the ant colony paper): depth(root) = 1 (the longest way counts), Up(C) holds C itself, lcs is the deepest concept
-    above both; 0 if there is none. `words` are all words with a similarity to others: a label of several words counts for each
-    of them.
+    The similarity of two concepts is 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1),
+    depth(C2)) (Wu and Palmer, and eq. (10) of the ant colony paper). depth is 1 for a root, and counts concepts along the
+    longest way from it; Up(C) are the concepts above C and C itself; lcs is the deepest concept above both, without which the
+    similarity is 0. `words` are all words that are similar to others; of a label of several words, each counts.
     """
 
     def __init__(self, ontology: Ontology, tokenizer: Tokenizer) -> None:
@@ -222,7 +223,7 @@ class OntologySimilarity:
         return tuple(self._concepts.get(word, ()))
 
     def overlapping(self, concept: str, least: float) -> frozenset[str]:
-        """Concepts whose overlap with one is at least `least`, including itself; checks all concepts."""
+        """The concepts whose overlap with `concept` is at least `least`, including itself; compares it with all concepts."""
         return frozenset(other for other in self._up if self.overlap(concept, other) >= least)
 
     def _best(self, a: str, b: str) -> float:

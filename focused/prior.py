@@ -1,4 +1,4 @@
-"""Training of `adaptive`'s prior: the value of link features learned from recorded webs with labelled topics."""
+"""Training of the prior of `adaptive`: weights of link features, learned from recorded webs with labelled topics."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Lesson(NamedTuple):
 
 @dataclass(slots=True)
 class Looks:
-    """Training data sampled from the frontier during a crawl: for some links scaled features and true values (`worth`), and
-    the features of the links that were fetched."""
+    """Training data sampled from the frontier during a crawl. `features` (scaled) and `worth` (true values) are parallel, one
+    entry for each sampled link; `fetched` holds the features of the fetched links, a row for each."""
 
     features: list[Vector]
     worth: list[float]
@@ -59,8 +59,8 @@ class Looks:
 
 
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
-    """Returns the function that gives a URL's true value: the mean of its label and reward, plus half the mean of the values
-    of the five best pages it links to."""
+    """Returns a function from a URL to its true value, None if the web does not contain it: the mean of the page's label (1 if
+    relevant, else 0) and its reward, plus half the mean of that value over the five best pages it links to."""
     relevance = Relevance(lesson.topic)
     own: dict[str, float | None] = {}
     whole: dict[str, float | None] = {}
@@ -94,7 +94,9 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
 
 
 def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
-    """Crawls a lesson's web from its seeds in random order, and samples the frontier during the crawl."""
+    """Crawls the web of a lesson from its seeds, with links of equal priority in random order, and samples the frontier during
+    the crawl.
+    """
     rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
     graph = MemoryGraph(rng)
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, {"sharpness": 1.0}, prior=prior)
@@ -121,7 +123,9 @@ def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
 
 
 def fit(all_looks: Sequence[Looks]) -> Prior:
-    """Ridge regression of values on scaled features; topics have equal weight, and values are relative to each topic's mean."""
+    """Trains a prior by ridge regression of the true values of links on their scaled features. All topics have equal weight,
+    and features and values are taken relative to their means over the topic.
+    """
     size = len(FEATURES)
     square, moment = RIDGE * np.eye(size), np.zeros(size)
     means, squares = [], []
@@ -175,10 +179,10 @@ def train(
 
 
 def averaged(priors: Sequence[Prior]) -> Prior:
-    """The average of the priors of several trainings, because one training depends on the order in which its crawls met the
+    """The average of the priors of several trainings; a single training depends on the order in which its crawls met the
     pages.
 
-    Weights are averaged per unit of each unscaled feature; mean and spread are those of the pages of all trainings
+    The weights are averaged as weights of the unscaled features; mean and spread are those of the pages of all trainings
     together. Raises ValueError if there is no prior.
     """
     if not priors:

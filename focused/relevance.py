@@ -54,9 +54,9 @@ def words_in(part: str) -> list[str]:
 class Relevance:
     """Scores text against one topic, with document frequencies that grow with the crawl.
 
-    The topic's vector is the mean of the samples' TF-IDF vectors of length 1 (their 200 heaviest words), keywords in it at no
-    less than their weight times the heaviest word, negative words below zero. All weights are computed again when the frequencies
-    are renewed; earlier scores do not change.
+    The topic's vector is the mean of the TF-IDF vectors of its samples (the 200 heaviest words of each, scaled to length 1). A
+    keyword gets at least its own weight times the weight of the heaviest word; negative words get weights below zero. All
+    weights are computed again when the document frequencies are renewed; scores computed before do not change.
     """
 
     def __init__(self, topic: Topic) -> None:
@@ -125,8 +125,8 @@ class Relevance:
         self._weigh()
 
     def page(self, counts: Mapping[str, float]) -> float:
-        """Sim(P, T) in [0, 1] of a text given as counts: eq. (1) and (2) of the tunnelling paper; with an ontology, words similar
-        to the topic's count as well (see `alike`)."""
+        """Sim(P, T), the similarity in [0, 1] of a text, given as word counts, to the topic: eq. (1) and (2) of the tunnelling
+        paper. With an ontology, words similar to the topic's words count as well (see `alike`)."""
         if self._measure is not None:
             return self._softly(counts)
         if self._vector.keys().isdisjoint(counts):
@@ -156,7 +156,7 @@ class Relevance:
         return found
 
     def near(self, counts: Mapping[str, float]) -> float:
-        """Similarity to the near-topic lexicon in [0, 1]; 0 if the topic has none."""
+        """Similarity of a text, given as word counts, to the near-topic lexicon, in [0, 1]; 0 if the topic has none."""
         return self._against(self._near_vector, self._near_norm, counts) if counts else 0.0
 
     def url(self, url: str) -> float:

@@ -13,8 +13,8 @@ QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class Sweep(NamedTuple):
-    """A strategy and two parameters with their values. With `rest` a third parameter is 1 minus the two, and pairs with a
-    sum above 1 are left out: the grid is a triangle."""
+    """A strategy and two of its parameters, each with the values to compare. With `rest`, a third parameter is 1 minus these
+    two, and pairs with a sum above 1 are left out, so that the grid is a triangle."""
 
     strategy: str
     x: str

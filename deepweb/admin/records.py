@@ -18,7 +18,7 @@ MOST_ASKED = 40  # fields that a query string may name
 
 @room("deepweb/records/", "records", "deepweb.view_record")
 def record_list(request: HttpRequest) -> HttpResponseBase:
-    """Lists records of all sites or of one, filtered by words."""
+    """Lists the records of one site or of all, filtered by a search for words."""
     site = number(request.GET.get("site", ""))
     found = table(reads.fields_of(site), request.GET.getlist("col")[:MOST_ASKED])
     context = {

@@ -65,12 +65,14 @@ class HarvestSession:
 
     @property
     def listed(self) -> dict[int, dict[str, str]]:
-        """The fields of all records found, by record, as result lists showed them."""
+        """The fields of all records found, as result lists showed them, by record id."""
         return self._shown.fields
 
     @property
     def columns(self) -> dict[str, None]:
-        """The names of all fields that records have."""
+        """The names of all fields that records have, in the order in which they were first seen (the dictionary's values are
+        not used).
+        """
         return self._shown.columns
 
     def _asking(self) -> Asking:
@@ -84,14 +86,16 @@ class HarvestSession:
         return self.ways[min(int(self.state.get("way", 0)), len(self.ways) - 1)]
 
     def proved(self) -> dict[str, str]:
-        """The roles of fields that answers with records have proved."""
+        """The roles of fields that follow from answers with records to queries of the text box: the box is the query, and the
+        inputs always set with it are required. Empty before there is such an answer.
+        """
         if not self.way.box or not any(entry.found and entry.choice.query[0].input == self.way.box for entry in self.log):
             return {}
         return {self.way.box: FieldRole.QUERY.value, **dict.fromkeys(self.way.required, FieldRole.REQUIRED.value)}
 
     def _note_searched(self, entry: Logged) -> None:
-        """Updates which columns the box searches: a complete answer to a word contains every record with that word in a searched
-        column."""
+        """Updates in which record fields the box searches: a complete answer to a word contains every record that has the word
+        in a field that is searched."""
         query = self.parts.without(entry.choice.query)
         if not entry.is_whole or len(query) != 1 or query[0].input != self.asking.box or not query[0].value:
             return
@@ -102,8 +106,8 @@ class HarvestSession:
         self.searched.note(listed, set(entry.found), query[0].value.casefold(), self.asking.mode, whole=whole)
 
     def _known_beside(self, entry: Logged) -> set[int]:
-        """The known records that a query could have found: with a required choice only those found with the same choice,
-        otherwise all."""
+        """The known records that a query could have found: those found by queries with the same required choices, or all if it
+        sets none."""
         part = {term for term in entry.choice.query if term.input in self.parts.names}
         return {pk for other in self.log if part <= set(other.choice.query) for pk in other.found} if part else self.known
 
@@ -120,11 +124,13 @@ class HarvestSession:
         return counts
 
     def columns_of_inputs(self) -> set[str]:
-        """The columns that inputs other than the text box take values from."""
+        """The names of the record fields whose values are entered into inputs other than the text box."""
         return {column for columns in self.asking.columns.values() for column in columns}
 
     def _rebuild(self) -> None:
-        """Computes the seen answers again from the query log, after the columns that queries use have changed."""
+        """Computes everything that follows from the query log again, after a change of how the form is queried or of the
+        fields that records have.
+        """
         self.form = settled(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
         self.asking, self.where = self._asking(), {}
         self.slots = slots_of(self.form, self.asking.box)
@@ -205,8 +211,8 @@ class HarvestSession:
 
     @property
     def finds_nothing(self) -> bool:
-        """Tells whether calibration queries find no record: nonsense words and the ends of a range do not; choices of an input
-        do."""
+        """Tells whether the form's calibration queries are expected to find no record: true for nonsense words and for the
+        ends of a range, false for choices of an input."""
         return bool(self.asking.box) or not any(slot.values for slot in self.slots)
 
     @property

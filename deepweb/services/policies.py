@@ -24,7 +24,8 @@ PAIRS_FROM = 8
 
 
 def barred_inputs(bench: HarvestSession) -> frozenset[str]:
-    """Inputs other than the text box that were queried three times without result."""
+    """The inputs, other than the text box, that no longer are queried because three queries of them alone returned no record.
+    """
     return frozenset(name for name, (asked, valid) in bench.by_input().items() if asked >= INPUT_TRIES and not valid)
 
 
@@ -68,8 +69,9 @@ def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
 
 
 def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
-    """The best word or, if answers are truncated or there is no text box, the best binding of other inputs; among several kinds
-    of query, the one that a plan of all remaining queries begins with."""
+    """The next query: the best word if all answers were complete; otherwise, or without a text box, also choices and ranges
+    are considered. Among the kinds of queries, the first query of the plan for all remaining queries is taken
+    (`first_of_plan`)."""
     seen, box = bench.seen, bench.asking.box
     choice, worth = _best_word(bench, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)
@@ -102,7 +104,9 @@ def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
 
 
 def _best_word(bench: HarvestSession, policy: Policy) -> tuple[Choice | None, float]:
-    """The best word, combined with the required choices."""
+    """The query of one word that is expected to bring most new records, with the form's required choices, and how many; (None,
+    0) if no word is left. Policies other than `FreshPolicy` give no number: it is 0.
+    """
     seen = bench.seen
     if not isinstance(policy, FreshPolicy):
         return policy.next(seen), 0.0

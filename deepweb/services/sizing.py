@@ -1,4 +1,6 @@
-"""Size estimate of a harvested database: from its random probes, with detail pages if the lists show too little."""
+"""Size estimate of a harvested database, from its random probes. If result lists show too little of a record, its detail page
+is read as well.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def size_up(bench: HarvestSession) -> None:
 
 
 def size_of(bench: HarvestSession) -> Estimate | None:
-    """The estimate from the probes so far; None without any."""
+    """The estimated size of the database, from the probes answered so far; None before the first probe."""
     plan = bench.state.get("plan")
     probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
     if not plan or not probes:
@@ -62,10 +64,11 @@ def _answers(bench: HarvestSession, drawn: Sequence[Any], sampled: bool, known: 
 
 
 def _whole_others(bench: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
-    """Known records with detail pages, other than those that the probes found.
+    """The known records whose detail pages were read and that no probe returned (`sampled` are the ids of those that probes
+    did return).
 
-    They are needed if lists show too little of a record, to estimate how often a word occurs in the database and which
-    records no word of the pool finds.
+    If lists show too little of a record, these records are used to estimate how often a word occurs in the database, and which
+    share of the records no word of the pool finds.
     """
     ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
     return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
@@ -90,8 +93,8 @@ def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
 
 
 def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
-    """Records with these fields in the form that the size estimate takes: the terms, and the text of the searched columns
-    only."""
+    """The records with the given fields (by id) as the size estimate needs them: their terms, and the text of only those
+    fields that the form searches."""
     searched = _searched_columns(bench, fields)
     known = {}
     for pk, own in fields.items():
@@ -102,8 +105,8 @@ def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]
 
 
 def _searched_columns(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
-    """The columns searched by the box, for records with all their fields: columns whose words nearly always find the record, from
-    all complete answers to a single word."""
+    """The names of the record fields that the text box searches: according to all complete answers to single words, a record
+    with the word in such a field is nearly always found. `fields` are the complete fields of records, by id."""
     counts: dict[str, list[int]] = {}
     for term, found in _whole_answers(bench):
         for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), bench.asking.mode).items():

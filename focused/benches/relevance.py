@@ -88,7 +88,7 @@ def judged(
 
 
 def between(pages: Sequence[Content], archive: Archive) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The links between pages by number, as arrays (from, to); repeated links count once."""
+    """The links between pages, as parallel arrays of page numbers (from, to); links that occur several times count once."""
     numbers = {page.url: number for number, page in enumerate(pages)}
     found = {
         (number, numbers[url])

@@ -44,8 +44,8 @@ class Judged(NamedTuple):
 class Verdict(NamedTuple):
     """The judge's scores of a run's newest pages.
 
-    `rows` are all of them, those whose mark helps most first, marked ones last. `checked` marks were left out in turn, and the
-    judge predicted `agreed` of them correctly.
+    `rows` are these pages: unmarked ones whose mark would help most first, marked ones last. To test the judge, `checked`
+    marks were left out in turn, and it predicted `agreed` of them correctly.
     """
 
     rows: list[Judged]
@@ -108,7 +108,9 @@ def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, i
 
 
 def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
-    """The parent of each page, if both are among the rows: the links recorded in the run's log."""
+    """The links recorded in the run's log between these rows, as parallel arrays: the index of a page's parent, and of the
+    page.
+    """
     numbers = {row.pk: number for number, row in enumerate(rows)}
     found = [(numbers[row.parent_id], number) for number, row in enumerate(rows) if row.parent_id in numbers]
     start, end = np.array(found, dtype=np.intp).reshape(-1, 2).T

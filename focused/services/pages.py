@@ -191,8 +191,8 @@ def keep(arrival: Arrival) -> None:
 
 
 def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int]:
-    """Of the page on which a link was found (`parent`): its row id, and the number of consecutive off-topic pages that end
-    with it. (None, 0) for a seed."""
+    """For the page `parent` on which a link was found: its row id, and how many consecutive off-topic pages, ending with it,
+    were passed on the way to it. (None, 0) for a seed."""
     if parent is None:
         return None, 0
     known = session.places.get(parent)

@@ -46,7 +46,9 @@ FIXED_SHARE = 0.75
 
 
 class Prior(NamedTuple):
-    """The result of training on other webs: mean and spread of each feature, and the weights of the scaled features."""
+    """The result of training on other webs: three arrays indexed by feature, with the mean and the spread (standard deviation)
+    of each feature, and the weights of the features scaled by these.
+    """
 
     mean: Vector
     spread: Vector
@@ -73,14 +75,15 @@ def reward(similarity: float, threshold: float) -> float:
 
 
 def exponent(relevant: int, pages: int, sharpness: float) -> float:
-    """The exponent of rewards: 1 at first, so that faint hints count while nothing is found; rises towards `sharpness` with the
-    evidence m / (m + 20), m = relevant * other pages / pages, because hints mislead once relevant pages are known."""
+    """The exponent to which rewards are raised: 1 at first, so that weak hints count as long as nothing is found. It rises
+    towards `sharpness` as e / (e + 20) with the evidence e = relevant * (pages - relevant) / pages, because weak hints mislead
+    once relevant pages are known."""
     evidence = relevant * (pages - relevant) / max(1, pages)
     return 1.0 + (sharpness - 1.0) * evidence / (evidence + HALF_SHARP)
 
 
 def greatest(scores: Vector, number: int) -> Rows:
-    """Indices of the highest scores, highest first; in ties the first."""
+    """Indices of the `number` highest scores, highest first; of equal scores the first."""
     if number < len(scores) // 8:
         least = np.partition(scores, len(scores) - number)[len(scores) - number]
         among = np.flatnonzero(scores >= least)
@@ -89,15 +92,18 @@ def greatest(scores: Vector, number: int) -> Rows:
 
 
 class Adaptive(Strategy):
-    """Score of a link = w . (features - mean) / spread; w by ridge regression on the fetched pages, centred on the prior.
+    """Orders links by score = w . (features - mean) / spread. The weights w are fitted to the fetched pages by ridge
+    regression, which pulls them towards those of the prior.
 
-    Every few fetches the whole frontier is scored and the best few links are taken. A page's reward y is min(1, Sim / 2 tau),
-    raised to a power as relevant pages come (`exponent`); after 60 of them, or marks by the operator, it is 3/4 of the value
-    without power plus 1/4 of the learning judge's score. A fetched link is credited with G = y + tunnel * mean(G of the pages
-    fetched from it), so that pages leading to relevant pages are rewarded. Features are scaled by the fetched pages' means and
-    spreads, the prior's counting as 30 pages. The features age and rank include first-in-first-out order and page rank.
+    After every few fetches all open links are scored and the best few are chosen. A page's reward y is r = min(1, Sim / 2 tau)
+    (Sim: its similarity to the topic, tau: the threshold), raised to a power that grows as relevant pages are found
+    (`exponent`). After 60 relevant pages, or marks by the operator, y is 3/4 r plus 1/4 of the learning judge's score. The
+    regression predicts for a link the credit of its page, G = y + tunnel * mean(G of the pages fetched from it), so that pages
+    that lead to relevant pages are rewarded. Mean and spread are those of the fetched links' features, in which the prior
+    counts as 30 pages. Two features, age and rank, stand for first-in-first-out order and for page rank.
 
-    The links are kept in memory wherever the graph is stored, so the order is the same; a run is resumed by replaying its pages.
+    The links are kept in memory wherever the graph is stored, so that the order is the same; a run is resumed by replaying its
+    pages.
     """
 
     name = "adaptive"
@@ -183,7 +189,9 @@ class Adaptive(Strategy):
         return None
 
     def _next(self) -> int | None:
-        """The first selected target whose host is not in `resting`; if all are, the best open target on other hosts."""
+        """The next of the targets chosen together whose host is not in `graph.resting`; if all of them are on resting hosts,
+        the best open target on another host. None if there is none.
+        """
         links, chosen = self.links, self._chosen
         while chosen and not links.is_open(chosen[0]):
             chosen.pop(0)
@@ -249,13 +257,17 @@ class Adaptive(Strategy):
         return {"score": sum(parts), **dict(zip(FEATURES, parts, strict=True))}
 
     def weigh(self) -> tuple[Vector, Vector]:
-        """Current features of all open targets (n x 14, targets in ascending order), and their scores (n)."""
+        """The features of the n open targets, as a matrix with a row for each in ascending order of target numbers and 14
+        columns, and their scores in the same order.
+        """
         features, scores = self._score()
         is_open = self.links.table.is_open
         return features[:, is_open].T, scores[is_open]
 
     def _score(self) -> tuple[Vector, Vector]:
-        """Features and scores of all columns of the table of links (14 x n, n); the scores of closed targets are -inf."""
+        """The features of the n columns of the link table, as a matrix (14 rows, n columns), and the score of each column;
+        -inf for closed targets.
+        """
         features = self.links.columns()
         if self._unfitted >= max(1, len(self._examples) // REFITS):
             self._fit()
@@ -265,7 +277,7 @@ class Adaptive(Strategy):
         return features, scores
 
     def _fit(self) -> None:
-        """Scales the features and updates the weights from all examples so far."""
+        """Computes the mean and spread of the features and the weights again, from the examples so far."""
         self._unfitted = 0
         self._mean, self._spread = self._examples.scale(self._prior.mean, self._prior.spread, PRIOR_PAGES)
         if self.settings.learn and len(self._examples) >= FEWEST:
@@ -273,16 +285,18 @@ class Adaptive(Strategy):
             self._weights = self._examples.ridge(self._mean, self._spread, goals, self._prior.weights, trust)
 
     def scaled(self, features: Vector) -> Vector:
-        """Features scaled by the current means and spreads."""
+        """The features of a link, or of several links as rows, scaled by the current means and spreads."""
         return (features - self._mean) / self._spread
 
     @property
     def fetched_features(self) -> Vector:
-        """The features of the most recently fetched links, as of their selection."""
+        """The features that the most recently fetched links had when they were chosen, a row for each."""
         return self._examples.rows
 
     def _best(self, number: int, resting: frozenset[int] = NOWHERE) -> list[int]:
-        """The open targets with the highest scores, not yet selected; in ties the first found."""
+        """The `number` open targets with the highest scores that are not chosen yet and not on the hosts `resting` (numbers);
+        of equal scores the first found. Their present features are stored for training.
+        """
         table = self.links.table
         _, scores = self._score()
         scores[[column for target in self._asked if (column := table.column(target)) >= 0]] = -np.inf
@@ -294,7 +308,9 @@ class Adaptive(Strategy):
         return chosen
 
     def _worth(self, parent: int) -> float:
-        """The reward in [0, 1] of the newest page, reached from page `parent`, using the judge's last ranking."""
+        """The reward in [0, 1] of the newest page, which was fetched by a link of page `parent`, by the judge's last ranking
+        if there is one.
+        """
         fixed = self._fixed[-1]
         if not self._judge.ranked:
             return float(fixed**self._exponent)
@@ -302,7 +318,7 @@ class Adaptive(Strategy):
         return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
 
     def _judge_anew(self) -> None:
-        """Recomputes every page's reward from the judge's new ranking."""
+        """Has the learning judge rank all pages, and computes the rewards of all pages again."""
         learned = self._judge.worth(self._judge.rank(*self.links.between_pages()))
         worth = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
         for number, on_topic in self._judge.marks.items():
@@ -310,8 +326,8 @@ class Adaptive(Strategy):
         self._revise(worth)
 
     def _sharpen(self) -> None:
-        """Raises the rewards to the power that fits the evidence so far; to 1 where as many pages are relevant as the judge asks
-        for."""
+        """Sets the exponent of the rewards by the evidence so far (`exponent`), or to 1 once there are enough relevant pages
+        for the learning judge, and computes the rewards again if it changed."""
         self._sharpened = len(self.links)
         plain = not self.settings.learn or self._relevant >= ENOUGH
         power = 1.0 if plain else exponent(self._relevant, len(self.links), self.settings.sharpness)
@@ -320,7 +336,7 @@ class Adaptive(Strategy):
             self._revise(np.array(self._fixed) ** power)
 
     def _revise(self, worth: Vector) -> None:
-        """Sets new rewards for all pages."""
+        """Replaces the rewards of all pages by `worth`, indexed by page number, and has the weights fitted again."""
         self._credit.revise(worth, self.settings.tunnel)
         self._unfitted = len(self._examples) + 1
         self.links.revise(worth)

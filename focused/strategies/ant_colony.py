@@ -28,7 +28,8 @@ STILL_CYCLES = 3
 
 @dataclass(slots=True)
 class Ant:
-    """One ant's walk in one cycle: its current page, visited pages, and the rows of the links taken."""
+    """One ant's walk in one cycle: its current page, the numbers of the pages visited (`tabu`), the links taken (`path`, rows).
+    """
 
     page: str
     tabu: set[int]
@@ -39,15 +40,16 @@ class AntColony(Strategy):
     """Ants start on chosen pages and take up to `depth` links each; only links with a score of at least eta are fetched, each
     once for all ants.
 
-    R(l) = h1 R(anchor) + h2 R(page) + h3 R(target). R(target) is estimated from URLs of the same template and from the
-    other links of the page, until the target is fetched. After each cycle tau <- (1 - rho) tau + sum over ants of the mean
-    relevance of their path, within [0.01, 5]. The start pages of the next cycle are chosen among the pages that ants
-    visited and that have open links: each is represented by its best open link, and those on the best Pareto fronts are
-    selected, spread as widely as possible. After a cycle that fetched nothing, the best of all open links is fetched.
+    The score of link l is R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. R(target) is estimated from URLs
+    of the same template and from the page's other links, until the target is fetched. After each cycle the pheromone of a link,
+    tau, becomes (1 - rho) tau + the sum, over the ants that took it, of the mean relevance of their paths, within [0.01, 5]. The
+    start pages of the next cycle are chosen among the pages that ants visited and that have open links: each is represented by
+    its best open link; those on the best Pareto fronts are selected, spread as widely as possible. After a cycle that fetched
+    nothing, the best of all open links is fetched.
 
-    Links to fetched pages are followed, guided by pheromone, only if a page has no others. If they competed equally
-    (`revisit`), ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow;
-    three start pages found more of the targets of recorded sites.
+    Links to fetched pages are followed, guided by pheromone, only if a page has no others. If they competed equally (`revisit`),
+    ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three start pages
+    found more of the targets of recorded sites.
     """
 
     name = "ant_colony"
@@ -245,7 +247,8 @@ class AntColony(Strategy):
         self._links.close(node.url)
 
     def score(self, rows: Rows) -> Vector:
-        """R(l) of links, eq. (9) of the ant colony paper, with weights normalised to sum 1."""
+        """The scores R(l) of links (rows of the link table), eq. (9) of the ant colony paper, with weights scaled to the sum 1.
+        """
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
         scores: Vector = self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
         return scores
@@ -268,7 +271,7 @@ class AntColony(Strategy):
         return self.topic.page(words) if cosine is None else cosine
 
     def _cycles(self) -> Iterator[Node]:
-        """Yields nodes to fetch; when resumed, the page has arrived (`expand`) or could not be fetched (`fail`)."""
+        """Yields nodes to fetch; to be resumed after `expand` or `fail` was called for the yielded node."""
         still = 0
         while starts := self._starts():
             self._pheromone.cycle += 1
@@ -291,18 +294,20 @@ class AntColony(Strategy):
                 yield from self._best_open()
 
     def _weigh(self) -> None:
-        """Sets eta, the lowest score at which a link is fetched: a quantile of the scores of all open links."""
+        """Sets eta, the lowest score at which a link is fetched, to a quantile of the scores of all open links."""
         rows = self._links.open_rows()
         if len(self._links) >= ENOUGH_SCORES and len(rows):
             self._eta = float(np.quantile(self.score(rows), self.settings.quantile))
 
     def _directionless(self, ants: Sequence[Ant]) -> bool:
-        """Tells whether the pheromone of the available links gives no direction because all values are nearly equal."""
+        """Tells whether the pheromone on the pages that the ants visited is nearly equal everywhere, so that it gives no
+        direction.
+        """
         pages = {self._links.page_of(row) for ant in ants for row in ant.path} | {ant.page for ant in ants}
         return self._pheromone.flat(np.concatenate([self._links.rows(page) for page in sorted(pages)]))
 
     def _best_open(self) -> Iterator[Node]:
-        """The most promising of all open links, after a cycle in which no link was fetched."""
+        """Yields the node of the open link with the highest score, after a cycle in which no link was fetched."""
         rows = self._links.open_rows()
         if len(rows):
             row = int(rows[self.score(rows).argmax()])
@@ -314,7 +319,7 @@ class AntColony(Strategy):
                 self._wait(node)
 
     def _unfetched(self, row: int) -> Node | None:
-        """The node of an open link; None, closing the link, if its target was reached under another address."""
+        """The node of the open link `row`; None, closing the link, if its target was reached under another address."""
         url = self._links.urls[row]
         node = self.graph.node(url)
         if node is not None and node.state < State.FETCHED:
@@ -330,7 +335,9 @@ class AntColony(Strategy):
         return True
 
     def _step(self, ant: Ant) -> Iterator[Node]:
-        """One step of one ant: chooses a link, checks its score, and fetches it if it is new and good enough."""
+        """Moves one ant by a link that it chooses. The node of an open link is yielded to be fetched, if the score is at least
+        eta.
+        """
         links, settings = self._links, self.settings
         rows = self._candidates(ant)
         if not len(rows):
@@ -362,8 +369,8 @@ class AntColony(Strategy):
         ant.path.append(row)
 
     def _candidates(self, ant: Ant) -> Rows:
-        """Rows of the links available to an ant: open ones with a sufficient score or, if there are none (or always, with
-        `revisit`), links to fetched pages that lead further."""
+        """The links (rows) that an ant may choose: open ones not rejected in this cycle; without any (or always, with
+        `revisit`), also links to fetched pages that it has not visited and that have such links."""
         links = self._links
         rows = links.rows(ant.page)
         fresh = rows[links.is_open(rows) & ~self._light[rows]]
@@ -376,7 +383,9 @@ class AntColony(Strategy):
         return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
     def _starts(self) -> list[str]:
-        """The start pages of the next cycle: waiting pages, spread by the objectives of each page's best open link."""
+        """The start pages of the next cycle: waiting pages, so chosen that the objectives of their best open links are spread
+        widely.
+        """
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
         rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
         rows = self._best_of_pages(rows[self._links.is_open(rows)])
@@ -389,7 +398,7 @@ class AntColony(Strategy):
         return [pages[pool[i]] for i in best_spread(objectives[pool], self.settings.starts)]
 
     def _best_of_pages(self, rows: Rows) -> Rows:
-        """Of the links (rows of the link table) on each page, the one with the highest score; pages in the order fetched."""
+        """Of these links (rows of the link table), the one with the highest score on each page; pages in the order fetched."""
         pages = self._links.page_numbers(rows)
         order = np.lexsort((self.score(rows), pages))
         last = np.append(pages[order][1:] != pages[order][:-1], True)

@@ -22,12 +22,13 @@ class NoSettings:
 
 
 class Strategy:
-    """Orders a crawl. The crawl loop calls `start` once, then repeatedly `select`, each followed by `expand` or `fail`.
+    """Orders a crawl. The crawl loop calls `start` once, then repeatedly `select`, and `expand` or `fail` for each node
+    selected.
 
     A subclass sets its name, title and a one-line summary, declares its parameters as the fields of `Settings`, and implements
-    `expand`. Its texts are English, marked by `gettext_noop`; the desk shows them in the user's language.
-    Data of a URL is stored in the graph's nodes (there may be millions, in a database); data of the run stays in the object, is a
-    function of the pages in the order they came and of `rng`, and is rebuilt by replaying them.
+    `expand`. Its texts are English, marked by `gettext_noop`; the desk shows them in the user's language. What a strategy
+    stores for a URL is kept in the graph's nodes (there may be millions, in a database). What it stores for the run is kept in
+    the object; it must depend only on `rng` and on the pages in the order of arrival, so that replaying these restores it.
     """
 
     name: ClassVar[str]
@@ -73,7 +74,7 @@ class Strategy:
         return 1e9
 
     def prepare_seed(self, node: Node) -> None:
-        """Sets the values that the strategy stores in the node of a seed."""
+        """Sets in a seed's node the values that the strategy needs there."""
 
     def select(self) -> Node | None:
         """Removes and returns the next node to fetch; None if nothing is waiting."""
@@ -87,7 +88,9 @@ class Strategy:
         """Handles a URL that could not be fetched, or leads to a page already fetched."""
 
     def open(self, node: Node, url: str) -> Node | None:
-        """The node of a link on the node's page, created if new; None if it needs no ordering: fetched, failed, or a seed."""
+        """The node of the link to `url` on the node's page, created if new; None if the strategy need not order it, because it
+        is fetched, failed, or a seed.
+        """
         child = self.graph.add(url, node.depth + 1, node.url)
         return None if child.state >= State.FETCHED or child.depth == 0 else child
 
@@ -96,7 +99,9 @@ class Strategy:
         return node.state == State.KNOWN or node.queue == GIVEN_UP
 
     def give_up(self, node: Node, links: Iterable[str]) -> None:
-        """Drops links of the node's page by a rule of the strategy, unless another page contains them as well."""
+        """Drops these links of the node's page because of a rule of the strategy, except those that another page contains as
+        well.
+        """
         for url in links:
             child = self.open(node, url)
             if child is not None and child.state == State.KNOWN:
@@ -104,7 +109,7 @@ class Strategy:
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """Addresses that a rule skipped as duplicates before fetching, each with the one kept instead."""
+        """For each address that a rule skipped before fetching as a duplicate: the address that was kept instead."""
         return {}
 
     rule: ClassVar[str] = "given_up"

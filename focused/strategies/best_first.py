@@ -13,10 +13,11 @@ RESERVE = "reserve"
 
 
 class BestFirst(Strategy):
-    """pv = (1 - a) Sim(page) + a Sim(anchor); of several pages the greatest counts.
+    """The priority of a link is pv = (1 - a) Sim(page) + a Sim(anchor), with Sim the similarity to the topic; if several pages
+    link to a URL, their greatest value counts.
 
-    With a = 0 all links of a page are equal, as in the tunnelling paper. Of values up to 0.4 the largest found most targets on
-    recorded university sites, and on a Chinese manual, whose pages have many links.
+    With a = 0 all links of a page are equal, as in the tunnelling paper. Of values of a up to 0.4, the largest found most
+    targets on recorded university sites, and on a Chinese manual, whose pages have many links.
     """
 
     name = "best_first"

@@ -9,7 +9,9 @@ from focused.strategies.base import Strategy
 
 
 class BreadthFirst(Strategy):
-    """Orders links by fewest clicks from the seeds, then first found; ignores relevance."""
+    """Orders links by the number of clicks from the seeds, fewest first, then by the order in which they were found; ignores
+    relevance.
+    """
 
     name = "breadth_first"
     title = gettext_noop("Breadth first")

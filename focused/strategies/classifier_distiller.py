@@ -25,12 +25,13 @@ MANY_HOSTS = 5
 
 
 class ClassifierDistiller(Strategy):
-    """Priority of a link = (1 - h) R(page) + h hub(page), where R is the classifier's probability that the page is on topic.
+    """The priority of a link is (1 - h) R(page) + h hub(page), where R is the classifier's probability that the link's page is
+    on topic and hub the page's hub score.
 
-    The classifier (naive Bayes) is trained on the topic's samples and on the pages fetched so far, labelled by the
-    threshold. Until both relevant and irrelevant pages are known, R is the similarity. Hub scores are those of HITS over
-    the pages fetched so far, each link weighted by the relevance of the page at its other end, and scaled so that the best
-    is 1.
+    The classifier (naive Bayes) is trained on the topic's samples and on the pages fetched so far, which are labelled by the
+    threshold of similarity. Until it knows both relevant and irrelevant pages, R is the similarity. Hub scores are those of
+    HITS over the pages fetched so far, each link weighted by the relevance of the page at its other end; they are scaled so
+    that the best is 1.
     """
 
     name = "classifier_distiller"

@@ -13,10 +13,11 @@ LEAST = 0.9
 
 
 class OnePerConcept:
-    """Keeps the first link to each concept: a link is dropped if its anchor names nearly the same concept as a kept link to
-    another address, that is, if their IFCo (eq. (10) of the ant colony paper) is at least 0.9. Links without concepts are kept.
+    """Keeps the first link to each concept. A link is dropped if its anchor names nearly the same concept as that of a kept
+    link to another address: the overlap factor IFCo of the concepts (eq. (10) of the ant colony paper) is at least 0.9. Links
+    whose anchors name no concept are kept.
 
-    The rule takes pages on the same subject for duplicates; `left_out` lists what it dropped, so that this can be measured.
+    The rule takes pages on one subject for duplicates; `left_out` lists what it dropped, so that the loss can be measured.
     """
 
     def __init__(self, measure: OntologySimilarity) -> None:

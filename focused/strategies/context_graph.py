@@ -22,7 +22,9 @@ PAGES_A_LAYER = 300
 
 
 def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
-    """Clicks from each page to the nearest relevant page along links; pages more than `depth` away are omitted."""
+    """For each page, the number of clicks along links to the nearest relevant page; pages from which that is more than `depth`
+    are omitted.
+    """
     pages = list(pages)
     known = {page.url for page in pages}
     back: dict[str, list[str]] = {}
@@ -40,11 +42,11 @@ def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
 
 
 class ContextGraph(Strategy):
-    """A naive Bayes classifier predicts a page's layer, the number of clicks from it to a page on topic, from the topic's words;
-    its links are queued one layer nearer to the topic.
+    """Predicts how many clicks a page is away from a page on topic (its layer), by a naive Bayes classifier over the topic's
+    words, and queues the page's links one layer nearer to the topic.
 
     The layers are learned from an earlier run (`history`), or from this run's own pages each time their number has doubled.
-    Before that, links are ordered by the similarity of their page.
+    Until then links are ordered by the similarity of their page.
     """
 
     name = "context_graph"

@@ -1,4 +1,4 @@
-"""Credit of pages: their own reward and that of pages fetched from them, which flows back along the crawl's paths."""
+"""The credit of pages: a page's own reward, and a share of the credit of the pages fetched from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ Vector = NDArray[np.float64]
 
 
 class Credit:
-    """G = y + share * mean(G of the pages fetched from it), for pages by number, each after the one it was fetched from."""
+    """Computes G = y + share * mean(G of the pages fetched from it), with y the page's reward. Pages have numbers in the order
+    of arrival, so that a page comes after the one it was fetched from.
+    """
 
     def __init__(self) -> None:
         self._own: list[float] = []
@@ -19,7 +21,9 @@ class Credit:
         self._counts: list[int] = []
 
     def add(self, worth: float, parent: int, share: float) -> None:
-        """Adds a page fetched from another one (-1: none) and updates the credit of the pages on its path."""
+        """Adds a page with the reward `worth` that was fetched from page `parent` (-1: none), and updates the credit of the
+        pages on the path to it.
+        """
         page = len(self._own)
         if page == len(self._whole):
             self._whole = np.concatenate([self._whole, np.zeros(page)])
@@ -39,7 +43,7 @@ class Credit:
             parent = self._parents[parent]
 
     def revise(self, worth: Vector, share: float) -> None:
-        """Sets new rewards for all pages."""
+        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes the credit of all again."""
         self._own = worth.tolist()
         whole = list(self._own)
         self._sums = [0.0] * len(self._own)
@@ -51,5 +55,5 @@ class Credit:
         self._whole[: len(whole)] = whole
 
     def of(self, pages: NDArray[np.intp]) -> Vector:
-        """The credit G of pages."""
+        """The credit G of the pages with these numbers, in the same order."""
         return self._whole[pages]

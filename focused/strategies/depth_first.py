@@ -23,7 +23,8 @@ LATER = "later"
 
 
 class WordLikeness:
-    """Similarity of a word to the topic's words: the greatest Jaccard similarity of character bigrams, in [0, 1]."""
+    """Similarity of a word to the topic's words: the greatest Jaccard similarity of the sets of character bigrams, in [0, 1].
+    """
 
     def __init__(self, topic_words: Iterable[str]) -> None:
         self._sizes: list[int] = []
@@ -51,10 +52,11 @@ class WordLikeness:
 
 
 class DepthFirst(Strategy):
-    """Fetches the most recently found link first.
+    """Fetches the most recently found link first; links predicted off topic wait behind all others.
 
-    The tree learns from the first pages fetched (near the seeds) whether a link leads to a relevant page, from (similarity of its
-    words, similarity of its page, depth). Links predicted off topic wait behind all others.
+    The prediction is that of a decision tree, which learns from the first pages fetched (near the seeds) whether a link leads
+    to a relevant page. Its features are the similarity of the link's words to the topic's, the similarity of its page, and its
+    depth.
     """
 
     name = "depth_first"

@@ -21,12 +21,14 @@ HUGE = 1e300
 
 
 class Dolphin(Strategy):
-    """D = alpha Ra + beta Rd + gamma TR.
+    """The priority of a URL is D = alpha Ra + beta Rd + gamma TR.
 
-    Ra: cosine of the raw frequencies of the topic's words and of the words of all anchors (and, with lower weight, their
-    surroundings) that pointed to the URL so far; the same anchor from the same host counts once. Rd: 1 / d, with d = 1 for seeds.
-    TR: 1 initially; each fetched page adds its own TR to every page it links to; scaled to [0, 1] by TR / (TR + kappa), with
-    kappa the median of the frontier, renewed each time the number of fetched pages has doubled.
+    - Ra, anchor relevance: cosine of the raw frequencies of the topic's words and of the words of all anchors (and, with lower
+      weight, their surroundings) that pointed to the URL so far; the same anchor from the same host counts once.
+    - Rd, closeness: 1 / d, with d = 1 for seeds and one more for each click from them.
+    - TR, TimelyRank: 1 initially; each fetched page adds its own TR to every page it links to. It is scaled to [0, 1] by TR /
+      (TR + kappa), where kappa is the median over the frontier, computed again each time the number of fetched pages has
+      doubled.
     """
 
     name = "dolphin"

@@ -21,16 +21,17 @@ TUNNEL = "tunnel"
 
 
 class DynamicTunnel(Tunnelling):
-    """Two queues: links of relevant pages by Sim(page), links of off-topic pages by R(link), with k remaining steps.
+    """Two queues: links of relevant pages, ordered by Sim(page), and links of off-topic pages, ordered by R(link), which may
+    be followed for k more steps.
 
-    A relevant page sets k = infinity. The first off-topic page after it sets k to the depth and subtracts one for every
-    link; each further off-topic page subtracts one for a link unless R(link) >= tau_u. With k = 0 links are dropped. R =
-    w1 R_anchor + w2 R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's and the near-topic lexicon. R
-    decides whether a link keeps its k; the order within tunnels uses R and Sim(page) together, because anchors such as "CS
-    384G" on a nearly relevant page are not informative on their own.
+    After a relevant page k is infinite. The first off-topic page after it sets k to the parameter `depth` and subtracts one
+    for every link; each further off-topic page subtracts one for a link unless R(link) >= tau_u. With k = 0 links are dropped.
+    R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's words and the near-topic
+    lexicon. R decides whether a link keeps its k; the order within tunnels uses R and Sim(page) together, because anchors such
+    as "CS 384G" on a nearly relevant page are not informative on their own.
 
-    A tenth of the fetches goes to tunnels. With this share more relevant pages were found than with a fifth, and more than
-    by best_first for all seeds far from their targets.
+    A tenth of the fetches goes to tunnels. With this share more relevant pages were found than with a fifth, and more than by
+    best_first for all seeds far from their targets.
     """
 
     name = "dynamic_tunnel"

@@ -1,4 +1,6 @@
-"""Training examples of a run: features of fetched links as of their selection, with the sums that the regression needs."""
+"""Training examples of a run: the features that fetched links had when they were chosen, with the sums that the regression
+needs.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ Rows = NDArray[np.intp]
 
 
 class Examples:
-    """Training examples: rows of features, each with the number of the page that the link led to. Only the newest `window`
-    rows are used.
+    """Training examples: for each fetched link a row of features and the number of the page that it led to. Only the newest
+    `window` rows are used.
 
-    The sums needed for scaling and fitting are only updated by the rows that came and went since the last use, so that
-    their cost does not grow with the length of the crawl.
+    The sums needed for scaling and fitting are updated only by the rows added and removed since they were last used, so that
+    the cost does not grow with the length of the crawl.
     """
 
     def __init__(self, width: int, window: int) -> None:
@@ -70,7 +72,7 @@ class Examples:
         self._summed = now
 
     def scale(self, mean: Vector, spread: Vector, weight: float) -> tuple[Vector, Vector]:
-        """Mean and spread of the rows, with `weight` pseudo-rows of the given mean and spread."""
+        """The mean and the spread of each feature over the rows and `weight` further rows with the given mean and spread."""
         if not len(self):
             return mean, spread
         self._sum_up()
@@ -81,7 +83,10 @@ class Examples:
         return own, np.sqrt(squares / whole) + 1e-9
 
     def ridge(self, mean: Vector, spread: Vector, goals: Callable[[Rows], Vector], centre: Vector, trust: float) -> Vector:
-        """w = (X'X + trust I)^-1 (X'G + trust centre), with X the scaled rows and G their pages' goals less the mean of those."""
+        """The weights of a ridge regression, w = (X'X + trust I)^-1 (X'G + trust centre). The rows of X are the examples
+        scaled by `mean` and `spread`; G are the values that `goals` returns for their pages, minus the mean of these; `centre`
+        are the weights towards which w is pulled.
+        """
         self._sum_up()
         wanted = goals(self.pages)
         wanted = wanted - wanted.mean()

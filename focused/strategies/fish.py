@@ -14,9 +14,10 @@ from focused.strategies.base import Strategy
 
 
 class Fish(Strategy):
-    """A relevant page gives its first links potential 1 and the full depth, an off-topic one 0.5 and one step less.
+    """The links of a relevant page, as many as the width allows, get potential 1 and the full depth; those of an off-topic
+    page potential 0.5 and one step less than the page's own depth.
 
-    Links beyond the width get potential 0. An off-topic page without remaining depth drops its links.
+    Links beyond the width get potential 0. The links of an off-topic page without remaining depth are dropped.
     """
 
     name = "fish"

@@ -38,7 +38,9 @@ LONGEST_RUN = 10
 
 
 class Found(NamedTuple):
-    """A link of a page: its target, the similarity of its anchor and context to the topic, and the anchor's words."""
+    """A link of a page: the URL of its target, the similarity of its anchor and of its context to the topic, and the anchor's
+    words.
+    """
 
     url: str
     anchor: float
@@ -59,7 +61,7 @@ def address_bucket(word: str) -> int:
 
 
 class Parts(NamedTuple):
-    """Template and host of an address, and the hash buckets of its words."""
+    """What the features use of a URL's spelling: its template, its host, and the hash buckets of its words."""
 
     template: str
     host: str
@@ -68,7 +70,7 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=MOST_ADDRESSES)
 def parts_of(url: str) -> Parts:
-    """The parts of an address's spelling."""
+    """The template, the host and the hash buckets of the words of a URL."""
     address = _READ(url)
     return Parts(address.template, address.host, tuple(map(address_bucket, address.words)))
 
@@ -77,11 +79,12 @@ _READ = Addresses()
 
 
 class LinkFeatures:
-    """Pages, links and their targets, numbered in order of arrival. A target is open until it is fetched or has failed.
+    """The pages of a crawl, their links, and the targets of these, each numbered in the order of arrival. A target is open
+    until it is fetched or its fetch fails.
 
-    A page's value ("worth") is its reward in [0, 1], which can be revised (`revise`) by a learning judge. What is stored by
-    target and link is in compact arrays; changes to the features of open targets are collected and made before the features are
-    read, so that their cost is shared by the pages fetched in between.
+    The value of a page (`worth`) is its reward in [0, 1], which the learning judge may change later (`revise`). The data of
+    targets and links are in compact arrays. Changes to the features of open targets are collected and made together before the
+    features are read, which is cheaper than making them page by page.
     """
 
     def __init__(self) -> None:
@@ -132,12 +135,12 @@ class LinkFeatures:
 
     @property
     def table(self) -> OpenTargets:
-        """The columns of the open targets, up to date."""
+        """The features of the open targets, after all collected changes were made."""
         self._settle()
         return self._table
 
     def open_targets(self) -> Rows:
-        """All open targets in ascending order."""
+        """The numbers of all open targets, in ascending order."""
         table = self.table
         return table.targets[table.is_open]
 
@@ -147,7 +150,9 @@ class LinkFeatures:
         return None if target is None or self._page_of[target] < 0 else self._page_of[target]
 
     def between_pages(self) -> tuple[Rows, Rows]:
-        """The links between fetched pages, as arrays (from, to)."""
+        """The links between fetched pages: parallel arrays of the number of the page with the link, and of the page it leads
+        to.
+        """
         pages = _array(self._page_of).take(_array(self._link_target))
         rows = np.flatnonzero(pages >= 0)
         return _array(self._link_page)[rows], pages[rows]
@@ -157,7 +162,7 @@ class LinkFeatures:
         return self._host[target]
 
     def of_hosts(self, hosts: Iterable[str]) -> frozenset[int]:
-        """The numbers of hosts, without unknown ones."""
+        """The numbers of these hosts; hosts not met yet have none and are left out."""
         return frozenset(self._groups[host] for host in hosts if host in self._groups)
 
     def parent(self, target: int) -> int:
@@ -172,7 +177,9 @@ class LinkFeatures:
         return best
 
     def add(self, url: str, depth: int, worth: float, found: Sequence[Found], parent: int, relevant: bool) -> int:
-        """Adds a page fetched from page `parent` (-1: none), with its links. Returns its number."""
+        """Adds a page with its reward `worth` and its links `found`, and returns its number. `parent` is the number of the
+        page through whose link it was chosen (-1: none); `relevant` ends the count of off-topic pages on its path.
+        """
         number = len(self.names)
         self.names.append(url)
         place = self._page.extend(1).start
@@ -210,7 +217,7 @@ class LinkFeatures:
             self._link_target.append(target)
 
     def _new(self, url: str, words: Sequence[str]) -> int:
-        """A target that was not known yet."""
+        """Adds a target and returns its number; `words` are those of the link's anchor."""
         target = self._targets[url] = len(self.urls)
         self.urls.append(url)
         parts = parts_of(url)
@@ -224,7 +231,9 @@ class LinkFeatures:
         return target
 
     def close(self, url: str, page: int = -1) -> None:
-        """Closes the links to a URL that was fetched as page `page`, or failed (-1), with its reward."""
+        """Closes the target `url`, which was fetched as page `page` or could not be fetched (-1). Its reward (0 if not
+        fetched) is counted for the pages that link to it and for the words of the link.
+        """
         target = self._targets.get(url)
         if target is None:
             target = self._new(url, ())
@@ -248,7 +257,7 @@ class LinkFeatures:
         self._learned[1].extend([worth] * len(buckets))
 
     def revise(self, worth: Vector) -> None:
-        """Replaces the rewards of all pages, given in the order of page numbers."""
+        """Replaces the rewards of all pages by `worth`, indexed by page number."""
         self._settle()
         size = self._page.size
         self._page.worth[:size] = worth
@@ -264,12 +273,16 @@ class LinkFeatures:
         self._page.sum[:size] = np.bincount(_array(self._link_page), weights=own[to], minlength=size)
 
     def features(self) -> Vector:
-        """The features of all open targets (ascending), n x 14, in the order of FEATURES."""
+        """The features of the open targets: a matrix with a row for each, in ascending order of target numbers, and 14 columns
+        in the order of FEATURES.
+        """
         table = self.table
         return self.columns()[:, table.is_open].T
 
     def columns(self) -> Vector:
-        """The features of all columns of `table`, 14 x n; valid until the next change."""
+        """The features of all targets in `table`: a matrix with 14 rows in the order of FEATURES and a column for each target
+        of `table`, including closed ones. It is valid until the next change.
+        """
         self._settle()
         number = len(self.names)
         mean = self._whole / number if number else 0.0
@@ -282,7 +295,7 @@ class LinkFeatures:
         return self._table.features(Means(number, worth, siblings, templates, hosts, words))
 
     def _settle(self) -> None:
-        """Makes the changes collected since the last call."""
+        """Makes the collected changes: new targets, further links, closed targets, and the rewards of words."""
         if self._met:
             first = len(self.urls) - len(self._met)
             self._table.append(self._met, self._words[self._first_word[first] :])
@@ -317,5 +330,5 @@ class LinkFeatures:
 
 
 def _array(numbers: array[int]) -> Rows:
-    """The numbers as a numpy array that shares their memory; to be dropped before the next number is appended."""
+    """A numpy array that shares the memory of `numbers`; it must be given up before the next number is appended."""
     return np.frombuffer(numbers, dtype=np.intp)

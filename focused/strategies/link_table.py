@@ -25,25 +25,28 @@ def template(url: str) -> str:
 
 
 def folder_template(host: str, folder: str) -> str:
-    """The part of a template common to all addresses of a folder (given with scheme and host, without the last "/")."""
+    """The part of a template that all addresses of a folder share. `folder` is an address up to the folder, with scheme and
+    host, without the last "/".
+    """
     way = folder.partition("//")[2].partition("/")[2]
     return f"{host}/{_VARIABLE.sub('0', _PERSON.sub('~', way))}/*"
 
 
 def file_template(file: str, query: str) -> str:
-    """The rest of a template: the file's type and the names of the query's fields."""
+    """The part of a template that follows the folder's: the file's type and the names of the query's fields."""
     kind = file.rpartition(".")[2] if "." in file else ""
     names = "&".join(sorted(part.partition("=")[0] for part in query.split("&"))) if query else ""
     return f".{kind}?{names}"
 
 
 class LinkTable:
-    """One row per link. A row is open until its target is fetched or has failed.
+    """All links of a run, a row for each. A row is open until the link's target is fetched or its fetch fails.
 
-    Columns: R(anchor), R(page), and a prior of the target's relevance from the link's words. R(target) is the page's own
-    relevance once it is fetched; until then the mean over the fetched pages of the same URL template, shrunk towards the prior:
-    (sum + weight * prior) / (n + weight). With `siblings` the mean over the closed links of the same page is in turn shrunk
-    towards that, because the results of some entries of a list of people or courses predict the others.
+    Stored for each row are R(anchor), R(page), and a prior of R(target) from the link's words, where R is relevance to the
+    topic. R(target) is the target's own relevance once it is fetched. Until then it is estimated by the mean over the n
+    fetched pages with the target's URL template, shrunk towards the prior: (sum + weight * prior) / (n + weight). With
+    `siblings`, the mean over the closed links of the link's page is in turn shrunk towards this estimate, because in a list of
+    people or courses the results of some entries predict those of the others.
     """
 
     def __init__(self, weight: float = 5.0, *, siblings: bool = False) -> None:
@@ -77,7 +80,10 @@ class LinkTable:
     def add(
         self, page: str, relevance: float, urls: Sequence[str], anchors: Sequence[float], priors: Sequence[float], alias: str
     ) -> None:
-        """Adds the links of a fetched page, and closes the links to it (or to `alias`, the end of its redirects)."""
+        """Adds the links of the fetched page `page`, whose relevance is `relevance`, and closes the links that lead to it,
+        also under `alias`, the address at the end of its redirects. `urls`, `anchors` (R(anchor)) and `priors` are parallel,
+        one value for each link.
+        """
         number = self._number(page)
         self.close(page, relevance, page)
         self.close(alias, relevance, page)
@@ -103,7 +109,9 @@ class LinkTable:
             self._rows.setdefault(url, []).append(row)
 
     def close(self, url: str, relevance: float = 0.0, page: str | None = None) -> None:
-        """Marks the links to a URL as done: it was fetched (as page `page`, with its relevance) or failed (relevance 0)."""
+        """Closes the links to `url`, which was fetched as page `page` with this relevance, or could not be fetched (None,
+        relevance 0).
+        """
         target = -1 if page is None else self._number(page)
         self._done[url] = (relevance, target)
         rows = self._rows.get(url)
@@ -116,29 +124,31 @@ class LinkTable:
             self._target[rows] = target
 
     def rows(self, page: str) -> Rows:
-        """The rows of a page's links."""
+        """The rows of the links on a page."""
         return np.arange(*self._spans[page], dtype=np.intp)
 
     def row_of(self, page: str, url: str) -> int | None:
-        """The row of a link; None if the page has no such link."""
+        """The row of the link from page `page` to `url`; None if the page has no such link."""
         first, last = self._spans[page]
         return next((row for row in self._rows.get(url, ()) if first <= row < last), None)
 
     def is_open(self, rows: Rows) -> NDArray[np.bool_]:
-        """A mask of the rows that are open."""
+        """For each of these rows, True if it is open."""
         return self._open[rows]
 
     def page_of(self, row: int) -> str:
-        """The page of a link."""
+        """The URL of the page on which the link in this row is."""
         page: str = self._names[self._page[row]]
         return page
 
     def page_numbers(self, rows: Rows) -> Rows:
-        """Numbers of the links' pages; pages are numbered from 0 in order of arrival."""
+        """For each of these rows, the number of the page on which the link is; pages are numbered from 0 in the order of
+        arrival.
+        """
         return self._page[rows]
 
     def targets(self, rows: Rows) -> Rows:
-        """Numbers of the fetched pages that links lead to, -1 for none."""
+        """For each of these rows, the number of the fetched page that the link leads to, -1 if it was not fetched."""
         return self._target[rows]
 
     def number(self, page: str) -> int:
@@ -150,7 +160,7 @@ class LinkTable:
         return self._names[number]
 
     def open_of(self, numbers: Rows) -> Vector:
-        """The number of open links of each page."""
+        """For each of the pages with these numbers, how many of its links are open."""
         counts: Vector = self._own[0, numbers]
         return counts
 
@@ -160,11 +170,13 @@ class LinkTable:
         return number is not None and bool(self._own[0, number] > 0)
 
     def open_rows(self) -> Rows:
-        """All open rows."""
+        """The numbers of all open rows."""
         return np.flatnonzero(self._open[: len(self)])
 
     def objectives(self, rows: Rows) -> Vector:
-        """Matrix n x 3: R(anchor), R(page), R(target) as known or estimated."""
+        """A matrix with three columns, R(anchor), R(page) and R(target) (known or estimated), and a line for each of the links
+        in `rows`.
+        """
         anchor, page, prior, own = self._columns[:, rows]
         kin = self._kin[rows]
         expected = (self._sums[kin] + self._weight * prior) / (self._counts[kin] + self._weight)

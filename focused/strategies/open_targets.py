@@ -1,4 +1,6 @@
-"""The features of a crawl's open links as a matrix that is kept up to date, one column a target, for `adaptive`."""
+"""The features of a crawl's open link targets for `adaptive`: a matrix with a row for each feature and a column for each
+target, which is kept up to date.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,9 @@ MOST_CLOSED = 4
 
 
 class Means(NamedTuple):
-    """Mean rewards from which the features of open targets are computed: one value for every page, group of addresses and
-    word."""
+    """Mean rewards from which features are computed. `pages` is the number of pages fetched. `worth` (the page's reward) and
+    `siblings` (mean reward behind the page's other links) are indexed by page; `templates` and `hosts` by number of the
+    template or host; `words` (relative to the overall mean) by hash bucket of the word."""
 
     pages: int
     worth: Vector
@@ -62,8 +65,9 @@ MetAgain = tuple[int, float, float, int, float, float, int]
 
 
 class OpenTargets:
-    """Columns in ascending order of target numbers; those of closed targets remain until they are many, so that a page changes
-    only its own links' columns and the cost of a scoring is that of a few passes over the matrix."""
+    """The matrix of features, with columns in ascending order of target numbers. Columns of closed targets stay until they are
+    many, so that a fetched page changes only the columns of its own links, and scoring all targets takes a few passes over the
+    matrix."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -82,7 +86,7 @@ class OpenTargets:
 
     @property
     def targets(self) -> Rows:
-        """The target of each column."""
+        """The target number of each column."""
         return self._slot.target[: self.size]
 
     @property
@@ -92,19 +96,21 @@ class OpenTargets:
 
     @property
     def is_open(self) -> NDArray[np.bool_]:
-        """Which columns belong to open targets."""
+        """For each column, True if its target is open."""
         return self._slot.open[: self.size]
 
     def column(self, target: int) -> int:
-        """The column of a target, -1 if it has none."""
+        """The column of target number `target`, -1 if it has none any more."""
         return int(self._column.number[target])
 
     def vector(self, column: int) -> Vector:
-        """A copy of a column's features."""
+        """A copy of the features in one column."""
         return self._table[:WIDTH, column].copy()
 
     def append(self, met: Sequence[FirstMet], buckets: Sequence[int]) -> None:
-        """Adds targets with consecutive numbers after the last one, with the hash buckets of all their words."""
+        """Adds columns for new targets, which have the numbers after the last one. `buckets` are the hash buckets of the words
+        of all these targets, one target after the other.
+        """
         columns = np.array(met, dtype=float).T
         whole = columns[7:].astype(np.intp)
         place, words = self._slot.extend(len(met)), self._bucket.extend(len(buckets))
@@ -124,7 +130,7 @@ class OpenTargets:
         self._starts = np.concatenate([self._starts, ends - whole[3]])
 
     def again(self, met: Sequence[MetAgain]) -> None:
-        """Adds further links to targets that have columns."""
+        """Updates the columns of targets to which further links were found."""
         target, anchor, context, depth, run, share, page = np.array(met, dtype=float).T
         columns, table = self._column.number[target.astype(np.intp)], self._table
         np.maximum.at(table[ANCHOR], columns, anchor)
@@ -138,14 +144,14 @@ class OpenTargets:
         self._more.column[place], self._more.page[place] = columns, page
 
     def _derive(self, columns: slice | Rows) -> None:
-        """Computes the features that depend only on the other rows."""
+        """Computes, in these columns, the features that are functions of other rows of the matrix."""
         table = self._table
         table[IN_LINKS, columns] = np.log1p(table[LINKS, columns])
         table[DEPTH, columns] = 1.0 / (1.0 + table[LEAST_DEPTH, columns])
         table[RANK, columns] = np.log1p(10 * table[SHARE, columns])
 
     def close(self, targets: Sequence[int]) -> None:
-        """Closes targets that have columns."""
+        """Marks targets as closed. All of them must have columns."""
         self._slot.open[self._column.number[np.array(targets, dtype=np.intp)]] = False
         self._closed += len(targets)
         if self._closed > self._fewest_closed and MOST_CLOSED * self._closed > self.size:
@@ -176,8 +182,8 @@ class OpenTargets:
         self._closed = 0
 
     def features(self, means: Means) -> Vector:
-        """The features of all columns, 14 x n, in the order of FEATURES; valid until the next change. Columns of closed targets
-        have no meaning."""
+        """The matrix of features: 14 rows in the order of FEATURES, one column for each target. It is a view that is valid
+        until the next change; values in the columns of closed targets are meaningless."""
         size, table, slot = self.size, self._table, self._slot
         found = table[:WIDTH, :size]
         if not size:
@@ -191,8 +197,8 @@ class OpenTargets:
         return found
 
     def _of_pages(self, found: Vector, means: Means) -> None:
-        """Maximum and mean reward of the pages with a link to each target, and the same of their other links; 0 while no page has
-        been fetched."""
+        """Writes four rows of `found`: over the pages with a link to the target, the maximum and the mean of their rewards,
+        then the maximum and the mean of `Means.siblings`. All are 0 until a page has been fetched."""
         if not len(means.worth):
             found[OF_PAGES : OF_PAGES + 4] = 0.0
             return

@@ -16,7 +16,9 @@ START = 1.0
 
 
 class PageRank(Strategy):
-    """PR = 1 when first seen; each further in-link adds PR(page) / links(page), with the page's score at its fetch."""
+    """The score PR of a URL is 1 when it is first seen. Each further page that links to it adds its own score at the time of
+    its fetch, divided by the number of its links.
+    """
 
     name = "pagerank"
     title = gettext_noop("PageRank")

@@ -1,4 +1,6 @@
-"""Selection by several objectives: fast non-dominated sort (NSGA-II) and nearest-farthest candidate selection."""
+"""Selection by several objectives: Pareto fronts as of NSGA-II's fast non-dominated sort, and nearest-farthest candidate
+selection.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,12 @@ Objectives = NDArray[np.float64]
 
 
 def fronts(objectives: Objectives) -> Iterator[NDArray[np.intp]]:
-    """Row numbers by Pareto front: no row of the first front is dominated, and those of later fronts only by earlier ones.
+    """Yields the row numbers of each Pareto front: no row of the first front is dominated by another; rows of later fronts are
+    dominated only by rows of earlier fronts.
 
-    a dominates b if it is nowhere less and somewhere greater. The fronts equal those of the fast non-dominated sort of NSGA-II;
-    they are computed one after the other on demand, in O(n m) time for each distinct vector of a front.
+    Row a dominates row b if it is smaller in no objective and greater in at least one. The fronts equal those of the fast
+    non-dominated sort of NSGA-II. They are computed one after the other on demand, in O(n m) time for each distinct row of a
+    front (n rows, m objectives).
     """
     left = np.arange(len(objectives))
     while len(left):
@@ -41,11 +45,12 @@ def normalised(objectives: Objectives) -> Objectives:
 
 
 def nearest_farthest(objectives: Objectives, number: int) -> list[int]:
-    """Selects `number` rows far apart: the best of each objective, then repeatedly the row farthest from its nearest selected
-    row.
+    """Selects `number` rows far apart and returns their numbers: the best of each objective, then repeatedly the row whose
+    nearest selected row is farthest away.
 
-    Distance is Euclidean over normalised columns, eq. (5) of the ant colony paper; ties go to the lower row. Greedy k-centre,
-    within twice the best possible radius. Fewer rows than asked for: all of them.
+    Distance is Euclidean over normalised columns, eq. (5) of the ant colony paper; of equal distances the lower row number
+    wins. This is greedy k-centre selection, whose radius is at most twice the best possible. If there are no more than
+    `number` rows, all are selected.
     """
     if len(objectives) == 0 or number <= 0:
         return []
@@ -62,8 +67,8 @@ def nearest_farthest(objectives: Objectives, number: int) -> list[int]:
 
 
 def best_spread(objectives: Objectives, number: int) -> list[int]:
-    """Selects `number` rows from the first fronts, the last one thinned by `nearest_farthest`: the start points of the next
-    cycle."""
+    """Selects `number` rows and returns their numbers: whole Pareto fronts, best first, and from the front of which not all
+    rows are needed, rows far apart (`nearest_farthest`)."""
     chosen: list[int] = []
     for front in fronts(objectives):
         room = number - len(chosen)

@@ -17,10 +17,11 @@ STILL = 1e-3
 
 
 class Pheromone:
-    """tau of each link of a table, (rows or more,), within [TAU_MIN, TAU_MAX]; eq. (4) of the ant colony paper.
+    """The pheromone tau of links, an array indexed by row of the link table (it may be longer than the table), with values in
+    [TAU_MIN, TAU_MAX]; eq. (4) of the ant colony paper.
 
-    `initial`: tau of a new link. `rho`: share that evaporates in a cycle. The pheromone of links that no ant meets evaporates
-    when they are next used. `cycle`: number of the present cycle, counted by the owner.
+    `initial` is the tau of a new link, `rho` the share that evaporates in a cycle, and `cycle` the number of the present
+    cycle, which the caller counts up. The evaporation of links that no ant meets is applied when they are next used.
     """
 
     def __init__(self, links: LinkTable, initial: float, rho: float) -> None:
@@ -38,11 +39,11 @@ class Pheromone:
         self.stamps[page] = self.cycle
 
     def draw_back(self, row: int, share: float) -> None:
-        """Moves a link's pheromone by a share of the way back to its initial value."""
+        """Moves the pheromone of one link (row of the link table) towards its initial value, by `share` of the difference."""
         self.tau[row] += share * (self._initial - self.tau[row])
 
     def evaporate(self, page: str) -> None:
-        """Applies the evaporation of a page's links since they were last used."""
+        """Applies to the links of a page all evaporation since they were last used."""
         cycles = self.cycle - self.stamps[page]
         if cycles > 0:
             rows = self._links.rows(page)
@@ -50,8 +51,8 @@ class Pheromone:
             self.stamps[page] = self.cycle
 
     def deposit(self, paths: Sequence[Sequence[int]]) -> None:
-        """The update at the end of a cycle, eq. (4): used links evaporate and gain the mean relevance of each path (its rows);
-        other links evaporate when next used."""
+        """Ends a cycle by eq. (4): the links of pages on the ants' paths evaporate, and each link on a path gains the path's
+        mean relevance. `paths` are rows of the link table. The links of other pages evaporate when next used."""
         gains: dict[int, float] = {}
         for path in paths:
             if path:
@@ -71,10 +72,11 @@ class Pheromone:
 
 
 def transition(pheromone: Vector, promise: Vector, q0: float, alpha: float, beta: float, draw: float, pick: float) -> int:
-    """The index of the link chosen by the pseudo-random proportional rule, eq. (3) of the ant colony paper.
+    """Chooses a link by the pseudo-random proportional rule, eq. (3) of the ant colony paper, and returns its index.
+    `pheromone` (tau) and `promise` (eta) are indexed by link.
 
-    With draw <= q0 it is the link with the greatest tau^alpha * eta^beta; otherwise link j is chosen with probability
-    proportional to that product. `pick` in [0, 1) is the random number for the second case.
+    If `draw` <= `q0`, it is the link with the greatest tau^alpha * eta^beta; otherwise a link is chosen with probability
+    proportional to that product. `draw` and `pick` in [0, 1) are random numbers; `pick` is only used in the second case.
     """
     weights = pheromone**alpha * promise**beta
     if draw <= q0:

@@ -13,10 +13,11 @@ from focused.strategies.base import Strategy
 
 
 class Shark(Strategy):
-    """potential = gamma inherited + (1 - gamma) neighbourhood.
+    """The priority of a link is potential = gamma inherited + (1 - gamma) neighbourhood.
 
-    inherited = delta Sim(page) if that is above 0, otherwise delta times what the page inherited; neighbourhood = beta anchor +
-    (1 - beta) context, where context is 1 if the anchor's similarity is above 0.
+    inherited = delta Sim(page) if Sim(page) is above 0, otherwise delta times the inherited score of the page; neighbourhood =
+    beta anchor + (1 - beta) context, where anchor and context are the similarities of the link's anchor and of the text around
+    it to the topic, and context is 1 if the anchor's similarity is above 0.
     """
 
     name = "shark"

@@ -1,5 +1,5 @@
-"""The strategy of web space evolution (Liu, Li and Jiang 2019): a library of links, which new links enter if they are nearer to
-the seeds."""
+"""The strategy of web space evolution (Liu, Li and Jiang 2019): it keeps a library of links; new links enter it if they are
+near reference points (seeds) in the space of three objectives."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ Vector = NDArray[np.float64]
 
 
 def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
-    """A mask of the test links that enter: those whose distance to the nearest seed is below the library's mean distance.
+    """For each row of `tests`, True if the link enters the library: its distance to the nearest row of `seeds` is below the
+    mean of these distances over the rows of `library`.
 
-    Rows are objective vectors, distances are Euclidean; every link enters an empty library.
+    All rows are vectors of objectives, distances are Euclidean. Every link enters an empty library.
     """
     if len(library) == 0:
         return np.ones(len(tests), dtype=bool)
@@ -33,15 +34,16 @@ def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
 
 
 def to_seeds(points: Vector, seeds: Vector) -> Vector:
-    """Distance of each row to its nearest seed."""
+    """The distance of each row of `points` to the nearest row of `seeds`."""
     nearest: Vector = np.linalg.norm(points[:, None, :] - seeds[None, :, :], axis=2).min(axis=1)
     return nearest
 
 
 class SpaceEvolution(Strategy):
-    """Each cycle tests the links of the library's fetched pages; the library keeps the best by non-dominated rank.
+    """In each cycle the links on the fetched pages of the library are tested; links that pass (`enter`) join the library,
+    which keeps the best by Pareto rank, and some of its links are fetched.
 
-    Objectives are those of the ant colony: R(anchor), R(page), R(target), estimated. No pheromone, no paths.
+    The objectives of a link are those of `AntColony`: R(anchor), R(page) and the estimated R(target).
     """
 
     name = "space_evolution"
@@ -123,10 +125,10 @@ class SpaceEvolution(Strategy):
                     yield node
 
     def _tests(self) -> dict[str, tuple[Sequence[float], str]]:
-        """The links to test: open links of the library's pages, as objectives by URL, with the page on which the link scores
-        best.
+        """The links to test, by URL: the objectives, and the page with that link; of several links to one URL the one with the
+        largest sum of objectives.
 
-        If the library's pages have no open links, the open links of all pages are tested.
+        These are the open links of the library's pages; if there are none, the open links of all pages.
         """
         spans = [self._links.rows(url) for url in self._library if url in self._links]
         rows = np.concatenate(spans) if spans else np.zeros(0, dtype=np.intp)
@@ -153,8 +155,8 @@ class SpaceEvolution(Strategy):
         self._trim()
 
     def _trim(self) -> None:
-        """Reduces the library to its size by non-dominated rank. If only pages without open links would remain, new links
-        replace the worst of them."""
+        """Reduces the library to its size, keeping the links of the best Pareto fronts. If none of these is still to be
+        fetched, links that are replace the last ones."""
         names = list(self._library)
         kept = [names[i] for i in best_spread(np.array(list(self._library.values())), self.settings.library)]
         if not any(self._unfetched(url) for url in kept):

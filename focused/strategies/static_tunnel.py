@@ -12,8 +12,8 @@ from focused.strategies.tunnel import Tunnelling
 
 
 class StaticTunnel(Tunnelling):
-    """Links carry k, the remaining steps: the full length from a relevant page, one less from an off-topic one, dropped at k =
-    0."""
+    """Each link has a number k of remaining steps: the full length if its page is relevant, otherwise one less than the page's
+    own k. Links with k = 0 are dropped."""
 
     name = "static_tunnel"
     title = gettext_noop("Fixed tunnels")

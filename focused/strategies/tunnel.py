@@ -1,5 +1,5 @@
-"""Common parts of both tunnelling strategies: links carry remaining steps, and pages whose steps increase pass their links on
-again."""
+"""Common parts of the two tunnelling strategies: links have a number of remaining steps, and when that of a fetched page
+increases, it is passed on to the page's links again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from focused.strategies.base import Strategy
 
 
 class Tunnelling(Strategy):
-    """A URL stores `k`, the greatest number of steps from any of its parents, so that the order of the parents does not matter.
+    """Stores with each URL `k`, the greatest number of remaining steps from any page that links to it, so that the order in
+    which these pages arrive does not matter.
 
-    A fetched off-topic page whose k increases passes its stored links on again, without being fetched again. Subclasses define a
-    link's steps (`steps`) and its queue (`place`).
+    If k of a fetched off-topic page increases, its stored links are processed again with the new k; the page is not fetched
+    again. Subclasses define the steps of a link (`steps`) and the queue in which it waits (`place`).
     """
 
     rule = "rule_tunnel"
@@ -27,14 +28,16 @@ class Tunnelling(Strategy):
         raise NotImplementedError
 
     def inherit(self, node: Node, child: Node, steps: int) -> None:
-        """Sets other values that a link takes from its page, besides k."""
+        """Sets in the node of a link the values other than k that it takes over from its page."""
 
     def remember(self, node: Node, links: Sequence[tuple[str, float]]) -> None:
-        """Stores a page's links with their scores."""
+        """Stores the links of a page with the strategy's scores of them, for `hand_on`."""
         self.graph.store_links(node, [OutLink(url, score) for url, score in links])
 
     def hand_on(self, node: Node) -> None:
-        """Passes on the stored links of a page, and those of pages behind it whose k increases as a result."""
+        """Processes the stored links of a page whose k has increased, and then those of the fetched pages behind it whose k
+        increases as a result.
+        """
         again = [node]
         while again:
             page = again.pop()
