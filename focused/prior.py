@@ -94,8 +94,8 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
 
 
 def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
-    """Crawls the web of a lesson from its seeds, with links of equal priority in random order, and samples the frontier during
-    the crawl.
+    """Crawls the web of a lesson with `adaptive`, beginning with its seeds in random order, and samples the frontier during the
+    crawl.
     """
     rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
     graph = MemoryGraph(rng)

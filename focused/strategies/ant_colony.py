@@ -28,8 +28,7 @@ STILL_CYCLES = 3
 
 @dataclass(slots=True)
 class Ant:
-    """One ant's walk in one cycle: its current page, the numbers of the pages visited (`tabu`), the links taken (`path`, rows).
-    """
+    """One ant's walk in one cycle: its page, the numbers of the pages visited (`tabu`), the links taken (`path`, rows)."""
 
     page: str
     tabu: set[int]
@@ -40,16 +39,15 @@ class AntColony(Strategy):
     """Ants start on chosen pages and take up to `depth` links each; only links with a score of at least eta are fetched, each
     once for all ants.
 
-    The score of link l is R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. R(target) is estimated from URLs
-    of the same template and from the page's other links, until the target is fetched. After each cycle the pheromone of a link,
-    tau, becomes (1 - rho) tau + the sum, over the ants that took it, of the mean relevance of their paths, within [0.01, 5]. The
-    start pages of the next cycle are chosen among the pages that ants visited and that have open links: each is represented by
-    its best open link; those on the best Pareto fronts are selected, spread as widely as possible. After a cycle that fetched
-    nothing, the best of all open links is fetched.
+    The score of link l is R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. R(target) is estimated from URLs of
+    the same template and the page's other links, until the target is fetched. After each cycle the pheromone of a link, tau,
+    becomes (1 - rho) tau + the sum, over the ants that took it, of the mean relevance of their paths, within [0.01, 5]. The start
+    pages of the next cycle are visited pages with open links: each is represented by its best open link; those on the best Pareto
+    fronts are selected, spread as widely as possible. After a cycle that fetched nothing, the best of all open links is fetched.
 
     Links to fetched pages are followed, guided by pheromone, only if a page has no others. If they competed equally (`revisit`),
-    ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three start pages
-    found more of the targets of recorded sites.
+    ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three start pages found
+    more of the targets of recorded sites.
     """
 
     name = "ant_colony"
@@ -247,8 +245,7 @@ class AntColony(Strategy):
         self._links.close(node.url)
 
     def score(self, rows: Rows) -> Vector:
-        """The scores R(l) of links (rows of the link table), eq. (9) of the ant colony paper, with weights scaled to the sum 1.
-        """
+        """The scores R(l) of links (rows of the table), eq. (9) of the ant colony paper, with weights scaled to the sum 1."""
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
         scores: Vector = self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
         return scores
@@ -300,9 +297,7 @@ class AntColony(Strategy):
             self._eta = float(np.quantile(self.score(rows), self.settings.quantile))
 
     def _directionless(self, ants: Sequence[Ant]) -> bool:
-        """Tells whether the pheromone on the pages that the ants visited is nearly equal everywhere, so that it gives no
-        direction.
-        """
+        """Tells whether the pheromone on the ants' pages is nearly equal everywhere, so that it gives no direction."""
         pages = {self._links.page_of(row) for ant in ants for row in ant.path} | {ant.page for ant in ants}
         return self._pheromone.flat(np.concatenate([self._links.rows(page) for page in sorted(pages)]))
 
@@ -335,9 +330,7 @@ class AntColony(Strategy):
         return True
 
     def _step(self, ant: Ant) -> Iterator[Node]:
-        """Moves one ant by a link that it chooses. The node of an open link is yielded to be fetched, if the score is at least
-        eta.
-        """
+        """Moves one ant by a link that it chooses. The node of an open link with a sufficient score is yielded to be fetched."""
         links, settings = self._links, self.settings
         rows = self._candidates(ant)
         if not len(rows):
@@ -383,9 +376,7 @@ class AntColony(Strategy):
         return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
     def _starts(self) -> list[str]:
-        """The start pages of the next cycle: waiting pages, so chosen that the objectives of their best open links are spread
-        widely.
-        """
+        """The start pages of the next cycle: waiting pages whose best open links have widely spread objectives."""
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
         rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
         rows = self._best_of_pages(rows[self._links.is_open(rows)])
@@ -398,7 +389,7 @@ class AntColony(Strategy):
         return [pages[pool[i]] for i in best_spread(objectives[pool], self.settings.starts)]
 
     def _best_of_pages(self, rows: Rows) -> Rows:
-        """Of these links (rows of the link table), the one with the highest score on each page; pages in the order fetched."""
+        """The rows of the best link on each page, among these rows of the link table; pages in the order fetched."""
         pages = self._links.page_numbers(rows)
         order = np.lexsort((self.score(rows), pages))
         last = np.append(pages[order][1:] != pages[order][:-1], True)

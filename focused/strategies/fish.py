@@ -14,10 +14,10 @@ from focused.strategies.base import Strategy
 
 
 class Fish(Strategy):
-    """The links of a relevant page, as many as the width allows, get potential 1 and the full depth; those of an off-topic
-    page potential 0.5 and one step less than the page's own depth.
+    """The first links of a relevant page (width times factor) get potential 1 and the full depth; the first links of an off-topic
+    page (width) get potential 0.5 and one step less than the page itself.
 
-    Links beyond the width get potential 0. The links of an off-topic page without remaining depth are dropped.
+    Further links get potential 0. The links of an off-topic page without remaining depth are dropped.
     """
 
     name = "fish"

@@ -13,7 +13,7 @@ from focused.strategies.tunnel import Tunnelling
 
 class StaticTunnel(Tunnelling):
     """Each link has a number k of remaining steps: the full length if its page is relevant, otherwise one less than the page's
-    own k. Links with k = 0 are dropped."""
+    own k. Links of an off-topic page with k = 0 are dropped."""
 
     name = "static_tunnel"
     title = gettext_noop("Fixed tunnels")
