@@ -42,7 +42,9 @@ MOST_DROPS = 50  # targets whose runs are checked
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause. `text` is a translatable sentence with placeholders for `facts`; `once`: an event without duration."""
+    """A current problem, or an event to report. `text` is a translatable sentence with placeholders for `facts`; `once` is
+    True for an event, which has no duration.
+    """
 
     key: str
     rule: str
@@ -64,7 +66,7 @@ def shared(now: datetime) -> list[Cause]:
 
 
 def dropped(items: int, usual: float) -> dict[str, int]:
-    """The facts of a drop: items found, usual number, and the decrease in percent."""
+    """The values for the message about a drop: the number of items found, their usual number, and the decrease in percent."""
     return {"items": items, "usual": round(usual), "share": round(100 * (1 - items / usual))}
 
 
@@ -91,7 +93,9 @@ def _workers(now: datetime) -> list[Cause]:
 
 
 def _runs(now: datetime) -> list[Cause]:
-    """Causes from runs: failed within a day without a later successful run on the same target; and goals that were reached."""
+    """Causes from runs that ended within a day: runs that failed, unless a later run on the same target has ended since, and
+    runs that reached their goal.
+    """
     ended = Run.objects.filter(finished__gte=now - LATELY)
     rows = list(ended.filter(state=RunState.FAILED).order_by("-pk")[:200])
     newest = {
@@ -114,8 +118,9 @@ def _runs(now: datetime) -> list[Cause]:
 
 
 def _drops(now: datetime) -> list[Cause]:
-    """Finds runs of the last day with at least 30 % fewer items per page than the median of earlier runs on the same target, and
-    fewer than chance explains (three standard deviations of a Poisson number). Only completed runs count."""
+    """Finds runs that completed within a day with at least 30 % fewer items per page than the median of earlier completed runs
+    on the same target, and with fewer items than chance explains (three standard deviations of a Poisson number below the
+    usual)."""
     whole = Run.objects.filter(state=RunState.FINISHED, kind__in=settings.RUNS_WITH_RESULTS, target__isnull=False, fetched__gt=0)
     newest = whole.filter(finished__gte=now - LATELY).values_list("kind", "target").annotate(newest=Max("pk")).order_by("newest")
     found = []

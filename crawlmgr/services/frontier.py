@@ -71,7 +71,9 @@ def add(
 def add_many(
     run_id: int, links: Sequence[tuple[NewUrl, int | None]], now: datetime, *, pace: OwnPace | None = None
 ) -> int:
-    """Like `add`, for the links of several pages: each address comes with the id of the one it was found on."""
+    """Adds the links of several pages to the frontier as `add` does; `links` are pairs of an address and the id of the
+    frontier row on whose page it was found.
+    """
     keyed = [(host_key(link.url), link, parent) for link, parent in links]
     ids = hosts.host_ids({key for key, _link, _parent in keyed})
     if pace is not None:
@@ -191,7 +193,9 @@ class _Due(NamedTuple):
 
 
 def _take_turns(due: Sequence[_Due], now: datetime) -> dict[int, datetime | None]:
-    """Takes the turns of hosts; returns those taken, with the time that the request has to wait for."""
+    """Takes a turn on each of these hosts, if no other worker took it first. Returns, for each host whose turn was taken, the
+    time before which its request must not be sent; None if it may be sent now.
+    """
     comes = {host.pk: at for host in due if (at := sql.moment(host.next_at)) is not None and at > now}
     turns: dict[int, datetime | None] = dict.fromkeys(hosts.take_turns({h.pk: h.pause for h in due if h.pk not in comes}, now))
     return turns | {h.pk: comes[h.pk] for h in due if h.pk in comes and hosts.take_turn(h.pk, h.pause, comes[h.pk])}

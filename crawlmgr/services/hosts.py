@@ -125,8 +125,8 @@ _TURNS = (
 
 
 def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
-    """`take_turn` for many hosts, given as delay in seconds by host id; returns the ids of those whose turn was taken. Sends one
-    statement per distinct delay."""
+    """Takes the turns of several hosts as `take_turn` does; `delays` gives the delay in seconds by host id. Returns the ids of
+    the hosts whose turn was taken. Sends one statement for each distinct delay."""
     taken: set[int] = set()
     for delay in set(delays.values()):
         ids = sql.padded([pk for pk, own in delays.items() if own == delay])

@@ -60,7 +60,8 @@ class Flight:
 
 @dataclass(slots=True)
 class Landed:
-    """A request that ended at time `at`. It holds `size_bytes` of the run's memory budget until `Line.done`."""
+    """A request that ended at the time `at`. `size_bytes` of the run's memory budget stay reserved for it until `Line.done`.
+    """
 
     flight: Flight
     response: FetchResponse

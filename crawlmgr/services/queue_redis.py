@@ -116,8 +116,8 @@ class Broker(Sharing):
         return [(key, payload)]
 
     def _before(self, node: str, now: datetime) -> float | None:
-        """The time since which a task for any node must have been waiting before this node may take it; None if the node may
-        take none now."""
+        """The time before which a task for any node must have been queued so that this node may take it now; None if the node
+        may take no such task."""
         if not server().exists(_place("waiting", self.list_key)):
             return None
         self._look(node, now, STANDING_SECONDS)
@@ -136,8 +136,8 @@ class Broker(Sharing):
         return (found[0], found[1]) if found else None
 
     def _in_hand(self, node: str) -> int:
-        """The number of unfinished tasks for any node that this node has taken. Tasks of killed workers are counted until
-        RETRY_SECONDS have passed."""
+        """The number of tasks for any node that this node has taken and not finished. Tasks of killed workers are counted
+        until RETRY_SECONDS have passed."""
         since = time.time() - settings.RETRY_SECONDS
         found: Any = server().zcount(_place(f"hand:{node}", self.list_key), since, "+inf")
         return int(found)
@@ -176,7 +176,9 @@ def waits(key: str) -> bool:
 
 
 def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> set[str]:
-    """Those of the keys under which a task waits, or was taken within the last seconds: it may lie in its cluster's memory."""
+    """Of `keys`, those under which a task waits or was taken within the last `seconds`; a taken task may still wait in its
+    cluster's memory.
+    """
     since, wanted = time.time() - seconds, list(keys)
 
     def ask_each() -> set[str]:

@@ -108,8 +108,9 @@ class Broker(Sharing, ORM):
         return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
 
     def _nothing_since(self) -> bool:
-        """Tells whether nobody has written to the database file since nothing was free, which takes a tenth of asking for a row
-        (SQLite). A taken row that becomes free again by time alone is found within LONGEST_POLL_SECONDS."""
+        """Tells whether nobody has written to the database file (SQLite) since a query found no free task. This takes a tenth
+        of the time of such a query. A taken task that becomes free again because time has passed is found within
+        LONGEST_POLL_SECONDS."""
         if self._state is None or time.monotonic() - self._asked >= LONGEST_POLL_SECONDS:
             return False
         return _state_of_file() == self._state
@@ -170,7 +171,8 @@ class Broker(Sharing, ORM):
 
 
 def _state_of_file() -> tuple[int, int] | None:
-    """Changes with every commit to the database file, by another connection or by this one; None for other databases."""
+    """Two numbers that change with every commit to the SQLite database file, by whatever connection; None for other databases.
+    """
     open_ = connection.connection if connection.vendor == "sqlite" else None
     try:
         return (open_.execute("PRAGMA data_version").fetchone()[0], open_.total_changes) if open_ is not None else None

@@ -57,8 +57,8 @@ def no_lag() -> float:
 class Lease:
     """The right to work on a run. `fence` rises each time the lease is taken; a write with an old fence is refused.
 
-    `lag` returns the seconds by which the holder's clock is currently behind real time. Other workers judge the lease by real
-    time.
+    `lag` returns by how many seconds the holder's clock is behind real time at the moment. It is added to the end of the
+    lease, because other workers compare that with real time.
     """
 
     run_id: int
@@ -67,12 +67,14 @@ class Lease:
     lag: Lag = no_lag
 
     def until(self, now: datetime) -> datetime:
-        """The end of the lease, renewed at `now` of the holder's clock."""
+        """The end of a lease that is renewed now; `now` is the time on the holder's clock."""
         return now + timedelta(seconds=self.seconds + self.lag())
 
 
 def exclusive_key(kind: str, keys: Iterable[int]) -> str:
-    """The key that two runs of a kind on the same targets share: the target ids, or their digest if the list is long."""
+    """A text that is equal for runs of one kind on the same targets, and by which only one of them can be active: the target
+    ids, or a digest if that is too long.
+    """
     joined = ",".join(str(key) for key in sorted(keys))
     return f"{kind}-{joined if len(joined) <= 40 else sha256(joined.encode()).hexdigest()[:40]}"
 
@@ -220,7 +222,9 @@ def beat(lease: Lease, now: datetime) -> str:
 
 
 def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> str:
-    """Adds to the run's counters and does the same as `beat`, in one statement of the page's transaction. Raises LeaseLost."""
+    """Adds `deltas` to the run's counters, renews the lease, and returns what the user requested (as `beat` does), in one
+    statement of the transaction that stores a page. Raises LeaseLost.
+    """
     names = tuple(name for name, delta in deltas.items() if delta)
     values = [deltas[name] for name in names]
     rows = sql.fetch(_count_statement(names), (now, lease.until(now), *values, lease.run_id, lease.fence))

@@ -60,7 +60,9 @@ def work(
 
 
 def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lag: runs.Lag) -> str | int:
-    """The run's state; or, if a temporary problem ended the work, how often that has happened in a row."""
+    """Works on the run once. Returns the run's state; or, if a temporary problem ended the work, how many times in a row that
+    has happened.
+    """
     lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock)
     if lease is None:
         return LEASED

@@ -62,8 +62,8 @@ def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def _direct(database: Any) -> sqlite3.Connection | None:
-    """The sqlite3 connection with Django's transaction on it; None for another database, or while statements are being recorded.
-    Django's cursors would take longer than most of these statements do."""
+    """The sqlite3 connection on which Django's present transaction runs; used directly, because Django's cursors would take
+    longer than most of these statements. None for another database, or while statements are being recorded."""
     if database.vendor != "sqlite" or database.execute_wrappers or database.queries_logged:
         return None
     if database.connection is None:

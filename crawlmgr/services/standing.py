@@ -1,5 +1,5 @@
-"""State of all worker nodes compared with each other: speed, weight and load of each, and how long a node leaves work to less
-loaded ones."""
+"""How worker nodes compare with each other: speed, weight and load of each, and how long a node leaves tasks to less loaded
+ones before it takes them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LONGEST_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A node as the dispatcher sees it: `weight` in pages per minute (eq. 2), None if nothing is known yet; `runs`: runs it
-    holds."""
+    """A node as compared with others: `speed`, and `weight` by which work is divided (eq. 2, None if nothing is known yet), in
+    pages per minute; `runs` is the number of runs its workers hold."""
 
     name: str
     workers: int
@@ -37,15 +37,15 @@ class Standing:
 
 
 class Turn(NamedTuple):
-    """When a node may take a task that any node may take: after waiting for `seconds`, None for never; `alone` if no other node
-    takes tasks."""
+    """Whether a node may take a task that any node may take: it must have waited for `seconds` in the queue (None: the node
+    may take none). `alone` is True if no other node takes tasks."""
 
     seconds: float | None
     alone: bool
 
 
 def lost_before(now: datetime) -> datetime:
-    """The time limit of heartbeats: a node whose last one is older is lost."""
+    """A node whose last heartbeat is older than this time counts as lost."""
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
@@ -99,9 +99,10 @@ def rows(nodes: Sequence[Node], now: datetime) -> list[Row]:
 
 
 def ranking(found: Sequence[Standing]) -> list[str]:
-    """The nodes that may get a run now, in the order in which runs are given out.
+    """The names of the nodes that take work, in the order in which they should get the next run: least loaded first, by
+    weight.
 
-    A slice counts as the recent mean number of pages per slice over all workers, whichever node takes it.
+    The load of a run is the mean number of pages per slice over all workers, whichever node works on it.
     """
     takers = [one for one in found if one.open]
     weights = shares.filled({one.name: one.weight for one in takers})
@@ -115,7 +116,9 @@ def ranking(found: Sequence[Standing]) -> list[str]:
 
 
 def turn(own: str, queue: str, now: datetime) -> Turn:
-    """When a node may take tasks of a queue that any node may take. An unregistered node takes them as if it were alone."""
+    """When the node `own` may take tasks of the queue that any node may take. A node that is not registered may take them at
+    once.
+    """
     near = Node.objects.filter(queues=queue).filter(Q(name=own) | Q(heartbeat__gt=lost_before(now), heartbeat__gte=F("started")))
     nodes = {node.name: node for node in near}
     me = nodes.pop(own, None)

@@ -26,9 +26,9 @@ _NEXT_DAY = timedelta(days=1)
 class Moment:
     """A point in time (aware, UTC) and the precision with which the page gives it.
 
-    An absolute time lies in [value, value + precision_seconds): a date without a clock is the beginning of its day. A `relative`
-    one was counted back from the moment of fetching and lies in (value - precision_seconds, value]. "Yesterday 12:30" names its
-    minute, so it is not relative.
+    The true time of an absolute one is in [value, value + precision_seconds), so that a date without a clock time has the
+    beginning of its day as value. A `relative` one, such as "5 hours ago", was counted back from the moment of fetching; its
+    true time is in (value - precision_seconds, value]. "Yesterday 12:30" is not relative, because it names a minute.
     """
 
     value: datetime
@@ -38,11 +38,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class DateContext:
-    """What is known about the page that a time is on.
+    """What is known about the page on which a time is written.
 
-    `timezone` is an IANA name or an offset like "+08:00"; a time with an offset of its own does not need it. `day_first` is the
-    site's order of 03/04/2014, if known. `newest` bounds a time without a year: in a list sorted newest first it is the time of
-    the row above.
+    `timezone` is an IANA name or an offset like "+08:00"; it is not used for a time with an offset of its own. `day_first` is
+    True if the site writes the day before the month in dates like 03/04/2014, None if that is not known. `newest` is the
+    latest time that a date without a year may mean: in a list sorted newest first, the time in the row above.
     """
 
     fetched_at: datetime
@@ -111,7 +111,9 @@ def decide_day_first(texts: Iterable[str]) -> bool | None:
 
 
 def steadiness(values: list[int]) -> float:
-    """Share of neighbouring pairs that go in the more common direction, ties counting for both; 1 for a sorted list."""
+    """How steadily values rise or fall, up to 1 for a sorted list: the share of neighbouring pairs that go in the more common
+    direction; pairs of equal values count for both directions.
+    """
     pairs = list(zip(values, values[1:], strict=False))
     if not pairs:
         return 1.0
@@ -125,7 +127,9 @@ def _ordinal(parts: tuple[int, int, int], day_first: bool) -> int:
 
 
 def _place(shape: Shape, context: DateContext) -> Moment | None:
-    """The point in time that a parsed text means on a page; None if it does not exist (31 February) or is far in the future."""
+    """The point in time that a parsed text means on a page; None if it does not exist (31 February), or is so far in the
+    future that it cannot be the time of a post.
+    """
     try:
         if shape.epoch is not None:
             return _place_epoch(shape.epoch, context)
@@ -167,7 +171,7 @@ def _place_calendar(shape: Shape, context: DateContext) -> Moment | None:
 
 
 def _calendar_day(shape: Shape, today: date, limit: date, day_first: bool | None) -> tuple[date | None, int]:
-    """The day of a parsed text and its precision in seconds."""
+    """The date that a parsed text means, and its precision in seconds; the date is None if there is no such day."""
     if shape.day_offset is not None:
         return today + timedelta(days=shape.day_offset), DAY
     if shape.first is not None and shape.second is not None:

@@ -77,7 +77,9 @@ _YEARWORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
 
 def _settle(coded: str) -> str:
-    """Decides words with two meanings by their neighbours."""
+    """Replaces, in a text with codes in place of words, the codes of words with two meanings by the meaning that fits the
+    neighbouring codes.
+    """
     coded = _NAMED_YEAR.sub("", coded)
     if "Q" in coded:
         coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")

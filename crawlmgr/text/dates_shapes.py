@@ -14,7 +14,9 @@ MINUTE, HOUR = 60, 3600
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The parts found in a text. `first`, `second`: two numbers that are day and month in an unknown order."""
+    """The parts of a time found in a text (year, month, hour and so on). `first` and `second` are two numbers that are day and
+    month in an unknown order.
+    """
 
     year: int | None = None
     month: int | None = None
@@ -183,8 +185,8 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> Shape | None:
-    """The date with the clock time beside it; None if the rest of the text shows that it is no time, or too few parts were
-    found."""
+    """The date parts in `shape`, with the clock time found beside them added; None if the rest of the text shows that it is
+    not a time, or if too few parts were found to be sure."""
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()
@@ -293,7 +295,9 @@ def _read_ago(coded: str, whole: bool) -> Shape | None:
 
 
 def _counted(found: re.Match[str]) -> Shape:
-    """The sum of the counted units; the precision is the smallest unit given."""
+    """The duration of a text like "2 hours 5 minutes ago": the sum of the counted units. Its precision is the smallest unit
+    given.
+    """
     parts = found.groupdict()
     total, precision = 0.0, 0
     for index in ("1", "2"):

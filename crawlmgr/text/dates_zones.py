@@ -37,8 +37,9 @@ def zone(name: str) -> tzinfo:
 
 
 class Pair(NamedTuple):
-    """A local time read as if it were UTC, and the latest true time that it can mean; `slack_seconds` is how much earlier that
-    can be (3,600 beside "5 hours ago")."""
+    """Evidence for a site's time zone, from a time that a page gives twice: `naive`, the local time, read as if it were UTC;
+    `true`, the latest time in UTC that it can mean; and `slack_seconds`, how much earlier than `true` it can be (3,600 if the
+    page says "5 hours ago")."""
 
     naive: datetime
     true: datetime
@@ -46,10 +47,11 @@ class Pair(NamedTuple):
 
 
 class ZoneGuess(NamedTuple):
-    """A zone's name (IANA), where it comes from, and how sure that is in [0, 1].
+    """A time zone: its name (IANA), its offset from UTC, the evidence it was derived from, and the confidence in it, in [0,
+    1].
 
-    Evidence codes: `stated` (the page names its zone), `clock` (the page shows its own time of day), `pairs` (an absolute beside
-    a relative time), `future` (times that would be in the future), `language`, `none`.
+    Evidence codes: `stated` (the page names its zone), `clock` (the page shows its own time of day), `pairs` (times given both
+    as absolute and as relative ones), `future` (another offset would put times in the future), `language`, `none`.
     """
 
     name: str
@@ -140,11 +142,11 @@ def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
 
 
 def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
-    """The offset (a multiple of 15 minutes, in seconds) that most pairs allow, and the share of the weights that allow it; None
-    without pairs.
+    """The offset from UTC (in seconds, a multiple of 15 minutes) that is possible for most pairs, and the share of these pairs
+    in the total weight; None without pairs.
 
-    A pair allows offsets from naive - true to that plus its slack, a minute either way; a narrow pair weighs more, whole hours
-    are preferred in ties.
+    A pair allows every offset from naive - true to naive - true + slack_seconds, with a tolerance of about a minute on either
+    side. Pairs with less slack have more weight; of equally good offsets, whole hours are preferred.
     """
     votes: defaultdict[int, float] = defaultdict(float)
     weight_of_all = 0.0
@@ -211,10 +213,10 @@ def _one_zone(language: str, at: datetime) -> tuple[str, int] | None:
 
 
 def _too_silent(longer_seconds: int, recent: Sequence[datetime]) -> bool:
-    """Tells whether a site this busy is unlikely to have been silent for `longer_seconds`: three events expected, none seen
-    (e**-3 = 5 %).
+    """Tells whether it is unlikely that a site with events at the times `recent` had none for `longer_seconds`: if three were
+    to be expected, the probability of none is 5 % (e**-3).
 
-    The mean gap is that of the newest dozen of `recent`.
+    The expected number follows from the mean gap between the newest dozen of `recent`.
     """
     times = sorted(set(recent), reverse=True)[:12]
     if longer_seconds <= 0 or len(times) < 5:

@@ -66,9 +66,10 @@ def text_digest(tokens: Iterable[str]) -> bytes:
 
 
 class SimHashIndex(Generic[T]):
-    """An index from fingerprints to names that finds all entries within `NEAR` bits.
+    """An index of (fingerprint, name) entries that finds all entries whose fingerprints differ from a given one in at most
+    `NEAR` bits.
 
-    A search reads the entries that share a block with the query: for n random fingerprints about n / 16,384 of them.
+    A search compares the entries that share a 16-bit block with the given fingerprint: about n / 16,384 of n random ones.
     """
 
     def __init__(self) -> None:

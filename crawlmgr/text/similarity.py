@@ -11,19 +11,21 @@ WordSimilarity = Callable[[str, str], float]
 
 
 def norm(vector: Mapping[str, float]) -> float:
-    """Euclidean length."""
+    """Euclidean length of a vector, given as weights by word."""
     return sqrt(sum(weight * weight for weight in vector.values()))
 
 
 def dot(a: Mapping[str, float], b: Mapping[str, float]) -> float:
-    """Inner product over the words that both have."""
+    """Inner product of two vectors, given as weights by word."""
     if len(a) > len(b):
         a, b = b, a
     return sum(weight * b[word] for word, weight in a.items() if word in b)
 
 
 def cosine(a: Mapping[str, float], b: Mapping[str, float]) -> float:
-    """sum a_i b_i / (|a| |b|), eq. (1) of the tunnelling paper; in [0, 1] for weights >= 0; 0 where either is empty."""
+    """Cosine of two vectors given as weights by word, sum_i a_i b_i / (|a| |b|), eq. (1) of the tunnelling paper; in [0, 1]
+    for weights >= 0; 0 if a vector is empty.
+    """
     product = dot(a, b)
     if product == 0.0:
         return 0.0
@@ -55,13 +57,14 @@ def semantic(
     greedy: bool = True,
     among: Collection[str] | None = None,
 ) -> float:
-    """Sem(T, U), eq. (8) of the ant colony paper: similarity of two weighted word lists by the word measure `alike`, in [0, 1].
+    """Sem(T, U), eq. (8) of the ant colony paper: the similarity in [0, 1] of two weighted word lists, `topic` with weights
+    t_i and `page` with weights u_j; s_ij = `alike`(i, j) is the similarity of topic word i and page word j.
 
-    greedy: sum_i t_i max_j(u_j s_ij) / sum_i t_i u_j*, where j* is the page word that gives the maximum; for a topic word
-    without any similar page word, u_j* is the weight of the page's heaviest word. A text compared with itself gives 1.
+    With `greedy`: sum_i t_i max_j(u_j s_ij) / sum_i t_i u_j*, where j* is the page word that gives the maximum for i; if no
+    page word is similar to i, u_j* is the weight of the page's heaviest word. A text compared with itself gives 1.
 
-    Not greedy: the sum over all pairs, sum_ij t_i u_j s_ij / sum_ij t_i u_j, which is below 1 even for a text compared with
-    itself.
+    Without `greedy`: the sum over all pairs, sum_ij t_i u_j s_ij / sum_ij t_i u_j, which is below 1 even for a text compared
+    with itself.
 
     `among` restricts comparisons to save time: only these words can be similar to a different word (None: any word can).
     """
@@ -85,7 +88,9 @@ def _all_pairs(topic: Mapping[str, float], page: Mapping[str, float], alike: Wor
 
 
 def _best(word: str, page: Mapping[str, float], others: Mapping[str, float], alike: WordSimilarity) -> tuple[float, float]:
-    """(u_j s_ij, u_j) of the best matching word of the page, the word itself or one of `others`; (0, 0) if none is similar."""
+    """For the topic word `word`: (u_j s_ij, u_j) of the page word j that matches it best, among `word` itself and `others`,
+    with the symbols of `semantic`; (0, 0) if none is similar.
+    """
     own = page.get(word, 0.0)
     if alike is same_word:
         return own, own

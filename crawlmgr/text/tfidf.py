@@ -12,8 +12,8 @@ Vector = Mapping[str, float]
 
 
 def smooth_idf(documents: int, frequency: int) -> float:
-    """ln((N + 1) / (df + 1)) + 1, at least 1 for df <= N: eq. (2) of the tunnelling paper, smoothed so that it is stable with
-    few documents."""
+    """Inverse document frequency of a word: ln((N + 1) / (df + 1)) + 1 for N `documents`, df of which (`frequency`) contain
+    the word; at least 1. It is eq. (2) of the tunnelling paper, smoothed so that it is stable with few documents."""
     return log((documents + 1) / (frequency + 1)) + 1
 
 
@@ -29,17 +29,18 @@ class Idf:
         return smooth_idf(self.documents, self.frequencies.get(word, 0))
 
     def weigh(self, counts: Mapping[str, float]) -> dict[str, float]:
-        """tf * idf for every word of a document given as counts."""
+        """tf * idf of every word of a document; `counts` are the numbers of occurrences tf."""
         frequencies, documents = self.frequencies, self.documents
         return {word: count * smooth_idf(documents, frequencies.get(word, 0)) for word, count in counts.items()}
 
 
 class DocumentFrequencies:
-    """Counts the number of documents that contain each word; hands out an `Idf` that changes only now and then.
+    """Counts in how many documents each word occurs, and provides these frequencies as an `Idf` that stays unchanged (frozen)
+    until it is renewed.
 
-    It is renewed after 5 % more documents, but after no fewer than `least` and no more than `most`: often while frequencies still
-    change much, rarely once copying them is expensive. `add` returns True when it was renewed, so that weights can be computed
-    again.
+    It is renewed after 5 % more documents, but after no fewer than `least` and no more than `most`: often while frequencies
+    still change much, rarely once copying them is expensive. `add` returns True when it was renewed, so that the caller can
+    compute weights again.
     """
 
     def __init__(self, least: int = 25, most: int = 500) -> None:

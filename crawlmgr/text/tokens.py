@@ -144,7 +144,7 @@ class Tokenizer:
         return self.words(normalise(text))
 
     def words(self, normalised: str) -> list[str]:
-        """Like `__call__`, for text that has already been normalised."""
+        """The words of a text that has already been normalised (`normalise`), in order, repeated as often as they occur."""
         return self._compared(list(self._pieces(normalised)))
 
     def written(self, text: str) -> Iterator[tuple[str, str]]:
@@ -203,7 +203,7 @@ class Tokenizer:
 
 
 def _ascii_words(text: str) -> list[str]:
-    """What `_WORD` finds in normalised ASCII text, in a third of its time."""
+    """The words that the expression `_WORD` finds in normalised ASCII text, found in a third of the time."""
     pieces = text.translate(_ASCII).split()
     if "'" not in text and "+" not in text and "#" not in text:
         return pieces

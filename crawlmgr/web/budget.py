@@ -34,8 +34,9 @@ _open = _Open()
 
 @contextmanager
 def cpu_budget(seconds: float = PAGE_SECONDS) -> Iterator[None]:
-    """Context manager that raises OverBudget when this thread has spent `seconds` (> 0) of CPU inside it. Inside another budget
-    only the outer one counts. A library call that does not return to Python is aborted after it."""
+    """Context manager that raises OverBudget when this thread has spent `seconds` (> 0) of CPU inside it. Inside another
+    budget only the outer one applies. A library call that does not return to Python is not interrupted; the exception is
+    raised after it."""
     if _open.active:
         yield
         return
@@ -50,8 +51,8 @@ def cpu_budget(seconds: float = PAGE_SECONDS) -> Iterator[None]:
 
 
 class _Timer:
-    """The budget of the main thread: SIGPROF counts the CPU of the whole process, so a signal that comes too early is set
-    again."""
+    """The budget of the main thread. The signal SIGPROF comes after CPU time of the whole process, thus possibly too early for
+    this thread; then it is set again for the remaining time."""
 
     _running: _Timer | None = None
 

@@ -85,7 +85,9 @@ def content_length(value: str | None) -> int | None:
 
 
 class _Head(Answer):
-    """A response whose head is parsed by the functions above: http.client uses the e-mail parser, at ten times the cost."""
+    """A response whose head is parsed by the functions above instead of http.client's, which use the e-mail parser and cost
+    ten times as much.
+    """
 
     def begin(self) -> None:
         while True:
@@ -109,7 +111,7 @@ class _Head(Answer):
 
 
 class Kept:
-    """A pool's idle connections, most recently used first: the part of a queue's interface that the pool needs, without its
+    """A pool's idle connections, most recently used first. It has only those methods of a queue that the pool calls, and no
     locks."""
 
     def __init__(self, most: int) -> None:
@@ -132,8 +134,8 @@ class Kept:
 
 
 class DirectReply:
-    """A response whose head has been read and whose body is still to come, with the methods of an urllib3 response that reading
-    it needs."""
+    """A response whose head has been read and whose body has not; it has the methods of an urllib3 response that reading the
+    body needs."""
 
     def __init__(self, answer: _Head, connection: Any, pool: HTTPConnectionPool, exchange: Exchange) -> None:
         self._answer, self._connection, self._pool, self._exchange = answer, connection, pool, exchange

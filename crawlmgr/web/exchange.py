@@ -80,7 +80,7 @@ class FetchSettings:
     ca_file: str | None = None
 
     def owns(self, origin: str) -> bool:
-        """Tells whether the settings' headers and cookies are meant for an origin."""
+        """Tells whether the settings' headers and cookies may be sent to an origin (scheme, host and port)."""
         return not self.own_origins or origin in self.own_origins
 
 
@@ -204,8 +204,9 @@ class FetchResponse:
 def request_headers(
     step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool, own: bool = True
 ) -> dict[str, str]:
-    """The headers to send; of names that differ in case only, the last. The site's own headers (only if `own`) and the request's
-    headers are sent to their own origin only."""
+    """The headers to send; of several with one name (case ignored), the last. Headers of the request are included only if
+    `secrets` (it goes to the origin they are meant for), those of the settings only if `own` as well; `conditional` adds the
+    validators of a stored copy."""
     headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": "gzip, deflate, br"}
     if conditional and step.etag:
         headers["If-None-Match"] = step.etag
@@ -219,7 +220,7 @@ def request_headers(
 
 
 def is_accepted(content_type: str, accepted: tuple[str, ...]) -> bool:
-    """Tells whether a media type is accepted; a missing one is."""
+    """Tells whether a media type begins with one of the prefixes `accepted`; a missing media type is accepted."""
     if not accepted or not content_type.strip():
         return True
     return content_type.strip().lower().startswith(accepted)

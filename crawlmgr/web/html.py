@@ -72,7 +72,9 @@ class PageScan:
 
 
 def around(text: str, at: int, length: int) -> str:
-    """The part of a text at an offset with 200 characters on either side, words kept whole where there are spaces."""
+    """The part of a text from 200 characters before to 200 characters after the `length` characters at offset `at`; words are
+    kept whole where there are spaces.
+    """
     start, end = at - CONTEXT_CHARS, at + length + CONTEXT_CHARS
     start = text.find(" ", start, start + 30) + 1 or start if start > 0 else 0
     if end < len(text):

@@ -1,4 +1,6 @@
-"""The outline of a page's tree: its elements and texts in document order, as parallel lists of integers and short strings."""
+"""The outline of a page's tree: its elements and texts in document order, as parallel lists of integers and short strings. An
+element is called by its node number, its index in these lists.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ _ALTERNATING = re.compile(r"(?<=[a-zA-Z])[-_]?(?:[oO]dd|[eE]ven|ODD|EVEN)(?=[A-Z
 
 
 class Piece(NamedTuple):
-    """A run of text: `node` is its element, `line` the number of its line as displayed."""
+    """A run of text: `node` is the number of the element that contains it, `line` the number of the displayed line on which it
+    is.
+    """
 
     text: str
     node: int
@@ -45,11 +49,12 @@ class Piece(NamedTuple):
 class Outline:
     """The elements of a page in document order, as parallel lists indexed by node number.
 
-    `ends[i]` is the first node after the sub-tree of i, `paths[i]` numbers the tag path from the root, `shapes[i]` the tag with
-    its stable classes, `ordinals[i]` the index among siblings of the same shape; `pieces` are the texts in order, those of
-    sub-tree i being `pieces[piece_from[i]:piece_to[i]]`. `leads` maps table rows to the number of their first columns that belong
-    to cells of rows above (rowspan); these count in the ordinals of the row's own cells. `is_cut` when the page was larger than
-    the limits.
+    `ends[i]` is the number of the first node after the sub-tree of node i. `paths[i]` is a number for the tag path from the
+    root to i; nodes with equal tag paths have equal numbers. `shapes[i]` is the tag with the classes that similar elements
+    share (`lasting_classes`), `ordinals[i]` the index of i among its siblings with the same shape. `pieces` are the texts in
+    document order; those in the sub-tree of i are `pieces[piece_from[i]:piece_to[i]]`. `leads` holds, for table rows whose
+    first columns are taken by cells of rows above (rowspan), the number of these cells, which count in the ordinals of the
+    row's own cells. `is_cut` is True if the page was larger than the limits, so that its end is missing.
     """
 
     def __init__(self) -> None:
@@ -73,20 +78,20 @@ class Outline:
         return len(self.tags)
 
     def text(self, node: int) -> str:
-        """The text of a sub-tree, pieces joined by spaces."""
+        """All text in the sub-tree of a node, pieces joined by spaces."""
         return " ".join(piece.text for piece in self.pieces[self.piece_from[node] : self.piece_to[node]])
 
     def text_length(self, node: int) -> int:
-        """Characters of text in a sub-tree."""
+        """The number of characters of text in the sub-tree of a node."""
         return self._lengths[self.piece_to[node]] - self._lengths[self.piece_from[node]]
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """Cumulative lengths of the texts; computed when the outline is complete."""
+        """The total length of the texts before each index of `pieces`; computed once the outline is complete."""
         return list(accumulate((len(piece.text) for piece in self.pieces), initial=0))
 
     def children(self, node: int, most: int = MAX_NODES) -> list[int]:
-        """The child elements of a node, the first `most` of them."""
+        """The numbers of the first `most` child elements of a node."""
         found: list[int] = []
         ends = self.ends
         child, end = node + 1, ends[node]
@@ -96,11 +101,13 @@ class Outline:
         return found
 
     def contains(self, node: int, other: int) -> bool:
-        """Tells whether `other` is `node` or inside it."""
+        """Tells whether node `other` is in the sub-tree of `node`, or `node` itself."""
         return node <= other < self.ends[node]
 
     def relative(self, node: int, top: int) -> str:
-        """The path from `top` down to `node`: the key of a column of aligned records."""
+        """The path from node `top` (exclusive) down to `node`, by shapes and ordinals. Corresponding elements of repeated
+        records have equal paths.
+        """
         known, climbed = self._relative, []
         while node > top and (top, node) not in known:
             climbed.append(node)
@@ -115,7 +122,9 @@ class Outline:
 
 @lru_cache(maxsize=8_192)
 def lasting_classes(value: str) -> str:
-    """The classes that an element shares with similar ones: without digits and words of state (odd, unread, sticky …)."""
+    """Of the class attribute `value`, up to two classes that similar elements share: without digits, and without words of a
+    state (odd, unread, sticky …).
+    """
     kept = []
     for token in value.split()[:6]:
         bare = _ALTERNATING.sub("", _DIGITS.sub("", token).strip("-_"))
@@ -125,13 +134,15 @@ def lasting_classes(value: str) -> str:
 
 
 def _is_own_block(tag: str) -> bool:
-    """Tells whether a custom element (with a hyphen in its name) starts a new line: all but those for times and marks."""
+    """Tells whether a custom element (with a hyphen in its name) starts a new line; not if its name says that it is a time, a
+    mark or something else inside a line.
+    """
     return "-" in tag and _INLINE.search(tag) is None
 
 
 def _is_hidden_noscript(element: HtmlElement) -> bool:
-    """Tells whether to ignore a `<noscript>`: it counts only if it contains the page's content, as some script-based sites
-    provide for robots."""
+    """Tells whether to ignore a `<noscript>` element: yes, unless it holds several links, paragraphs or list items, as on some
+    script-based sites that provide the page's content there for robots."""
     return sum(1 for _ in element.iter("a", "p", "article", "li")) < 5
 
 
@@ -204,8 +215,8 @@ class _Builder:
             self._text(text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
-        """The number of cells, by shape (tag and lasting classes), that extend from rows above into the first columns of this row
-        (rowspan)."""
+        """The number of cells, by shape, that extend from rows above into the first columns of the table row `row` (rowspan);
+        also recorded in `leads`."""
         going = self.spanning.get(table, [])
         if going:
             self.made.leads[row] = len(going)
@@ -213,7 +224,7 @@ class _Builder:
         return Counter(shape for shape, _ in going) if going else {}
 
     def _span(self, element: HtmlElement, node: int, row: int) -> None:
-        """Records the rowspan of a cell that is the first of its row."""
+        """Records the rowspan of a table cell if it is the first of its row."""
         rows = element.get("rowspan") or ""
         if row >= 0 and self.made.tags[row] == "tr" and node == row + 1 and rows.isdigit() and 1 < int(rows) <= MAX_SPAN:
             self.spanning.setdefault(self.made.parents[row], []).append((self.made.shapes[node], int(rows) - 1))

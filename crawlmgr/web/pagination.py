@@ -167,7 +167,9 @@ def _named_next(element: HtmlElement, text: str) -> bool:
 
 
 def _next_by_group(group: PageGroup, links: list[PageLink]) -> str | None:
-    """The link to the page after the current one, by its number or by a word whose address contains that number."""
+    """The address of the page after the current one: that of the link with its number, or of a link that says "next" and whose
+    address contains its number.
+    """
     if group.current is None:
         return None
     for number, link in group.links:
@@ -262,7 +264,9 @@ def _bare_number(path: str) -> tuple[str, int | None]:
 
 
 def _counts_up(page: Address, target: Address) -> bool:
-    """False when both addresses carry the same counter and the target's is not the larger one."""
+    """Tells whether `target` may be a later page than `page`: False if both addresses have a number that counts pages in the
+    same place and that of `target` is not the larger one.
+    """
     own = {slot.template: slot.number for slot in slots(page)}
     return all(slot.number > own[slot.template] for slot in slots(target) if slot.template in own)
 
@@ -278,7 +282,9 @@ def _next_in_head(root: HtmlElement, base: str, pages: list[Address], group: Pag
 
 
 def _head_link(root: HtmlElement, base: str, pages: list[Address]) -> str | None:
-    """The next page according to the page's head, if under the page's own path; includes cursors, which no number shows."""
+    """The next page according to the page's head (`rel=next`), if its address has the page's own path; this includes addresses
+    with a cursor, from which no page number can be read.
+    """
     for element in root.iter("link"):
         if "next" in (element.get("rel") or "").lower().split():
             url = _join(base, element.get("href") or "")
@@ -291,7 +297,7 @@ def _head_link(root: HtmlElement, base: str, pages: list[Address]) -> str | None
 
 
 def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> str | None:
-    """The address of the highest page number that any link of the list has."""
+    """The address of the page with the highest number among all links of the list; None if that is the current page."""
     highest, url = max(numbered.items())
     for link in links:
         number = group.page(link.target)
@@ -313,7 +319,8 @@ def _without_group(links: list[PageLink], pages: list[Address], follow: str | No
 
 
 def _first_of(page: Address, target: Address) -> bool:
-    """Tells whether `target` is `page` without its counting part."""
+    """Tells whether the address `target` is `page` without the part that counts pages, as the first page of a list often is.
+    """
     return any(slot.named and similarity(slot.template, target) >= SURE for slot in slots(page))
 
 

@@ -18,7 +18,7 @@ SURE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """A link that could be pagination, and the evidence for it."""
+    """A link that may lead to another page of the list, and what speaks for it: its number, its word, its address."""
 
     element: HtmlElement
     url: str
@@ -31,7 +31,10 @@ class PageLink:
 
 @dataclass(slots=True)
 class PageGroup:
-    """Links whose addresses differ only in one number, which counts along with the numbers they show."""
+    """Links whose addresses differ only in one number u, which follows the page number n that the links show: u = base + step
+    * (n - 1). `links` are (n, link) pairs; `template` is the address with a placeholder for u; `current` is the number of the
+    current page, if known.
+    """
 
     template: str
     step: int
@@ -49,7 +52,9 @@ class PageGroup:
 
 
 def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
-    """The group of numbered links that counts this page's list; None if none is certain enough."""
+    """The group of numbered links that most likely leads to the other pages of this page's list; None if none is likely
+    enough. `pages` are the addresses of the page itself.
+    """
     collected: dict[str, list[tuple[int, Slot, PageLink]]] = defaultdict(list)
     for link in links:
         if link.number is not None:
@@ -84,7 +89,7 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
 
 
 def _without_shared_links(groups: list[PageGroup]) -> list[PageGroup]:
-    """The groups, best first, each without the links of better groups."""
+    """The groups, best first; a link that belongs to several groups is removed from all but the best of them."""
     taken: set[int] = set()
     kept = []
     for group in sorted(groups, key=lambda group: (-group.score, -len(group.links), group.template)):

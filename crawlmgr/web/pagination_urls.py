@@ -38,8 +38,9 @@ _INDEX = re.compile(r"/(?:index|default|forum|home)\.(?:php|html?|aspx?|jsp|cgi)
 
 
 class Slot(NamedTuple):
-    """One number of an address: the address with a placeholder for it (query sorted, on a line of its own), the number, and
-    whether a word before it names a page count (`page=`, `start=`, `/page-`)."""
+    """One number of an address that may count pages: `template`, the address with a placeholder for the number (query
+    parameters sorted, on a line of their own); the number; and `named`, True if a word before the number says that it counts
+    pages or entries (`page=`, `start=`, `/page-`)."""
 
     template: str
     number: int
@@ -47,8 +48,8 @@ class Slot(NamedTuple):
 
 
 class Address(NamedTuple):
-    """The parts of an address that distinguish lists: host, path, query without session and tracking parameters, in the order
-    written."""
+    """The parts of an address that distinguish lists: host, path, and the query parameters in their order, without those for
+    sessions and tracking."""
 
     host: str
     path: str
@@ -74,7 +75,9 @@ def address(url: str) -> Address:
 
 
 def _named_segments(path: str) -> tuple[str, list[tuple[str, str]]]:
-    """A path without its last segments of the form name:value, and those: /questions/sort:age/page:2/."""
+    """Splits the path at its last segments of the form name:value, as in /questions/sort:age/page:2/: returns the path before
+    them, and their (name, value) pairs.
+    """
     segments, named = path.rstrip("/").split("/"), []
     while len(segments) > 1 and (found := _NAMED_SEGMENT.fullmatch(segments[-1])):
         named.append((found[1], found[2]))
@@ -90,7 +93,9 @@ def session_like(key: str, value: str) -> bool:
 
 
 def slots(target: Address) -> Iterator[Slot]:
-    """Every number of an address that could count pages, those of the query last, and combinations that count together."""
+    """Yields every number of an address that may count pages, those in the query last; also several numbers at once that count
+    together.
+    """
     single = list(_single_slots(target))
     yield from (slot for slot, _ in single)
     for number in {slot.number for slot, _ in single}:
@@ -132,12 +137,16 @@ def _write(
 
 
 def fits(n: int, u: int, step: int) -> bool:
-    """Tells whether page n can have the number u with this step: n itself, n - 1, (n-1)*step, n*step or (n-1)*step+1."""
+    """Tells whether the address of page n may contain the number u if numbers grow by `step` from page to page: n or n - 1 for
+    step 1, otherwise (n-1)*step, n*step or (n-1)*step+1.
+    """
     return u in ((n, n - 1) if step == 1 else ((n - 1) * step, n * step, (n - 1) * step + 1))
 
 
 def page_of(u: int, step: int, base: int) -> int | None:
-    """The page whose address has the number u, if page 1 has `base`; None if u does not fit."""
+    """The number of the page whose address contains u, if u grows by `step` from `base` on page 1; None if no page number
+    gives u.
+    """
     if (u - base) % step:
         return None
     n = (u - base) // step + 1
@@ -145,9 +154,11 @@ def page_of(u: int, step: int, base: int) -> int | None:
 
 
 def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, int] | None:
-    """The step, and the number of page 1, that fit (n, number) pairs; None if they do not count pages.
+    """How a number u in addresses follows the page number n that their links show, from (n, u) pairs: (step, base) with u =
+    base + step * (n - 1); None if u does not count pages.
 
-    A single pair only counts if a word before the number `named` it a page count.
+    `named` tells that a word before the number says that it counts pages; without such a word a single pair with n = 1 is no
+    evidence.
 
     >>> relation([(2, 25), (3, 50)]), relation([(2, 2), (3, 3)]), relation([(2, 871), (3, 452)])
     ((25, 0), (1, 1), None)
@@ -177,10 +188,11 @@ def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, in
 
 
 def similarity(template: str, page: Address) -> float:
-    """Probability in [0, 1] that the addresses of a template (with a placeholder for the counting number) are pages of `page`'s
-    list.
+    """Probability in [0, 1] that addresses of the form `template` (with a placeholder for the counting number) are pages of
+    the list to which the address `page` belongs.
 
-    1 if the page matches the template or only lacks the counting part; less for the same path with fewer of its parameters.
+    1 if `page` matches the template or only lacks the counting part; less for an address with the same path and fewer of the
+    template's parameters.
     """
     host_path, _, query = template.partition("\n")
     host, slash, path = host_path.partition("/")
@@ -234,9 +246,8 @@ def _path_similarity(template: str, path: str) -> float:
 
 
 def same_list(page: Address, target: Address) -> bool:
-    """Tells whether `target` can be a further page of `page` by its address alone, without numbers on links.
-
-    Only counting parameters or a counting path part may be added or changed.
+    """Tells, by the addresses alone, whether `target` may be a further page of the list `page`: only parameters or a part of
+    the path that count pages are added or changed.
     """
     if page.host != target.host:
         return False
@@ -253,8 +264,9 @@ _FLAG = re.compile(r"[01]?|true|false|yes|no|on|off", re.I)
 
 
 def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bool:
-    """Tells whether the other query differs only in the count. `flags`: the path identifies one thing, so that a yes-or-no
-    parameter may be added: ?page=2&v=0 of /topic/10/ (after index.php it might mean another topic)."""
+    """Tells whether the query `other` differs from `own` only in parameters that count pages. With `flags` (the path alone
+    identifies the thread), a parameter with a yes-or-no value may be added as well, as in ?page=2&v=0 of /topic/10/; after
+    index.php such a parameter may lead to another topic."""
     if flags and any(COUNTERS.fullmatch(key) and key not in own for key in other):
         other = {
             key: value for key, value in other.items() if key in own or COUNTERS.fullmatch(key) or not _FLAG.fullmatch(value)
@@ -274,8 +286,8 @@ def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bo
 
 
 def moves_cursor(page: Address, target: Address) -> bool:
-    """Tells whether `target` is `page` with another cursor, and otherwise only larger or new numbers: ?next=47296143&n=31. Too
-    little for a link that only says "next", enough with `rel=next`.
+    """Tells whether `target` differs from `page` only in the value of a cursor and in numbers that are larger or new, as in
+    ?next=47296143&n=31. This is enough evidence for a link with `rel=next`, but not for a link that only says "next".
 
     >>> moves_cursor(address("http://news.example/newest?next=9&n=31"), address("http://news.example/newest?next=4&n=61"))
     True
@@ -292,7 +304,9 @@ def moves_cursor(page: Address, target: Address) -> bool:
 
 
 def _tail_counts(own: str, other: str) -> bool:
-    """Tells whether two values differ only in a number at their end, after the same id: 18.0 and 18.20, garden and garden/20."""
+    """Tells whether two values consist of the same id and differ only in a number after it: 18.0 and 18.20, or garden and
+    garden/20.
+    """
     if re.fullmatch(re.escape(own) + r"[/.,]\d{1,7}", other):
         return True
     found, further = re.fullmatch(r"(.+\D)(\d+)", own), re.fullmatch(r"(.+\D)(\d+)", other)

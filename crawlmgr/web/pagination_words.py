@@ -96,8 +96,8 @@ def page_number(text: str) -> int | None:
 def flip_word(text: str) -> str | None:
     """What a link's text says: "next", "previous", "last" or "first" page; None for anything else.
 
-    "Next thread" is a neighbour, not a page, and says nothing. A lone arrow counts; of two kinds on one page the
-    caller decides by where they lead.
+    "Next thread" leads to another thread, not to another page, so it gives None. A lone arrow counts as a word; if a page has
+    two kinds of arrows, the caller decides by the addresses which one leads to the next page.
 
     >>> flip_word("Next »"), flip_word("下一页"), flip_word("Next Thread"), flip_word("‹ Prev"), flip_word(">")
     ('next', 'next', None, 'previous', 'next')

@@ -56,7 +56,9 @@ def _matches(name: str, patterns: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _fate(name: str, rules: UrlRules) -> str:
-    """The rule for a query parameter by its name: "keep", "drop", or "session" (dropped if its value looks like a session id)."""
+    """What the rules say about a query parameter of this name: "keep", "drop", or "session" (dropped if its value looks like a
+    session id).
+    """
     name = name.lower()
     if rules.keep_parameters and _matches(name, rules.keep_parameters):
         return "keep"

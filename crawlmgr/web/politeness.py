@@ -18,7 +18,9 @@ LONGEST_WISH = timedelta(days=366)
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """A host's clock. `failures` counts failures in a row; `retry_after_until` comes from the server's Retry-After."""
+    """A host's clock: the times and delays that decide when it may be requested next. `failures` is the number of failures in
+    a row; `retry_after_until` is the time that the server named in Retry-After.
+    """
 
     next_at: datetime
     failures: int = 0
@@ -65,7 +67,9 @@ def pace(state: HostState, policy: PacePolicy) -> float:
 
 
 def backoff(failures: int, policy: PacePolicy) -> float:
-    """Seconds to pause after that many failures in a row: base × 2^(failures − 1), capped; 0 for none."""
+    """Seconds to pause after `failures` failures in a row: the policy's base × 2^(failures − 1), up to its cap; 0 for no
+    failure.
+    """
     if failures <= 0:
         return 0.0
     return min(policy.backoff_base_seconds * 2.0 ** min(failures - 1, 40), policy.backoff_cap_seconds)

@@ -1,8 +1,8 @@
-"""Grouping of repeated sub-trees of a page into records: the spans of its outline that repeat around anchors.
+"""Grouping of repeated sub-trees of a page into records: given nodes of which each record contains one (anchors, such as a
+link to a thread, or a time), finds the sub-tree, or the run of sibling sub-trees, that makes up each record.
 
-Similar to MDR and DEPTA (data regions are runs of similar siblings) and to mining by tag paths, but driven by anchors: given the
-nodes that occur once in each record (a link to a thread, a time), it finds the sub-tree, or the run of sibling sub-trees, of
-each. It uses no edit distance: operations on the integers of `crawlmgr.web.outline`.
+Similar to MDR and DEPTA (data regions are runs of similar siblings) and to mining by tag paths, but it starts from anchors and
+uses no edit distance, only operations on the integers of `crawlmgr.web.outline`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ Record = tuple[int, ...]
 
 
 def _widest(page: Outline, node: int, before: int, after: int) -> int:
-    """The highest ancestor of `node` that begins after node `before` and ends no later than node `after`."""
+    """The highest ancestor of `node` (or `node` itself) whose sub-tree begins after node `before` and ends no later than node
+    `after`.
+    """
     best, above = node, page.parents[node]
     while above >= 0 and above > before and page.ends[above] <= after:
         best, above = above, page.parents[above]
@@ -25,10 +27,12 @@ def _widest(page: Outline, node: int, before: int, after: int) -> int:
 
 
 def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int | None:
-    """The tag path at which these anchors' records are cut. Each anchor votes for the path of its largest possible record
-    (`widest`). A path is eligible if it has at least two votes and 60 % of the anchors pass it on the way up to their largest
-    record; the path with most votes wins, the deeper one in a tie. Without the second condition, a group with a single record
-    would take in its heading too."""
+    """The tag path (number in `page.paths`) of the elements that are the records, None if none fits. `widest` is parallel to
+    `anchors`: the highest ancestor of each anchor that contains no anchor of another record.
+
+    Each anchor votes for the tag path of its `widest` node. A path is eligible if it has at least two votes and 60 % of the
+    anchors have an ancestor with this path below or at their `widest` node. The path with most votes wins, the deeper one in a
+    tie. Without the 60 %, a group with a single record would include its heading in the record."""
     votes = Counter(page.paths[node] for node in widest)
     depth = {page.paths[node]: page.depths[node] for node in widest}
     passed: Counter[int] = Counter()
@@ -43,7 +47,7 @@ def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int 
 
 
 def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
-    """The ancestor of `anchor` at the tag path `path`; None if there is none."""
+    """The nearest ancestor of node `anchor` (or itself) with the tag path number `path`; None if there is none."""
     node = anchor
     while node >= 0:
         if page.paths[node] == path:
@@ -57,8 +61,9 @@ def _sketch(page: Outline, node: int) -> tuple[str, tuple[str, ...]]:
 
 
 def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
-    """Completes records of flat layouts: if the top nodes of records are siblings with equal numbers of other nodes between them,
-    those belong to the records. What precedes the first top shows which of them come before the top."""
+    """Completes the records of flat layouts, in which a record consists of several siblings. `tops` are the nodes with the
+    records' anchors; if they are siblings with mostly equal numbers of other nodes between them, these nodes are added to the
+    records. The nodes before the first of `tops` show how many belong to the record that follows them (`_leading`)."""
     gaps: Counter[int] = Counter()
     between: dict[int, list[int]] = {}
     for left, right in zip(tops, tops[1:], strict=False):
@@ -110,7 +115,9 @@ def _following(page: Outline, node: int, count: int) -> list[int]:
 
 
 def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usual: int) -> int:
-    """The number of siblings before each top that belong to its record: as many as look the same before the first top."""
+    """The number of siblings before each of `tops` that belong to its record: as many as look alike before the first of `tops`
+    and before a later one. `between` holds the nodes that follow each top, `usual` their usual number.
+    """
     model = next((run for run in between.values() if len(run) == usual), [])
     ahead = _preceding(page, tops[0])
     lead = 0
@@ -131,13 +138,13 @@ def records_around(
     anchors: Sequence[tuple[int, Hashable]],
     lone: Callable[[int], bool] | None = None,
 ) -> list[tuple[Hashable, Record]]:
-    """Finds the record around each key, in document order.
+    """Finds the record around the anchors of each key, and returns (key, record) pairs in document order.
 
-    `anchors` are (node, key) in document order. Nodes with the same key belong to one record; the first of them decides its
-    position. A record is the highest sub-tree with nodes of one key only, reduced to the tag path that the records have in
-    common; in a flat layout the siblings between records are added. Further keys inside such a record (sub-boards named in a
-    board's row) get no record of their own. If there is only one key, its record is the first ancestor for which `lone` is
-    true; if no ancestor is, there is no record.
+    `anchors` are (node, key) pairs in document order; nodes with one key belong to one record, whose position is that of the
+    first. A record is the highest sub-tree that contains anchors of one key only, reduced to the tag path that the records
+    have in common; in a flat layout the siblings between records are added. If such a record contains the anchors of further
+    keys (sub-boards named in a board's row), these keys get no record. If there is only one key, its record is its first
+    ancestor for which `lone` is true, and if no ancestor is, there is none.
     """
     first: dict[Hashable, int] = {}
     for node, key in anchors:
@@ -152,7 +159,9 @@ def records_around(
 
 
 def _tops(page: Outline, anchors: Sequence[tuple[int, Hashable]], first: dict[Hashable, int]) -> list[tuple[Hashable, int]]:
-    """The top node of the record of each key that has one."""
+    """The (key, node) pairs of the top nodes of the records, in document order; keys without a record are left out. `first` is
+    the first anchor of each key.
+    """
     position = {node: at for at, (node, _) in enumerate(anchors)}
     widest = []
     for key, node in first.items():

@@ -21,8 +21,8 @@ class RedirectError(Exception):
 
 
 def carries_secrets(first: str, target: str) -> bool:
-    """Tells whether headers, cookies and a body meant for `first` may be sent to `target`: only to the same origin, and from http
-    to https of one host on the default ports."""
+    """Tells whether the headers, cookies and body that are meant for the address `first` may be sent to `target`: only to the
+    same origin, or from http to https of the same host on the default ports."""
     if first == target:
         return True
     one, other = parse(first), parse(target)

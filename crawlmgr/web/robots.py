@@ -20,10 +20,10 @@ DENIED_CACHE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class RobotsRules:
-    """The rules of a robots.txt for one product token.
+    """What a robots.txt allows to the crawler with one product token.
 
-    verdict: "rules" (`text` holds them), "allow" (no such file: 4xx), "deny" (5xx or unreachable: nothing may be fetched for
-    now).
+    `verdict` is "rules" (they are in `text`), "allow" (there is no such file: 4xx), or "deny" (5xx or unreachable: nothing may
+    be fetched for now).
     """
 
     text: str | None

@@ -21,9 +21,10 @@ MEMORY = 0.5
 class TimeShares:
     """Shares the connections of a run among its hosts by time instead of by number of requests.
 
-    If hosts simply took turns, a host with responses of 2.4 s among hosts with responses of 0.3 s would occupy connections
-    eight times as long as each of them. Here a slow host waits so long that the ratio of its waiting time to its response time
-    equals the median of that ratio over all hosts. While connections are free nobody waits, and the median is near 0.
+    If hosts simply took turns, a host with responses of 2.4 s would occupy connections eight times as long as each host with
+    responses of 0.3 s. Therefore a slow host waits longer after a response: the ratio of its waiting time to its response time
+    is made equal to the median of this ratio over recent requests. While connections are free no host waits, so that the
+    median is near 0.
     """
 
     def __init__(self) -> None:

@@ -78,7 +78,9 @@ class Exchange:
         return left if left < at_most else at_most
 
     def arrived(self, size: int) -> None:
-        """Reserves memory for a piece of the body; waiting for it extends the deadline, since the server is not to blame."""
+        """Reserves memory for `size` received bytes of the body. If it has to wait for memory, the deadline of the exchange is
+        moved by that time, since the server is not the cause.
+        """
         if self.room is not None:
             self.deadline += self.room.take(size)
 
