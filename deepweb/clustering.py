@@ -65,7 +65,9 @@ class Space:
 
 
 def space_of(pages: Sequence[Mapping[str, float]], min_documents: int = 1) -> Space:
-    """The space of all words of `pages`, except those of fewer than `min_documents` pages. ValueError without a page."""
+    """The word space of all words of `pages`, without words that occur on fewer than `min_documents` pages. Raises ValueError
+    if there is no page.
+    """
     if not pages:
         raise ValueError("no pages, no space")
     frequencies: dict[str, int] = {}
@@ -82,7 +84,7 @@ def spaces_of(pages: Sequence[FormPageWords]) -> tuple[Space, Space]:
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Cosine similarity, eq. (2) of the deep-web paper; 0 if a vector is empty."""
+    """Cosine of two vectors, eq. (2) of the deep-web paper; 0 if one of them is empty."""
     length = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
     return float(a @ b) / length if length else 0.0
 
@@ -90,8 +92,8 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 def similarity(
     page_a: np.ndarray, form_a: np.ndarray, page_b: np.ndarray, form_b: np.ndarray, c1: float = C1, c2: float = C2
 ) -> float:
-    """Eq. (3) of the deep-web paper as written: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2), for dense rows; in [0, 1] for non-negative
-    weights."""
+    """Eq. (3) of the deep-web paper as printed: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2), where cos(Pc) compares the page vectors
+    and cos(Fc) the form vectors of pages a and b. Dense arrays; the result is in [0, 1] if all weights are at least 0."""
     return (c1 * cosine(page_a, page_b) + c2 * cosine(form_a, form_b)) / (c1 + c2)
 
 

@@ -147,7 +147,9 @@ def train(examples: Sequence[Example]) -> FormModel:
 
 
 def _balanced(examples: Sequence[Example]) -> np.ndarray:
-    """The weight of each example, scaled so that every type has the same sum."""
+    """The training weight of each example, in the order of `examples`, scaled so that the weights of every form type have the
+    same sum.
+    """
     sums: dict[FormType, float] = defaultdict(float)
     for example in examples:
         sums[example.type] += example.weight

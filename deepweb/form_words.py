@@ -55,7 +55,9 @@ def _sought(stem: str) -> str:
 
 @functools.cache
 def _flat() -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """(stem, concept) of all ASCII stems, and of all others, which an ASCII text cannot contain."""
+    """Two tuples of (stem, concept) pairs: all ASCII stems, and all other stems, which need not be searched for in an ASCII
+    text.
+    """
     pairs = [(stem, name) for name, stems in _stems().items() for stem in stems]
     return tuple(pair for pair in pairs if pair[0].isascii()), tuple(pair for pair in pairs if not pair[0].isascii())
 

@@ -22,7 +22,7 @@ LEAST_NEW = 0.02
 UNKNOWN_SCALE = 10.0
 WORDS_TRIED = 200
 IN_VAIN = 4
-"""Number of queries without a record after which a column is no longer queried."""
+"""Number of queries without a record after which a filter's record field is no longer queried."""
 
 
 class Scored(Protocol):

@@ -48,7 +48,8 @@ def _tells(word: str, simplified: str) -> bool:
 
 
 def substring_words(text: str) -> list[str]:
-    """Single Chinese characters and pairs of neighbours, and the other words of `query_words`; each once, in order.
+    """The single Chinese characters of a text, the pairs of neighbouring ones, and the words of `query_words` that are not
+    Chinese; each once, in order.
 
     For sites with substring search (SQL's LIKE), where a pair of characters is found even across the boundaries of dictionary
     words.

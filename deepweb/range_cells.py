@@ -17,13 +17,13 @@ import numpy as np
 from deepweb.value_ranges import Range
 
 FILLED = 0.75
-"""Share of an answer's limit that a part of a range with a truncated answer should fill: fuller parts would be cut too often."""
+"""Share of `limit` that a cell in a range whose answer was cut should hold: answers to fuller cells would be cut too often."""
 
 LEAST_FILL, MOST_FILL = 1.0, 1.3
-"""Bounds of the size of a cell in a stretch not asked yet, in multiples of an answer's limit; set by records per query left."""
+"""Bounds of the records in a cell at the end of a stretch, in multiples of `limit`; between them, records per query left."""
 
 WIDE = 3.0
-"""In multiples of an answer's limit: a range with more records than this counts as not asked, and is asked from its ends."""
+"""In multiples of `limit`: a range that holds more records than this counts as not queried, and is queried from its ends."""
 
 NEIGHBOURS, FADING = 4, 0.8
 """How many ranges beside a stretch give the density at its end, and the weight of each relative to the one nearer to it."""
@@ -38,10 +38,10 @@ WINDOW, WINDOWS_AT = 16, (0.25, 0.5, 0.75)
 """Number of records seen that give the density of a stretch without neighbours, and the quantiles around which they are taken."""
 
 ALL_OF_IT = 1.1
-"""In multiples of a cell's target: a stretch with at most this many records is asked as one cell."""
+"""In multiples of a cell's target: a stretch with at most this many records is queried as one cell."""
 
 CUT_COUNT = 1.15
-"""In multiples of an answer's limit: records assumed in a narrow range that was cut, where the site does not say how many."""
+"""In multiples of `limit`: records assumed in a narrow range whose answer was cut, if the site does not state how many."""
 
 LEAST_NEW = 0.5
 """Least number of new records assumed for a range whose answer was not complete, even if all its records seem to be known."""

@@ -30,11 +30,11 @@ _PLAIN = re.compile(r"^(?:col|column|field|cell|td|item|list|row|entry|result|re
 _NAME_PREFIX = re.compile(r"^(?:col|column|field|views-field)[-_]+", re.I)
 
 Cell = tuple[str, str]
-"""A column's key (the path inside the record) and a value."""
+"""The path of a field inside the record, and the field's value."""
 
 
 def column_names(page: Outline, record: Record) -> list[str]:
-    """The column names of the table that a record is a row of, from its header row; [] if there is none."""
+    """The names of a table's columns from its header row, if `record` is a row of a table; [] if there is no header."""
     row = page.elements[record[0]]
     if row.tag != "tr":
         return []
@@ -226,7 +226,9 @@ def _joined(row: Sequence[tuple[str, str, str]], numbers: Mapping[tuple[str, str
 
 
 def _scope(label: HtmlElement) -> HtmlElement | None:
-    """The element that must contain a label's value: the row for a heading cell, the list for a term; None for other labels."""
+    """The element outside which a label has no value: for a heading cell its row, for a term (`dt`) its list; None for other
+    labels.
+    """
     return next(label.iterancestors({"th": "tr", "dt": "dl"}[label.tag]), None) if label.tag in ("th", "dt") else None
 
 
@@ -345,7 +347,7 @@ def _is_beside(element: HtmlElement) -> bool:
 
 
 def _own_rows(table: HtmlElement) -> Iterator[HtmlElement]:
-    """The rows of a table without those of nested tables."""
+    """Yields the rows of a table, without the rows of tables nested in it."""
     stack = list(reversed(table))
     while stack:
         element = stack.pop()

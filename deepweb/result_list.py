@@ -1,4 +1,5 @@
-"""The records on a result page: the position of the list is learned from one page and reused for the site's others."""
+"""The records on a result page: the layout of the result list is learned from one page of a site and used to read the others.
+"""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Seen:
         return self._times
 
     def term(self, place: int) -> Term:
-        """The term at index `place` of the arrays over terms (`frequency`, `latest` …)."""
+        """The term at index `place` of the arrays that are indexed by term (`frequency`, `latest` …)."""
         return self._names[place]
 
     def place(self, term: Term) -> int | None:

@@ -1,4 +1,6 @@
-"""Query terms of a form: words for its text box, columns for its other inputs, choices of its selects; and first words."""
+"""Query terms of a form: words for its text box, values of record fields for its other inputs, choices of its selects; and the
+first query words.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +148,7 @@ def asking_of(
 
 
 def bare(text: str) -> str:
-    """A name without case, spaces and punctuation: "Year of issue" and "year_of_issue" are the same."""
+    """A name without its case, spaces and punctuation, for comparison: "Year of issue" and "year_of_issue" become equal."""
     return _NOT_LETTERS.sub("", text.casefold())
 
 

@@ -50,9 +50,11 @@ class Range:
         return Range(low, high, self.mask)
 
     def halves(self) -> list[Range]:
-        """The two halves; the middle value is in both, for values between two whole numbers. Empty for a single value.
+        """The two halves of the range. For values between two whole numbers, the middle value is in both halves. Empty for a
+        range of a single value.
 
-        A range of numbers over more than four octaves is split at the geometric middle, because most prices and sizes are small.
+        A range of numbers over more than four octaves is split at the geometric middle, because most prices and sizes are
+        small.
         """
         if self.high <= self.low:
             return []

@@ -12,7 +12,9 @@ PAGE_PARAMETERS = frozenset("page p pg pn paged pagenum pageno pageindex cpage s
 
 
 def given(content: Content) -> str:
-    """The other address of the same host that a page gives as its own, in canonical form; "" if it gives none."""
+    """The address that a page gives as its own (rel=canonical), in canonical form, if it differs from the page's address and
+    is on the same host; otherwise "".
+    """
     if not content.canonical:
         return ""
     try:
@@ -23,9 +25,9 @@ def given(content: Content) -> str:
 
 
 def same_page(own: str, other: str) -> bool:
-    """Tells by the addresses alone whether two of one host surely name the same page: one path, and `other` has parameters of
-    `own` only, of which those left out are no numbers. A site that names its first page, or its home page, as the address
-    of every page would otherwise hide them all.
+    """Tells, by the addresses alone, whether two addresses of one host certainly name the same page: they have the same path,
+    `other` has no parameters that `own` lacks, and those that it leaves out are neither numbers nor page parameters. Without this
+    check, a site that names its first page or home page as the address of every page would hide all other pages.
 
     >>> same_page("http://a.example/t/?ref=top", "http://a.example/t"), same_page("http://a.example/t?id=5", "http://a.example/t")
     (True, False)

@@ -1,4 +1,4 @@
-"""Growable arrays: the columns of a table whose length is not known in advance."""
+"""Growable arrays, one for each column of a table whose length is not known in advance."""
 
 from __future__ import annotations
 

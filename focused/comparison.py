@@ -142,9 +142,9 @@ found, `before` the number of consecutive off-topic pages on the path to it, `fo
 
 
 def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) -> Iterator[tuple[object, ...]]:
-    """Every fetched page of every strategy in the order of the fetches, one row each with the columns `TRAIL`.
+    """Yields a row with the columns `TRAIL` for every page that every strategy fetched, in the order of the fetches.
 
-    Without labels, `label` and `target` are the crawler's own judgement.
+    Without labels, the columns `label` and `target` hold the crawler's own judgement.
     """
     for outcome in outcomes:
         off_topic: dict[str, int] = {}

@@ -24,8 +24,8 @@ from focused.stages import Draft, run_stages
 RECALL_SECONDS = 0.5
 """Seconds for which pages are taken from the archive in one transaction."""
 FOLLOW_SECONDS = 0.05
-"""The same for pages taken from the archive after a page from the network, so that other requests in flight do not have to
-wait."""
+"""Seconds of one transaction for pages taken from the archive after a page from the network: few, so that other requests in
+flight do not have to wait."""
 
 
 _EDITED = f"SELECT 1 FROM focused_topicrun WHERE run_id = %s AND {pages.EDITED}"  # noqa: S608 - fixed words

@@ -66,7 +66,9 @@ class OutLink(NamedTuple):
 
 
 class UrlGraph(Protocol):
-    """The graph's interface for strategies, in memory or in a database; with one worker both give the same order."""
+    """The interface of the URL graph for strategies, which is kept in memory or in a database; with one worker, URLs come in
+    the same order from either.
+    """
 
     def node(self, url: str) -> Node | None:
         """The URL's node, also for an alias; None if the URL is unknown."""
@@ -111,7 +113,7 @@ class UrlGraph(Protocol):
 
 
 def beginning(url: str) -> str:
-    """The part of an address up to the beginning of its path: scheme and host."""
+    """The scheme and the host of an address, up to the "/" that begins its path."""
     return url[: url.index("/", 8) + 1] if "/" in url[8:] else url
 
 

@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(slots=True)
 class Trail:
-    """A run as the list of its fetches in order. `url` in its steps is the page's own, after redirects; likewise `parent`."""
+    """A run as the list of its fetches in order. Both `url` and `parent` of a step are addresses of pages after redirects."""
 
     steps: list[Step] = field(default_factory=list)
     failed: int = 0

@@ -56,5 +56,7 @@ def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: froz
 
 
 def draws(one: PackTopic, archive: Archive, others: int, random_seed: int = 7) -> list[tuple[Topic, frozenset[str]]]:
-    """A pack's topic with its own samples and with others drawn (see `comparison.sample_draws`)."""
+    """The topic of a pack with its own samples, and `others` times with samples drawn at random (see
+    `comparison.sample_draws`).
+    """
     return sample_draws(one.topic, archive, one.labels, others, random_seed)

@@ -89,8 +89,8 @@ def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
 
 
 class Reason(NamedTuple):
-    """Data on why a page was fetched when it was: the page's number, whether it turned out relevant, and the parts of its
-    link's score by name."""
+    """Why a page was fetched when it was: the number of the page in the run, whether it turned out relevant, and the parts of
+    its link's score, by name."""
 
     number: int
     relevant: bool

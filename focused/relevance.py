@@ -235,7 +235,7 @@ def _unit(vector: Mapping[str, float]) -> dict[str, float]:
 
 
 def _leave_one_out(samples: Sequence[Mapping[str, float]]) -> float:
-    """The 10th percentile of the similarities between each sample and the mean of the other samples."""
+    """Compares each sample with the mean of the other samples, and returns the 10th percentile of these similarities."""
     if len(samples) < 2:
         return FALLBACK_THRESHOLD
     similarities = [

@@ -51,8 +51,9 @@ SWEEPS: Mapping[str, Sweep] = {
 
 
 class Square(NamedTuple):
-    """One cell of a heat map. `area`: mean area under the curve (None: not part of the sweep, or no result yet). `share`: that
-    scaled from the map's least (0) to its greatest (1). `interval`: the interval of the mean where there are several draws."""
+    """One cell of a heat map. `area`: mean area under the recall curve (None if the cell is not part of the sweep, or has no
+    result yet). `share`: the area scaled so that the least of the map is 0 and the greatest 1. `interval`: the confidence
+    interval of the mean if there are several draws."""
 
     name: str
     area: float | None

@@ -70,7 +70,8 @@ def _movable() -> Iterator[WarcFile]:
 
 
 def _leftovers() -> Iterator[WarcFile]:
-    """Files that are both in the store and in the folder, because a move was killed before it deleted the local copy."""
+    """Files that are in the store and still in the archive folder, because a move was killed before it deleted the local copy.
+    """
     yield from WarcFile.objects.filter(name__in=_names()).exclude(place="")
 
 

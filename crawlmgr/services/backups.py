@@ -59,7 +59,7 @@ def name_of(run: Run) -> str:
 
 
 def name_at(created: datetime) -> str:
-    """The name of the file of a run that was created at a time; the run has the same name."""
+    """The file name of the backup whose run was created at this time; it is also the name of the run."""
     return f"crawlmgr-{created.astimezone(UTC):%Y%m%d-%H%M%S}.tar"
 
 

@@ -31,9 +31,9 @@ def claim(
     rows: QuerySet[Any, Any], column: str, due: datetime | None, *, name: str, seconds: int, hours: Timing | None, now: datetime
 ) -> bool:
     """Moves the next start of the item in `rows` from `due` to the next due time, or to the beginning of its working hours.
-    Returns whether the item must be started now: not outside its hours, and not if another dispatcher or a user was faster.
-    Missed starts are recorded. The caller must begin the run in the same transaction, since a kill between two transactions
-    could lose the start."""
+    Returns True if the caller must start the item now; False if it is outside its working hours, or if another dispatcher or a
+    user was faster. Missed starts are recorded. The caller must begin the run in the same transaction, since a kill between
+    two transactions could lose the start."""
     after = timings.when(hours, now + timedelta(seconds=seconds), now)
     held = timings.opens(hours, now)
     if not rows.filter(**{column: due}).update(**{column: held or after}):

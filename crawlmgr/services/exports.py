@@ -68,8 +68,8 @@ class Table:
     def keyed(
         self, header: Sequence[str], chosen: Filter, *, after: int | None = None, limit: int | None = None
     ) -> Iterator[tuple[int, Iterable[Sequence[Any]]]]:
-        """Yields each object's key and its rows under a header, in the order of keys; at most `limit` objects with keys above
-        `after`."""
+        """Yields, for up to `limit` objects with keys above `after`, in the order of keys: the object's key, and its rows with
+        the columns `header`."""
         rows = self.query(chosen).order_by("pk")
         rows = rows if after is None else rows.filter(pk__gt=after)
         rows = rows if limit is None else rows[:limit]
@@ -79,13 +79,13 @@ class Table:
             yield key, (item,) if self.expand is None else self.expand(item, header)
 
     def of_keys(self, keys: Sequence[int], header: Sequence[str]) -> Iterator[Sequence[Any]]:
-        """The rows of the objects with these keys, in the order of keys, under a header."""
+        """The rows, with the columns `header`, of the objects with these keys, in the order of the keys."""
         rows = self.query(EVERYTHING).filter(pk__in=keys).order_by("pk")
         for item in rows.values_list(*self.values) if self.values else rows:
             yield from (item,) if self.expand is None else self.expand(item, header)
 
     def under(self, header: Sequence[str], chosen: Filter) -> Iterator[Sequence[Any]]:
-        """All rows of a filtered export under a header."""
+        """All rows of a filtered export, with the columns `header`."""
         return (row for _key, rows in self.keyed(header, chosen) for row in rows)
 
 
@@ -171,7 +171,9 @@ def tables() -> dict[str, Table]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The form of an export: its columns in this order (all if none are named), and whether CSV gets a byte order mark."""
+    """How an export is written: the names and order of its columns (all columns if none are named), and whether a CSV file
+    begins with a byte order mark.
+    """
 
     columns: Sequence[str] = ()
     bom: bool = False
@@ -186,11 +188,11 @@ def no_progress(rows: int) -> None:
 
 
 class UnknownColumn(ValueError):
-    """The export has no such column; the text names it and those it has."""
+    """Raised if an export lacks a requested column; the text names the column and those that exist."""
 
 
 def picked(table: str, header: Sequence[str], shape: Shape) -> list[int] | None:
-    """The indices of the columns that a shape names; None for all. Raises UnknownColumn."""
+    """The indices in `header` of the columns that `shape` names; None for all columns. Raises UnknownColumn."""
     if not shape.columns:
         return None
     places = {column: place for place, column in enumerate(header)}

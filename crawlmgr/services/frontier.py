@@ -182,7 +182,9 @@ def claim_many(
 
 
 class _Due(NamedTuple):
-    """A host whose turn has come or will soon: its clock, its delay in seconds, and its free connections."""
+    """A host that may be requested now or soon: the times of its next and its last request, its number of connections, its
+    crawl delay in seconds (`pause`), and its number of free connections (`places`).
+    """
 
     pk: int
     next_at: datetime

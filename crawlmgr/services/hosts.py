@@ -1,4 +1,6 @@
-"""Host clocks: turns shared by all workers, and the effect of a response on the time of the next turn."""
+"""The clocks of hosts, which tell when each may be requested next: the right to send a request (turn) is shared by all
+workers, and a response decides when the next request may be sent.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,8 @@ _GIVE_TURN_BACK = "UPDATE crawlmgr_host SET next_at = %s, last_request_at = %s W
 
 
 def take_turn(pk: int, delay_seconds: float, now: datetime) -> bool:
-    """Takes the host's turn: advances its clock by the delay if its time has come; False if another worker took it first.
+    """Takes a turn on a host, the right to send it one request: if its clock allows a request at `now`, advances the clock by
+    the delay and returns True; False if another worker took the turn first.
 
     A host locked by another transaction is skipped instead of waited for, because the caller may hold locks as well.
     """

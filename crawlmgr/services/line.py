@@ -286,7 +286,9 @@ class Line:
         return flight
 
     def _keep_robots(self, read: list[Landed], arrivals: Arrivals) -> None:
-        """Stores the robots.txt files read, in order of host ids, so that two runs that store the same ones cannot deadlock."""
+        """Stores the robots.txt files that were read. They are stored in the order of host ids, so that two runs that store
+        the same hosts' files cannot deadlock.
+        """
         with transaction.atomic():
             for landed in sorted(read, key=lambda landed: self._asked_for(landed.flight)):
                 flight = landed.flight

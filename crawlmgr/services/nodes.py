@@ -223,8 +223,8 @@ def living(now: datetime) -> list[Node]:
 
 
 def listing(now: datetime) -> list[dict[str, Any]]:
-    """Every node with its state, its speed in pages per minute over the last five minutes, its weight as a share of all nodes
-    that take work (None for others or if unknown), and its current runs."""
+    """All nodes, each with its state, its speed in pages per minute over the last five minutes, its share in the weights of
+    all nodes that take work (None if it takes none, or if weights are unknown), and its current runs."""
     return [
         {
             "name": row.node.name,

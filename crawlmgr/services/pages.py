@@ -34,7 +34,7 @@ def row(
     title: str,
     relevance: float | None,
 ) -> tuple[Any, ...]:
-    """The row of one page, as `add` takes it; `written` is its position in the archive."""
+    """The values of one page's row, in the form that `add` takes; `written` is the position of the page in the archive."""
     file, pointer = written if written else (None, None)
     values = (
         *(item.host_id, item.url, url_hash(item.url), response.url, response.status),

@@ -61,7 +61,9 @@ class Sharing(Brokers):
         return float(Conf.POLL if self._turn.alone else min(LONGEST_POLL_SECONDS, Conf.POLL * 2 ** min(self._empty // 4, 8)))
 
     def _look(self, node: str, now: datetime, seconds: float) -> None:
-        """Updates what is known of this node's speed and load compared with the other nodes, if that is older than `seconds`."""
+        """Updates what this node knows of its own speed and load compared with other nodes, if that was last updated more than
+        `seconds` ago.
+        """
         if time.monotonic() - self._looked >= seconds:
             self._looked, self._turn = time.monotonic(), standing.turn(node, self.list_key, now)
 
@@ -235,7 +237,8 @@ def described(row: OrmQ) -> tuple[str, str]:
 
 
 def free(rows: Iterable[int], now: datetime) -> int:
-    """Makes waiting tasks available at once, also those taken but not finished. Returns how many."""
+    """Makes waiting tasks available at once; tasks that were taken and not finished become available again. Returns how many.
+    """
     return int(OrmQ.objects.filter(pk__in=list(rows)).update(lock=now))
 
 

@@ -38,7 +38,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What to delete, in order: the parts, then `last` in a transaction of its own, for the object itself."""
+    """The rows to delete for an object: the `parts` in order, then the object itself by `last`, in a transaction of its own.
+    """
 
     parts: Sequence[Part]
     last: Callable[[], None]
@@ -78,7 +79,9 @@ def _delete(rows: Rows, keys: list[int], first: Callable[[list[int]], None] | No
 
 
 def of_runs(chosen: QuerySet[Run]) -> list[Part]:
-    """Parts for deleting runs: their rows in the shared tables first, then the runs."""
+    """The parts for deleting runs: first the rows of the runs in tables that all kinds of runs share, then the runs
+    themselves.
+    """
     tables = (Page, Url, RunHost, RunTally, Event)
     return [*(Part(model._base_manager.filter(run__in=chosen)) for model in tables), Part(chosen)]
 

@@ -86,7 +86,7 @@ def presets(kind: str) -> list[SettingsPreset]:
 
 
 def keep_preset(kind: str, name: str, values: Values, *, now: datetime, user: Any = None) -> SettingsPreset:
-    """Saves values as a preset, replacing one of the same name. Raises ValueError with a one-line message."""
+    """Saves values as a preset; a preset of that kind and name is replaced. Raises ValueError with a one-line message."""
     name = " ".join(name.split())
     if not name:
         raise ValueError("a preset needs a name")

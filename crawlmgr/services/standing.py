@@ -81,8 +81,8 @@ def of(nodes: Sequence[Node], now: datetime) -> list[Standing]:
 
 
 class Row(NamedTuple):
-    """A node for display: `state` includes "lost" and "drained"; `share` is its part of the weights of all nodes that take work,
-    None for others or if unknown."""
+    """A node for display. Its `state` may also be "lost" or "drained"; `share` is its share in the weights of all nodes that
+    take work, None if it takes none, or if weights are unknown."""
 
     node: Node
     state: str

@@ -36,7 +36,7 @@ def of_many(kind: str, targets: Collection[int] | None = None) -> dict[int, Timi
 
 
 def window(row: Timing | None) -> windows.Window | None:
-    """The window of a row; None if it has no restriction."""
+    """The working hours in a row as a `Window`; None if the row contains no restriction."""
     return windows.parse(row.hours, ZoneInfo(row.timezone)) if row is not None and row.hours else None
 
 
@@ -65,7 +65,9 @@ def held(run: Run, now: datetime) -> tuple[str, datetime] | None:
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Validates the three values and returns them in stored form. Raises ValueError with a one-line message."""
+    """Validates working hours, time zone and random shift, and returns them in stored form. Raises ValueError with a one-line
+    message.
+    """
     zone, jitter = str(values["timezone"]).strip() or "UTC", int(values["jitter_seconds"])
     if zone not in available_timezones():
         raise ValueError(f"there is no time zone {zone[:60]!r}")
@@ -76,7 +78,7 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def values_of(row: Timing) -> dict[str, Any]:
-    """The three values of a row (hours, zone, shift), by name."""
+    """The values of a row by name: working hours, time zone, and maximum random shift."""
     return {name: getattr(row, name) for name in FIELDS}
 
 

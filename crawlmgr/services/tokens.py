@@ -37,7 +37,7 @@ def make(name: str, role: str, *, now: datetime, days: int | None = None, user: 
 
 
 def find(text: str, now: datetime) -> ApiToken | None:
-    """The row of a valid token, with its use recorded (to the minute). None for any other text."""
+    """The row of the valid API token with this text, after recording its use (to the minute); None for any other text."""
     if not text.startswith(PREFIX) or len(text) > 100:
         return None
     row = ApiToken.objects.filter(Q(expires__isnull=True) | Q(expires__gt=now), digest=_digest(text)).first()

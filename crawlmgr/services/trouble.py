@@ -51,8 +51,8 @@ def one_line(error: BaseException) -> str:
 
 
 def pause_seconds(times: int) -> float:
-    """Seconds to wait after so many temporary errors in a row: 0.1 s doubling to 5 s, randomly reduced by up to half, so that
-    several workers do not collide again."""
+    """Seconds to wait after `times` temporary errors in a row: from 0.1 s, doubling up to 5 s, and randomly reduced by up to
+    half, so that several workers do not collide again."""
     return min(LONGEST_PAUSE_SECONDS, 0.1 * 2.0 ** min(times, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 

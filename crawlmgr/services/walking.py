@@ -11,7 +11,8 @@ M = TypeVar("M", bound=Model)
 
 
 def in_parts(rows: QuerySet[M], by: str, size: int) -> Iterator[M]:
-    """The rows in the order of a unique column `by`, read `size` at a time.
+    """Yields the rows in the order of the unique column `by`; they are read `size` at a time, so that no cursor is open
+    between rows.
 
     On SQLite a connection with an open cursor can write only if nobody else has written since the cursor was opened. Rows that
     other connections add after the current position are included.

@@ -238,7 +238,7 @@ def _enough_inside(shape: Shape) -> bool:
 
 
 def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
-    """The parts with those of the clock time added; None if they are no time of day."""
+    """The date parts in `shape` with hour and minute of `clock` added; None if these are no time of day."""
     parts = clock.groupdict()
     half = parts["before"] or parts["after"] or parts["half"] or ""
     if parts["named"]:

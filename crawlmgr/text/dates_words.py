@@ -144,7 +144,7 @@ def plain(word: str) -> str:
 
 
 def _codes() -> Iterator[tuple[str, str]]:
-    """The codes with their words, those that take precedence first."""
+    """Yields each code with its words. If a word has several codes, the one that is used comes first."""
     yield "N", _OTHERS["N"]  # must come before `mär`, which becomes `mar` without its accent
     yield from ((f"M{number:02d}", text) for number, text in enumerate(_MONTHS, 1))
     yield from ((f"W{number}", text) for number, text in enumerate(_WEEKDAYS, 1))

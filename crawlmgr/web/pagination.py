@@ -152,7 +152,9 @@ def _text(element: HtmlElement) -> str:
 
 
 def _named_next(element: HtmlElement, text: str) -> bool:
-    """Tells whether a link without useful text is "next" by its label, title, class or id, or those of its only child."""
+    """Tells whether a link without useful text is called "next" in a label, title, class or id, of the link itself or of its
+    only child element.
+    """
     for name in ("aria-label", "title"):
         if flip_word(element.get(name) or "") == "next":
             return True
@@ -207,7 +209,7 @@ class _Paths:
 
 
 def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup | None, paths: _Paths) -> str | None:
-    """The best link that says "next" and leads to the same list."""
+    """The address of the link that says "next" and most likely leads to the same list; None if there is none."""
     best: tuple[float, str] | None = None
     for link in links:
         if link.number is not None or link.word in ("previous", "first", "last"):
@@ -307,7 +309,9 @@ def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> 
 
 
 def _without_group(links: list[PageLink], pages: list[Address], follow: str | None) -> PageLinks:
-    """The result without a row of counting numbers: from words alone, or a single link "1" on the second page of two."""
+    """The result for a page without a row of page numbers: from words such as "next", or from a single link "1", as on the
+    second page of two.
+    """
     last = _last_by_word(links, pages)
     for link in links:
         if link.number == 1 and any(_first_of(page, link.target) for page in pages):

@@ -120,7 +120,9 @@ def _score(group: PageGroup, pages: list[Address], named: bool) -> float:
 
 
 def _place(element: HtmlElement) -> str:
-    """The tag path of a link with classes, up to six levels: equal for links in the same position of repeated rows."""
+    """The position of a link on the page: its tag path with classes, up to six levels. It is equal for corresponding links of
+    repeated rows.
+    """
     steps: list[str] = []
     node = element.getparent()
     while node is not None and len(steps) < 6:
@@ -141,7 +143,9 @@ def in_pager(element: HtmlElement) -> bool:
 
 
 def _add_first_page(group: PageGroup, links: list[PageLink]) -> None:
-    """Adds the link "1" near the others to the group, since the address of page 1 often lacks the counting part."""
+    """Adds a link with the text "1" near the group's links to the group; its address often lacks the part that counts pages
+    and thus does not fit the template.
+    """
     parents = {_around(link.element) for _, link in group.links}
     known = {id(link) for _, link in group.links}
     for link in links:
@@ -160,8 +164,8 @@ def _around(element: HtmlElement) -> HtmlElement:
 
 
 def _current(group: PageGroup, pages: list[Address]) -> int | None:
-    """The page's own number: from its address, a marked link, a number that is no link, the gap in the row, or 1; None if
-    unknown."""
+    """The number of the current page: from its address, from a highlighted link, from a number that is not a link, or from the
+    number missing in the row of links; 1 if the links suggest it; None if unknown."""
     for page in pages:
         own = group.page(page)
         if own is not None:

@@ -224,8 +224,8 @@ _FILLED = re.compile(r"[-_/.,=a-z]{0,12}\d{0,7}/?(?:\.[a-z]{2,5})?", re.I)
 
 
 def _path_similarity(template: str, path: str) -> float:
-    """Similarity of a path to a template: 1 if it matches with the placeholder filled or without the counting part, otherwise
-    below 1."""
+    """How well a path fits a template's path: 1 if the path matches with a number in place of the placeholder, or equals the
+    template without its counting part; otherwise below 1."""
     plain, page = _INDEX.sub("/", template), _INDEX.sub("/", path)
     if "{}" not in template:
         return 1.0 if plain.rstrip("/") == page.rstrip("/") else 0.0

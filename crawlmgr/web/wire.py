@@ -271,8 +271,8 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
 
 
 def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, own: Mapping[str, str]) -> str:
-    """The Cookie header of a request: the jar's cookies for its address, then those of `own` that the server has not replaced; ""
-    if there are none."""
+    """The Cookie header of a request: the cookies of `jar` for its address, then those of `own` (by name) for which the server
+    has not set another value; "" if there are no cookies."""
     kept = get_cookie_header(jar, prepared) if len(jar) else None  # type: ignore[no-untyped-call]  # has no types
     names = {pair.partition("=")[0].strip() for pair in kept.split(";")} if kept else set()
     return "; ".join([*([kept] if kept else []), *(f"{name}={value}" for name, value in own.items() if name not in names)])

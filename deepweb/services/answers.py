@@ -136,7 +136,9 @@ def _nonsense(
 
 
 def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """The common part of two no-result pages (answers to two choices of one input); empty if both are the same page."""
+    """The part that two pages without results have in common (answers to two choices of one input); empty if the two pages are
+    equal, since the choice then had no effect.
+    """
     both = {name: sorted(lines.intersection(known[name])) for name, lines in shown.items()}
     same = all(len(both[name]) >= SAME_PAGE * len(lines) for name, lines in shown.items())
     return {name: [] for name in both} if same else both

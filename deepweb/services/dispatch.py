@@ -34,7 +34,7 @@ def last_settings(form: Form) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def repeat_by_key(form: int, seconds: int | None, now: datetime) -> None:
-    """Like `repeat`, for a form given by its number. Raises ValueError where there is none."""
+    """Schedules harvests of the form with this number, as `repeat` does. Raises ValueError if there is no such form."""
     row = Form.objects.filter(pk=form).defer("words").first()
     if row is None:
         raise ValueError(f"there is no form {form}")

@@ -65,7 +65,7 @@ def share_of_cuts(ids: Sequence[int]) -> float | None:
 
 
 def result_of(run: Run) -> dict[str, Any]:
-    """The result of a run of harvests: its figures, its curve, and the same for each form."""
+    """The result of a run of harvests: the figures and the curve of all its forms together, and the figures of each form."""
     harvests = list(Harvest.objects.filter(run=run).select_related("form").order_by("position"))
     names = ("queries", "valid", "probes", "records", "requests", "details", "stopped_by")
     return {

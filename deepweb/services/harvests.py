@@ -214,8 +214,8 @@ def finish(bench: HarvestSession, now: datetime) -> list[NewUrl]:
 
 
 def _details(bench: HarvestSession) -> list[NewUrl]:
-    """Detail pages to fetch, at most the wanted number: first a sample of the probes' records, if the lists do not show by which
-    words they are found, then the other records in order."""
+    """The detail pages to fetch, at most the wanted number. If the lists do not show by which words the probes' records are
+    found, a sample of these records comes first; then the other records in order."""
     limit = MAX_QUEUED if bench.wishes.details is None else min(bench.wishes.details, MAX_QUEUED)
     if limit == 0:
         return []

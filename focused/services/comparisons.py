@@ -161,7 +161,9 @@ class ComparisonJob:
         return store
 
     def _next(self, left: list[Cell]) -> Cell | None:
-        """The entry to compute in this step, of those not finished (`left`)."""
+        """The run of an entry to compute in this step, chosen from those not finished yet (`left`); None if there is nothing
+        for this run to do.
+        """
         if not self._helper:
             return left[0] if left else None
         state = Run.objects.filter(pk=self.comparison.run_id).values_list("state", flat=True).first()

@@ -49,7 +49,7 @@ def again(topic: Topic, now: datetime, user: Any = None) -> Run:
 
 
 def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
-    """Like `repeat`, for a topic given by its number. Raises ValueError with one line."""
+    """Schedules crawls of the topic with this number, as `repeat` does. Raises ValueError with a one-line message."""
     found = Topic.objects.filter(pk=topic).first()
     if found is None:
         raise ValueError(f"there is no topic {topic}")

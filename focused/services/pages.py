@@ -67,8 +67,8 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a fetched address: the kind of log row and, if it became a page, title, similarity and relevance;
-    otherwise the problem."""
+    """What became of a fetched address: the kind of its row in the run's log, and the page's title, similarity and relevance
+    if it became a page, otherwise the problem."""
 
     kind: int
     title: str = ""
@@ -153,7 +153,7 @@ def _own_address(session: Session, node: Node, content: Content) -> str:
 
 
 def keep(arrival: Arrival) -> None:
-    """Stage: stores the page's row, with its path and the sums so far."""
+    """Stage: stores the page's row in the run's log, with its path from a seed and the sums over the run so far."""
     page = arrival.page
     if page is None:
         return

@@ -100,8 +100,8 @@ class Session:
         self.walk.strategy.start([url for url in self.topic.seeds if self.scope.refusal(url, 0) is None])
 
     def choose(self) -> list[str]:
-        """The next addresses by the strategy, best first, per host no more than its connections; together with those chosen
-        before whose pages have not arrived, as many as may be chosen in advance."""
+        """The next addresses in the strategy's order, best first. With the chosen addresses whose pages have not arrived, each
+        host has no more of them than connections, and all hosts together no more than may be chosen in advance."""
         if len(self.outstanding) >= self.most:
             return []
         on = Counter(host_key(url) for url in self.outstanding)

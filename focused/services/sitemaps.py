@@ -1,5 +1,6 @@
-"""Sitemaps of the seeds' hosts: asked for after the first page of a host, if the run wants them; their addresses become
-candidates. What they gave is logged as an edit of the run, so that a replay gives the same."""
+"""Sitemaps of the seeds' hosts: requested after the first page of a host, if the run wants them; the addresses listed become
+candidates of the crawl. The addresses taken are logged as an edit of the run, so that a replay of the run gets the same ones.
+"""
 
 from __future__ import annotations
 

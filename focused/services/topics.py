@@ -50,8 +50,8 @@ def definition(topic: StoredTopic) -> Topic:
 
 
 def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
-    """The ontology in the size that a topic can store: all of it, or of a large one the part around the topic's words,
-    heaviest words first."""
+    """The ontology reduced to the size that a topic can store: a large one to the concepts around the topic's words, heaviest
+    words first."""
     if len(found.labels) <= MOST_CONCEPTS:
         return found
     relevance = Relevance(replace(definition(topic), ontology={}))

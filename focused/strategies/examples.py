@@ -40,16 +40,18 @@ class Examples:
 
     @property
     def rows(self) -> Vector:
-        """The feature rows of the window, oldest first."""
+        """The features of the newest `window` examples, a row for each, oldest first."""
         return self._rows[self._end - len(self) : self._end]
 
     @property
     def pages(self) -> Rows:
-        """For each row of the window, the number of the page that its link led to."""
+        """For each row of `rows`, the number of the page that the link led to."""
         return self._pages[self._end - len(self) : self._end]
 
     def add(self, row: Vector, page: int) -> None:
-        """Adds a row; the oldest is removed if the window is full."""
+        """Adds an example: the features of a link (`row`), and the number of the page it led to. If there are `window`
+        examples already, the oldest is dropped.
+        """
         if self._end == len(self._rows):
             self._rows[: self._window], self._pages[: self._window] = self.rows.copy(), self.pages.copy()
             self._end = self._window
@@ -58,7 +60,7 @@ class Examples:
         self._end += 1
 
     def _sum_up(self) -> None:
-        """Updates the sums by the rows added and removed since the last call."""
+        """Updates the sums over the examples by those added and dropped since the last call."""
         now, before = range(self._end - len(self), self._end), self._summed
         if now.start >= before.stop:
             self._clear()

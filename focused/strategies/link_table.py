@@ -1,4 +1,6 @@
-"""All links of a run in columns: relevance of anchors and pages, and estimates of their targets' relevance."""
+"""A table of all links of a run: the relevance of their anchors and pages, and the known or estimated relevance of their
+targets.
+"""
 
 from __future__ import annotations
 

@@ -58,10 +58,11 @@ class Means(NamedTuple):
 
 
 FirstMet = tuple[float, float, int, int, float, float, int, int, int, int, int]
-"""A target when it is first met: anchor, context, number of links, depth, run off topic, rank, number of pages so far, its page,
-template, host, and the number of its words."""
+"""A target when it is first met: similarity of its anchor and its context, number of links, depth, consecutive off-topic pages
+before it, rank, number of pages so far; numbers of its page, template and host; and the number of its words."""
 MetAgain = tuple[int, float, float, int, float, float, int]
-"""One more link to a target that has a column: target, anchor, context, depth, run off topic, rank, and its page."""
+"""One more link to a target that has a column: number of the target, similarity of the link's anchor and context, depth,
+consecutive off-topic pages before it, rank, and number of the page with the link."""
 
 
 class OpenTargets:
@@ -75,7 +76,7 @@ class OpenTargets:
         self._fewest_closed = FEWEST_CLOSED
         self._table = np.zeros((WIDTH + 4, 256))
         self._slot = Columns(target=np.intp, page=np.intp, template=np.intp, host=np.intp, words=np.intp, open=bool)
-        """By column; `page` is the first page with a link to the target, `words` the number of the target's words."""
+        """For each column of the matrix; `page` is the first page with a link to the target, `words` the number of its words."""
         self._column = Columns(number=np.intp)
         """The column of each target, -1 if it has none any more."""
         self._bucket = Columns(number=np.intp)
@@ -91,7 +92,7 @@ class OpenTargets:
 
     @property
     def hosts(self) -> Rows:
-        """The host number of each column's target."""
+        """For each column, the number of its target's host."""
         return self._slot.host[: self.size]
 
     @property

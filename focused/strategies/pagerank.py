@@ -1,5 +1,5 @@
-"""The strategy `pagerank`, the tunnelling paper's comparison: when a page is fetched, it passes its score on to its links in
-equal parts."""
+"""The strategy `pagerank`, with which the tunnelling paper compares: a fetched page passes its score on to the pages it links
+to, in equal parts."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def fronts(objectives: Objectives) -> Iterator[NDArray[np.intp]]:
 
 
 def normalised(objectives: Objectives) -> Objectives:
-    """Each column scaled to [0, 1] by its minimum and maximum; a constant column becomes 0."""
+    """The matrix with each column scaled to [0, 1] by its minimum and maximum; a column of equal values becomes 0."""
     low = objectives.min(axis=0)
     spread = objectives.max(axis=0) - low
     scaled: Objectives = np.divide(objectives - low, spread, out=np.zeros_like(objectives), where=spread > 0)
