@@ -127,7 +127,9 @@ def page_words(words: Mapping[str, Any]) -> list[str]:
 
 
 def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """The seed words of the deep-web paper: the heaviest words of the form's cluster; if it has none, of the form's own page."""
+    """The seed words of the deep-web paper: the heaviest words of the form's cluster (`of_cluster`); if it has none, those of
+    the form's own page (`of_page`).
+    """
     return list(dict.fromkeys(of_cluster or of_page))
 
 

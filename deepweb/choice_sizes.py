@@ -115,8 +115,8 @@ class _Fit:
         return term.value in self._places.get(term.input, ())
 
     def _look_at(self, seen: Seen, name: str, values: Sequence[str]) -> None:
-        """Determines which records seen match each value of an input, because they contain it or were found by it, and sets
-        the priors of the values' shares."""
+        """Determines which of the seen records match each value of the input `name` (they contain the value, or were found by
+        querying it), and sets the priors of the values' shares."""
         marks = seen.having([Term(name, value) for value in values])
         other = np.zeros(seen.records, dtype=bool)  # found by queries that do not bind this input
         for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):

@@ -26,7 +26,7 @@ _BINDABLE = ("text", "search", "number", "date", "range", "select", "radio", "ch
 
 
 class ModelError(ValueError):
-    """The file is not a model of this version, or is damaged."""
+    """Raised for a file that is damaged or is not a model of this version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def can_be_asked(form: Form) -> bool:
 
 
 def model_from_json(document: Any) -> FormModel:
-    """Reads what `to_json` wrote; raises ModelError with the reason if it is invalid."""
+    """Reads a model from the content that `to_json` wrote. Raises ModelError with the reason if the content is invalid."""
     if not isinstance(document, dict) or document.get("format") != MODEL_FORMAT:
         raise ModelError("this is no form model")
     if document.get("version") != MODEL_VERSION or document.get("features") != FEATURES_VERSION:

@@ -1,4 +1,4 @@
-"""The purposes of forms. Without a parser of HTML: the tables need them."""
+"""The purposes of forms, in a module of their own so that the tables can use them without loading the parser of HTML."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Expected new records of words combined with choices, and of choices alone: from the number of matching records, and how many of
-these are known."""
+"""Expected new records of queries that combine words with choices, and of queries of choices alone: estimated from the number
+of records that match, and the number of these that are known."""
 
 from __future__ import annotations
 

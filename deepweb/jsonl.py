@@ -15,7 +15,9 @@ class LinesError(ValueError):
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number, document) for every line that is not empty. Raises LinesError, and OSError where there is no file."""
+    """Yields (line number, document) for every line that is not empty. Raises LinesError for an invalid line, OSError if there
+    is no such file.
+    """
     number = 0
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as stream:

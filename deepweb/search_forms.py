@@ -66,9 +66,9 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form as shown on a page. `action` is absolute; `text` is the text inside it outside the controls. `scripted`: a script
-    submits it to an unknown address. Its surroundings: the page's `title`, the heading `above` it, ids and classes of the
-    three elements `around` it."""
+    """A form as shown on a page. `action` is the absolute address to which it is submitted; `text` is the text inside the
+    form, without that of its controls. `scripted`: a script submits the form to an unknown address. Its surroundings are the
+    page's `title`, the heading `above` the form, and the ids and classes of the three elements `around` it."""
 
     page_url: str
     action: str
@@ -176,8 +176,8 @@ def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Fo
 
 
 def _of_script(form: Form, request: ScriptRequest | None) -> Form:
-    """A form sent by a script: with the request found in the script and its text box under the name that the script sends;
-    marked as `scripted` if no request was found."""
+    """A form that is sent by a script: completed with the `request` found in the script, under whose parameter name its text
+    box is sent; or marked as `scripted` if no request was found."""
     texts = form.text_fields
     if request is None or len(texts) != 1:
         return replace(form, scripted=True)

@@ -93,7 +93,9 @@ def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer)
 
 
 def _status(bench: HarvestSession, status: int) -> int:
-    """The status of an answer; 200 also for the status that the site uses for words without results."""
+    """The status of an answer as `results.judge` takes it: 200 also for the status with which the site answers words without
+    results.
+    """
     return 200 if status == bench.state.get("nothing_status", 200) else status
 
 
@@ -260,7 +262,7 @@ def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, i
 
 
 def reopened(bench: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
-    """Handles the form's own page, fetched to start a session: the query that waited for it is sent now."""
+    """Handles the form's own page, which was fetched to start a session: sends the query that waited for this page."""
     bench.is_open = True
     row = Query.objects.get(pk=item.payload["query"])
     _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))

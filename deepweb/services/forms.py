@@ -94,7 +94,7 @@ def page_form(row: Form) -> PageForm:
 
 
 def learn_roles(row: Form, learned: Mapping[str, str]) -> None:
-    """Stores roles found by a harvest; an operator's roles still override them."""
+    """Stores the roles of fields that a harvest found; roles set by an operator still take precedence over them."""
     if {**row.learned, **learned} != row.learned:
         row.learned = {**row.learned, **learned}
         Form.objects.filter(pk=row.pk).update(learned=row.learned)
@@ -161,7 +161,9 @@ def release(row: Form, released: bool) -> None:
 
 
 def refreshed(form: PageForm, shown: Sequence[PageForm]) -> PageForm:
-    """The form with the hidden values (tokens) of the page that shows it now; unchanged if the page does not contain it."""
+    """The form `form` with the hidden values (tokens) of the same form in `shown`, the forms of the page just fetched;
+    unchanged if the page does not contain it.
+    """
     again = next((other for other in shown if other.signature == form.signature), None)
     if again is None:
         return form

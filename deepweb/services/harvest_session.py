@@ -184,7 +184,9 @@ class HarvestSession:
         return told
 
     def _note_joins(self, entry: Logged) -> None:
-        """If a query was two words in the text box, determines from its records how the site combines words."""
+        """If the query consisted of two words in the text box, determines from the records returned how the site combines
+        words.
+        """
         query = entry.choice.query
         if len(query) != 2 or {term.input for term in query} != {self.asking.box}:
             return
@@ -227,7 +229,9 @@ class HarvestSession:
         return {term for entry in self.log for term in entry.choice.query}
 
     def take_other_way(self) -> bool:
-        """Switches to the next way of submitting if no word returned anything in this one; False if there is none left."""
+        """Switches to the next way of submitting the form, because no word returned a record by the present one; False if
+        there is no further way.
+        """
         number = int(self.state.get("way", 0)) + 1
         if number >= len(self.ways):
             return False

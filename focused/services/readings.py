@@ -72,8 +72,9 @@ def unread(topic: Topic) -> QuerySet[SampleDocument]:
 
 
 def of(topic: Topic) -> dict[str, Any] | None:
-    """The current reading of a topic: threshold, computed threshold, number of words, vector. If its samples are short, it is
-    computed here when outdated; if they are long, a worker has to compute it, and the result is None until then."""
+    """The current reading of a topic: its threshold, the threshold computed from the samples, the number of words, and the
+    vector. If the reading is outdated and the samples are short, it is computed here; if they are long, a worker has to
+    compute it, and the result is None until then."""
     if topic.reading.get("key") == key(topic):
         return dict(topic.reading)
     return _worked_out(topic) if characters(topic) <= SMALL_CHARACTERS else None

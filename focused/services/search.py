@@ -38,7 +38,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """One page of results, best first, and their total number; `cut` if more match than are counted and ranked."""
+    """One page of results, best first, and the total number of results; `cut` is True if more pages match than are counted and
+    ranked.
+    """
 
     total: int
     pages: Sequence[int]

@@ -178,7 +178,7 @@ class Session:
         self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Judges a page (`Walk.judge`). If that renewed the document frequencies, keeps them, to be stored with the step."""
+        """Judges a page (`Walk.judge`). If it renewed the document frequencies, keeps these, to be stored with the step."""
         before = self.walk.strategy.topic.idf
         if isinstance(self.graph, DatabaseGraph):
             self.graph.prepare(link.url for link in content.links)

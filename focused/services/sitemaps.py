@@ -37,7 +37,9 @@ class Listing:
 
 
 def wanted(session: Session, item: Url) -> list[NewUrl]:
-    """The sitemaps to be asked for after a page of a host: once for each host of a seed, as its robots.txt names them."""
+    """The sitemaps to request after a page of a host has arrived: those that the host's robots.txt names, requested once, and
+    only for hosts of seeds.
+    """
     key = item.host.key
     if not session.options.sitemaps or key in session.listed or key not in {host_key(url) for url in session.topic.seeds}:
         return []
@@ -76,7 +78,8 @@ def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[
 
 
 def _of_host(urls: Sequence[str], key: str) -> Iterator[str]:
-    """The canonical addresses of one host: a sitemap tells of its own host only."""
+    """Those of the addresses that are on the host `key`, in canonical form; a sitemap may only list addresses of its own host.
+    """
     for given in urls:
         try:
             url = canonical(given)

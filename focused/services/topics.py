@@ -109,7 +109,7 @@ def add_seeds(topic: StoredTopic, urls: Iterable[str]) -> int:
 
 
 def _limit(options: RunOptions, scope: Scope) -> dict[str, int]:
-    """The limit of pages per host as a crawl setting; the usual one does not hold for a run that is about one host."""
+    """The limit of pages per host, as a crawl setting; the usual limit is not applied to a run that is about a single host."""
     number = options.pages_per_host
     alone = number == PAGES_PER_HOST and len(scope.hosts) == 1
     return {"pages_per_host": number} if number and not alone and options.source != "archive" else {}

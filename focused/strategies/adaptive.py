@@ -70,7 +70,9 @@ def read_prior(path: Path) -> Prior:
 
 
 def reward(similarity: float, threshold: float) -> float:
-    """What a page is worth by its words alone, in [0, 1]: min(1, Sim / 2 tau)."""
+    """The reward of a page by its words alone, in [0, 1]: min(1, Sim / 2 tau), with Sim the page's similarity to the topic and
+    tau the `threshold`.
+    """
     return min(1.0, similarity / (2 * max(threshold, 1e-9)))
 
 

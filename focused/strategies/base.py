@@ -129,11 +129,11 @@ class Strategy:
     """True if a page must have arrived before the next URL is selected."""
 
     def state(self) -> dict[str, Any]:
-        """What the object knows besides the graph, as plain values from which `resume` restores it."""
+        """What the strategy knows besides the graph, as plain values from which `resume` restores it."""
         return {}
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Restores the state that `state` returned."""
+        """Restores what the strategy knew when `state` returned these values."""
 
     def change(self, values: Mapping[str, Value]) -> None:
         """Changes parameters; waiting links keep their priority until their score changes."""

@@ -29,7 +29,7 @@ class OnePerConcept:
         """Dropped addresses, each with the one kept instead."""
 
     def kept(self, links: Iterable[Link]) -> list[Link]:
-        """The links that are kept, in their order."""
+        """Those of the links that the rule keeps, in their order; the dropped ones are added to `left_out`."""
         found = []
         for link in links:
             concepts = self._concepts(link)

@@ -314,7 +314,7 @@ class LinkFeatures:
             worth.clear()
 
     def _worth_of(self, target: int) -> float:
-        """The reward of the page behind a closed target; 0 if its fetch failed."""
+        """The reward of the page that was fetched from a closed target; 0 if the fetch failed."""
         page = self._page_of[target]
         return self._page.worth.item(page) if page >= 0 else 0.0
 

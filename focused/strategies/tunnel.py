@@ -20,7 +20,9 @@ class Tunnelling(Strategy):
     rule = "rule_tunnel"
 
     def steps(self, node: Node, score: float) -> int | None:
-        """The steps k that a link on the node's page gets; None if the link is dropped."""
+        """The number k of remaining steps for a link on the node's page; None if the link is dropped. `score` is the
+        strategy's score of the link.
+        """
         raise NotImplementedError
 
     def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
