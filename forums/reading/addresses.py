@@ -1,4 +1,5 @@
-"""Information in an address: the site's own id of a thread or board, a user's profile, the first page."""
+"""What an address itself shows: the site's own id of a thread or board, whether it is a user's profile, the first page of a
+list."""
 
 from __future__ import annotations
 
@@ -81,8 +82,8 @@ def _query(query: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=8_192)
 def split_address(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
-    """Host, path segments and query of an address; a path written in the query (`index.php?/topic/5`) is path. Cached: the lists
-    are not to be changed."""
+    """Host, path segments and query of an address; a path written in the query (`index.php?/topic/5`) counts as path. The result
+    is cached, so the lists in it must not be changed."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -106,8 +107,8 @@ _NO_IDS = frozenset(
 
 
 def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
-    """The id after the last segment that is one of `words`: `/topic/12-x`, `/t/slug/12/3`, `/threads/x.12/`; None if there is
-    none."""
+    """The id in the path that follows the last of the `words` in it: `/topic/12-x`, `/t/slug/12/3`, `/threads/x.12/`; None if
+    there is none."""
     for at in range(len(segments) - 2, -1, -1):
         bare = segments[at].lower().rsplit(".", 1)[0]
         if bare not in words:
@@ -132,8 +133,8 @@ def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
 
 
 def _id_in_board(segments: list[str]) -> str | None:
-    """The id in `/thread/10/18064.html`, where the board's id precedes it: the second number if it is larger, since it may be a
-    page; None otherwise."""
+    """The thread's id in an address such as `/thread/10/18064.html`, in which the board's id precedes it: the second number, if
+    it is the larger one (a smaller one may be a page number); None otherwise."""
     if len(segments) < 3 or segments[-3].lower() not in STRONG_THREAD or not segments[-2].isdigit():
         return None
     number = _NUMBERED_FILE.fullmatch(segments[-1])

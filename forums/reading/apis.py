@@ -1,4 +1,5 @@
-"""Forums with JSON or feeds for guests: the address to request instead of a page, and the same reading from its response.
+"""Forums with JSON or feeds for guests: the address to request instead of a page, and the reading of its response in a page's
+form.
 
 The frontier, the boards and the threads keep the addresses of pages; only the request goes elsewhere. A caller gets `api_address`
 for a page, fetches it instead and passes the body to `read_api`; if the response is refused (403, 404, 429) or its reading is of
@@ -30,10 +31,10 @@ _ENGINES: dict[str, tuple[_Address, _Read]] = {
 
 
 def api_address(engine: str, url: str, root: str) -> str | None:
-    """The address of the JSON for guests that corresponds to the page `url`, None if the engine has none.
+    """The address of the JSON for guests that corresponds to the page `url`, None if the engine has none for it.
 
-    `engine` and `root` are the site model's: the engine's name and the address of the forum's front page. Further pages
-    (`?page=3`) have their own; single posts, searches and profiles have none.
+    `engine` and `root` come from the site's model: the engine's name and the address of the forum's front page. Further pages
+    (`?page=3`) have a JSON address each; single posts, searches and profiles have none.
 
     >>> api_address("discourse", "https://a.org/t/some-title/12?page=2", "https://a.org/")
     'https://a.org/t/12.json?page=2'
@@ -52,11 +53,12 @@ def api_address(engine: str, url: str, root: str) -> str | None:
 
 
 def read_api(body: str | bytes, url: str) -> PageReading:
-    """The reading of a response fetched from `url` (the API's or the feed's own address), in the same form as `read_page`'s.
+    """The reading of a response fetched from `url` (the address of the API or feed, not of the page), in the form of
+    `read_page`'s result.
 
     Addresses in the reading (records, `next`, `pages`, `last`, `board_url`) are those of pages, so that API and page give the
-    same keys; `next` is passed to `api_address` again. An unknown body (an error message, an HTML page, damage, more than 20 MB)
-    gives kind other with the evidence "no_api", and "over_budget" if reading it takes too much CPU. Never raises.
+    same keys; to continue, `next` is passed to `api_address`. An unknown body (an error message, an HTML page, damage, more than
+    20 MB) gives kind other with the evidence "no_api", and "over_budget" if reading it takes too much CPU. Never raises.
     """
     try:
         with cpu_budget():

@@ -20,7 +20,7 @@ _MARK = re.compile(r"[(\[]?(?:new|hot|neu|nouveau|nuevo|новое|新|new!)[)\]
 
 
 class BoardRows:
-    """The fields of an index of boards, determined over all rows together."""
+    """The fields of an index of boards, found for all rows together, because corresponding positions hold the same field."""
 
     def __init__(self, rows: RowSet) -> None:
         self.set = rows
@@ -99,8 +99,8 @@ class BoardRows:
 
     @cached_property
     def _names(self) -> list[str]:
-        """The names of the boards. Counts and marks in elements of their own inside the link are left out, and counts at the
-        end of the text if most names have one: "Boats (7)"."""
+        """The names of the boards. Counts and marks in separate elements inside a link are left out, and so are counts at the end
+        of its text if most names have one: "Boats (7)"."""
         names = [self._name(row) for row in self.rows]
         ended = [_COUNTED_NAME.sub("", name) for name in names]
         return ended if sum(a != b for a, b in zip(names, ended, strict=True)) >= 0.6 * max(3, len(names)) else names
@@ -145,7 +145,7 @@ class BoardRows:
         ]
 
     def sub_boards(self) -> list[BoardRecord]:
-        """Boards that are only named inside the row of their parent board."""
+        """Boards that have no row but are named inside the row of their parent board."""
         found, seen = [], set()
         for row in self.rows:
             for link in self._sub_boards(row):

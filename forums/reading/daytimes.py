@@ -1,4 +1,4 @@
-"""Clock times below headings of days: each gets the date of the heading above it."""
+"""Clock times under day headings, such as "Yesterday" or "12 May": each time gets the date of the heading above it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _DAY_SECONDS = 86_400
 
 
 class Days(NamedTuple):
-    """The numbers of texts that are headings of days, and the full times of clock times below them."""
+    """The numbers of the texts that are day headings, and the full time of each clock time below one, by the number of its
+    text."""
 
     headings: frozenset[int]
     clocks: dict[int, Moment]
@@ -46,7 +47,7 @@ def days_of(page: Outline, dates: DateContext) -> Days:
 
 
 def below_days(days: Days, times: list[Time]) -> list[Time]:
-    """The times of a page, with clock times below days completed by their days; the days themselves are removed."""
+    """The times of a page, with clock times completed by the day of the heading above; the headings' own times are left out."""
     if not days.clocks:
         return times
     shown = [time for time in times if time.is_attribute or time.piece not in days.headings]

@@ -1,4 +1,5 @@
-"""A parsed page as used by the page reader: outline, links with their patterns and keys, and all times."""
+"""A parsed page as the page reader uses it: outline of its elements, links with patterns and keys of their addresses, and
+times."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
 class Link(NamedTuple):
-    """A link of the page. `url` is absolute without its fragment, `key` identifies the thread that it leads to, `pattern` is
-    the pattern of the address among all addresses of the page (see `patterns`)."""
+    """A link of the page. `url` is absolute without its fragment; `key` identifies the thread that it leads to (see
+    `thread_key`); `pattern` is the form of its address, learned from all addresses of the page (see `patterns`)."""
 
     node: int
     url: str
@@ -60,7 +61,7 @@ class Link(NamedTuple):
 
 
 class Page(TimedPage):
-    """One page, parsed. Everything else is computed on first use."""
+    """One parsed page. Its links, times, titles and so on are computed when first used."""
 
     def __init__(
         self, html: str | bytes, url: str, fetched_at: datetime, timezone: str = "UTC", day_first: bool | None = None
@@ -109,7 +110,7 @@ class Page(TimedPage):
 
     @cached_property
     def own_titles(self) -> set[str]:
-        """The page's own titles: headings of the first level, and others contained in the document's title."""
+        """The page's own titles: the texts of first-level headings, and of other headings that the document's title contains."""
         page = self.outline
         firsts = {page.text(node) for node in range(len(page)) if page.tags[node] == "h1"}
         return firsts | {text for text in self.headings if len(text) > 8 and text in self.title}
@@ -146,8 +147,8 @@ class Page(TimedPage):
         return made
 
     def _heading_in(self, node: int) -> int:
-        """The heading inside a link that is a whole card, or the element with a title class: what names the link; otherwise the
-        link itself."""
+        """The element whose text names a link: if the link is a whole card, the heading or the element with a title class inside
+        it; otherwise the link itself."""
         page = self.outline
         if page.piece_to[node] - page.piece_from[node] < 2:
             return node
@@ -160,7 +161,7 @@ class Page(TimedPage):
         return heading
 
     def _counts_beside(self, node: int, title: int) -> bool:
-        """Tells whether everything in a link outside its title is numbers."""
+        """Tells whether all texts in the link `node` outside its title (node `title`) are numbers."""
         page = self.outline
         own = range(page.piece_from[title], page.piece_to[title])
         rest = [page.pieces[at].text for at in range(page.piece_from[node], page.piece_to[node]) if at not in own]
@@ -168,7 +169,7 @@ class Page(TimedPage):
 
     @cached_property
     def link_at(self) -> dict[int, Link]:
-        """The links of the page by the number of their node."""
+        """The links of the page by their node."""
         return {link.node: link for link in self.links}
 
     @cached_property
@@ -176,12 +177,12 @@ class Page(TimedPage):
         return [link.node for link in self.links]
 
     def links_in(self, start: int, end: int) -> list[Link]:
-        """The links of the page between two node numbers (from the first to before the second)."""
+        """The links of the page whose nodes lie from `start` to before `end`."""
         return self.links[bisect_left(self._link_nodes, start) : bisect_left(self._link_nodes, end)]
 
     @cached_property
     def piece_link(self) -> dict[int, Link]:
-        """The link that contains each piece of text."""
+        """The link around each text that is in one, by the number of the text."""
         inside: dict[int, Link] = {}
         page = self.outline
         for link in self.links:
@@ -190,7 +191,7 @@ class Page(TimedPage):
         return inside
 
     def roles_of(self, node: int) -> frozenset[str]:
-        """The roles suggested by the classes and the id of an element."""
+        """The roles that the class names and the id of an element suggest."""
         identity = self.outline.elements[node].get("id") or ""
         return class_roles(
             f"{self.outline.classes[node]} {_ID_DIGITS.sub('', identity)}" if identity else self.outline.classes[node]
@@ -215,7 +216,7 @@ class Page(TimedPage):
         return page.tags[node] == "aside" or _names_side(f"{page.classes[node]} {page.elements[node].get('id') or ''}")
 
     def roles_above(self, node: int, top: int) -> str:
-        """The class and data names of `node` and its ancestors up to `top`, nearest first, joined to one string for
+        """The class and data names of `node` and its ancestors up to node `top`, nearest first, as one string for
         `class_roles`."""
         page, found = self.outline, []
         while node >= top:

@@ -1,4 +1,4 @@
-"""Known forum engines, recognised by marks on every page: they give the engine's name and additional certainty, nothing else."""
+"""Known forum engines, recognised by marks on every page: the engine's name, and a hint at the kind of page; nothing else."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def engine_of(page: Page, source: str) -> str:
 
 
 def expected_kind(engine: str, url: str) -> PageKind | None:
-    """The kind of page of a known engine's address, by its form; None if unknown."""
+    """The kind of page that an engine has at an address of this form; None if it is not known."""
     if engine == "unknown":
         return None
     return next((kind for kind, form in _KINDS if form.search(url)), None)

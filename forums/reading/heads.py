@@ -1,4 +1,4 @@
-"""The header cells of a list: the roles that they give to the cells of its rows."""
+"""The header cells above a list, and the roles that they give to the cells of its rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MENUS = frozenset({"menu", "menubar", "menuitem", "tab", "tablist", "navigation
 
 
 class Heads:
-    """The row of header cells above a list, aligned with the cells of its rows."""
+    """The header cells above a list, each assigned to the cells of the rows below it; without any if the list has no header."""
 
     def __init__(self, page: Page, rows: list[Row]) -> None:
         self.page = page
@@ -37,7 +37,8 @@ class Heads:
         return frozenset(role for roles in self.roles.values() for role in roles)
 
     def roles_beside(self, row: Row) -> frozenset[str]:
-        """The roles named by header cells, except the one above the rows' names: "Topic" there is not a count."""
+        """The roles that header cells name, without those of the cell above the rows' names: "Topics" there does not mean a
+        count."""
         cells = self.cells(row.record[0])
         within = [at + self._lead(cell) for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)]
         own = within[0] if within else -1
@@ -51,7 +52,7 @@ class Heads:
         return next((text for _, text in sorted(self.texts.items()) if text), "")
 
     def cells(self, top: int) -> list[int]:
-        """The cells of a row: the children of the first element below `top` that has two or more."""
+        """The cells of the row whose first element is `top`: the children of the first element from `top` on that has several."""
         known = self.page.row_cells
         if top not in known:
             known[top] = self._cells_below(top)
@@ -124,8 +125,8 @@ class Heads:
         return False
 
     def _is_denied(self, rows: list[Row]) -> bool:
-        """Tells whether the rows contradict the header: their own words or icons name numbers as views where the header names
-        them otherwise."""
+        """Tells whether the rows contradict the header: words or icons in the rows call numbers views that the header calls
+        otherwise."""
         found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]
         return sum(own == {"views"} and bool(head - own) and "views" not in head for own, head in found) * 4 > len(found)
 
@@ -135,8 +136,8 @@ class Heads:
         return any(link.url.partition("?")[0] != own for link in self.page.links_in(cell, self.page.outline.ends[cell]))
 
     def _align(self, rows: list[Row], width: int) -> None:
-        """If a header has fewer cells than the rows, shifts its cells to the right, where more counts and times are then
-        below matching words."""
+        """If a header has fewer cells than the rows (`width`), shifts it to the right by as many cells as bring most counts and
+        times below a header cell for counts or times."""
         missing = width - 1 - max(self.texts)
         if missing <= 0:
             return
@@ -148,12 +149,12 @@ class Heads:
         self.roles = moved if fits["moved"] > fits["as is"] else {at - missing: found for at, found in moved.items()}
 
     def _fits(self, rows: list[Row]) -> int:
-        """The number of counts and times in the first rows that are below matching words."""
+        """How many counts and times in the first rows are below a header cell that names a count or a time."""
         counts = sum(bool(self.of(row, found.node) & COUNTED) for row in rows[:8] for found in row.counts)
         return counts + sum(bool(self.of(row, time.node) & {"last", "created"}) for row in rows[:8] for time in row.times)
 
     def of(self, row: Row, node: int) -> frozenset[str]:
-        """The roles named by the header above the cell of `node`."""
+        """The roles that the header cell above the cell with `node` names, for a node of the given row."""
         if not self.roles:
             return frozenset()
         cells = self.cells(row.record[0])
@@ -164,11 +165,11 @@ class Heads:
         return self.roles.get(cells.index(unique[at]) + self._lead(unique[at]), frozenset())
 
     def _lead(self, cell: int) -> int:
-        """The number of a row's first columns that belong to cells of rows above."""
+        """The number of first columns that cells of rows above (rowspan) take up in the row of this cell."""
         return self.page.outline.leads.get(self.page.outline.parents[cell], 0)
 
     def cell(self, row: Row, node: int) -> int:
-        """The index of the cell of a row that contains `node`, counted over the whole record."""
+        """The position of the cell that contains `node` among all cells of a row, which may consist of several elements."""
         at = max(0, bisect_left(row.record, node + 1) - 1)
         if len(row.record) > 1 and at:
             return 100 * at

@@ -48,7 +48,7 @@ def _post(record: PostRecord, offsets: Offsets) -> dict[str, Any]:
 
 
 def record_json(record: BoardRecord | ThreadRecord | PostRecord, offsets: Offsets) -> dict[str, Any]:
-    """One record in the document's form."""
+    """One record in the form of the JSON document."""
     if isinstance(record, BoardRecord):
         return _board(record, offsets)
     return _thread(record, offsets) if isinstance(record, ThreadRecord) else _post(record, offsets)

@@ -1,4 +1,5 @@
-"""The rule-based readings of a page as boards, threads and posts, each without what belongs to another."""
+"""The readings of a page by the rules, as boards, as threads and as posts; of rows that could be two of these, one reading is
+kept."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ ENOUGH = 0.45  # quality below which rows or posts are rejected
 
 @dataclass
 class Choice:
-    """The best reading of a page as each kind; None where there is none. `others` are the sets of posts that were not chosen."""
+    """The best reading of a page as boards, as threads and as posts; None where there is none. `others`: sets of posts not
+    chosen."""
 
     threads: RowSet | None = None
     boards: RowSet | None = None
@@ -28,7 +30,7 @@ class Choice:
 
 
 def weigh(page: Page) -> Choice:
-    """The best readings of a page as posts, and as lists."""
+    """The best reading of a page as posts, and the best lists of threads and of boards outside these posts."""
     posts = post_sets(page)
     found = weigh_lists(page, posts[0] if posts else None)
     if found.threads and page.is_thread_address and (not posts or _takes_rows(posts[0], found.threads)):
@@ -46,7 +48,8 @@ def weigh_lists(page: Page, posts: PostSet | None = None) -> Choice:
 
 
 def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether some of the supposed posts are rows of a list, with linked titles as texts or texts no longer than those."""
+    """Tells whether some of the supposed posts are really rows of a list: their texts are linked titles, or no longer than
+    those."""
     spans = sorted(rows.group.spans)
     within = [span for span in posts.spans if is_within(span.anchor.node, spans)]
     if not within:
@@ -56,8 +59,8 @@ def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _are_posts_above(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether texts certainly have authors and come before a list: they are a thread's posts, with a list of related
-    threads below."""
+    """Tells whether posts that certainly have authors come before a list: then they are a thread's posts, and the list below
+    names related threads."""
     above = max(span.end for span in posts.spans) <= min(start for start, _ in rows.group.spans)
     return above and posts.own_words >= 0.8 and has_people(posts)
 
@@ -67,8 +70,8 @@ def _belong_to(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _name_themselves(rows: RowSet) -> bool:
-    """Tells whether the links that name rows lead to anchors on this very page, each in its own row: then they are the addresses
-    of posts, such as their subjects."""
+    """Tells whether the links that name rows lead to anchors on this very page, each to one in its own row: then they are links
+    to posts, such as their subjects."""
     elements, own = rows.page.outline.elements, 0
     for row in rows.rows:
         place = row.title.fragment
@@ -78,7 +81,7 @@ def _name_themselves(rows: RowSet) -> bool:
 
 
 def _best(sets: list[RowSet]) -> RowSet | None:
-    """The best of several lists of one kind; of nested ones the inner, if it has more rows."""
+    """The best of several lists of one kind; if the list inside another one has more rows than that one, the inner list."""
     if not sets:
         return None
     best = sets[0]
@@ -114,8 +117,8 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _are_writers(rows: RowSet, posts: PostSet) -> bool:
-    """Tells whether the links that name the rows are the names of the posts' authors. Repetition, or lines about a member after
-    them, distinguishes people from threads; boards and titles are linked only once by their name."""
+    """Tells whether the links that name the rows are the names of the posts' authors. People's names are repeated, or lines about
+    a member follow them; a board or thread is linked by its name only once."""
     if rows.told and leads_to(rows.group.pattern) == "thread":
         return False
     nodes = {link.node for link in posts.writers if link is not None}
@@ -132,7 +135,7 @@ def _are_writers(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _is_quoted(page: Outline, node: int, body: int) -> bool:
-    """Tells whether a node is in a quote inside a text."""
+    """Tells whether a node is in a quote inside the post's text `body`."""
     while node > body:
         if page.tags[node] == "blockquote" or "quote" in class_roles(page.classes[node]):
             return True
@@ -141,8 +144,8 @@ def _is_quoted(page: Outline, node: int, body: int) -> bool:
 
 
 def _labels(boards: RowSet, threads: RowSet) -> bool:
-    """Tells whether supposed boards are only labels in the rows of a list of threads: they come after the titles, and several
-    rows name the same board."""
+    """Tells whether supposed boards are labels in the rows of a list of threads: they come after the titles, and several rows
+    name one board."""
     if len(threads.rows) < 2 or threads.quality < ENOUGH or not inside(boards, threads):
         return False
     keys, after, named = set(), 0, 0
@@ -156,7 +159,7 @@ def _labels(boards: RowSet, threads: RowSet) -> bool:
 
 
 def inside(inner: RowSet, outer: RowSet) -> bool:
-    """Tells whether the links that name the rows of one list are in the rows of another."""
+    """Tells whether the links that name the rows of the list `inner` are in the rows of the list `outer`."""
     spans = outer.group.spans
     within = sum(any(start <= row.title.node < end for start, end in spans) for row in inner.rows)
     return within >= 0.7 * len(inner.rows)

@@ -1,4 +1,5 @@
-"""Links to users' profiles: recognised by their addresses, and by position for the one word that also names boards."""
+"""Links to users' profiles: recognised by their addresses and, for `/space/`, a word that also names boards, by their use on the
+page."""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozen
 
 
 def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]) -> frozenset[str]:
-    """The patterns of addresses that lead to users according to the text before their links: "by" before at least two different
-    ones and two fifths of all, none of them long. `found` gives the pattern of an address."""
+    """The patterns of addresses that lead to users, because a word like "by" precedes their links: at least two different ones,
+    and two fifths of all links of that pattern, none of them long. links: (node, address, fragment); found: the pattern of each
+    address."""
     said: dict[str, set[str]] = defaultdict(set)
     named: dict[str, list[int]] = defaultdict(list)
     count: Counter[str] = Counter()

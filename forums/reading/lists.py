@@ -1,4 +1,4 @@
-"""Choice of the rows of a page that are its boards or its threads: groups of rows scored by their contents."""
+"""Choice of the list of a page that is its boards or threads: groups of rows, scored by what the rows contain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _FORUM_ADDRESS = re.compile(
 
 @dataclass
 class RowSet:
-    """Rows with one name each, and other groups of links in the same rows."""
+    """A list: rows, each named by one link (`group`), and other groups of links in the same rows (`others`), which do not name
+    them."""
 
     page: Page
     group: Group
@@ -40,8 +41,8 @@ class RowSet:
 
     @cached_property
     def told(self) -> bool:
-        """Tells whether words on the page identify the list: header cells or labels of counts name at least two of replies,
-        views, topics, posts and last, and most rows have a count."""
+        """Tells whether words identify the list as a forum's: header cells or labels of counts name at least two of replies,
+        views, topics, posts and last reply, and most rows have a count."""
         if self.group.share("counts") < 0.6:
             return False
         named = (self.heads.all_roles | _count_roles(self.rows)) & {"replies", "views", "topics", "posts", "last"}
@@ -49,13 +50,13 @@ class RowSet:
 
     @property
     def _says_last(self) -> bool:
-        """Tells whether words label times in most rows as those of the last reply."""
+        """Tells whether, in most rows, words before a time say that it is the time of the last reply."""
         said = [f"{row.said_before(time.piece)} {time.said}"[-40:] for row in self.rows for time in row.times[:2]]
         return sum("last" in text_roles(text) for text in said if text) * 2 >= len(self.rows)
 
     @cached_property
     def quality(self) -> float:
-        """Quality of the rows as records of a forum, in [0, 1.5]."""
+        """How likely the rows are records of a forum, as a score in [0, 1.5]."""
         group, n = self.group, len(self.rows)
         texts = [len(row.title.text) for row in self.rows]
         named = min(1.0, sum(texts) / n / 25)
@@ -77,7 +78,8 @@ class RowSet:
 
     @cached_property
     def is_bare(self) -> bool:
-        """Tells whether the rows are bare titles of threads that make up most of the page: lists for robots."""
+        """Tells whether the rows are titles of threads without anything else and make up most of the page, as in lists for
+        robots."""
         group, rows = self.group, self.rows
         if len(rows) < 5 or group.share("counts") or group.share("times") or group.text_share < 0.5:
             return False
@@ -85,8 +87,8 @@ class RowSet:
 
     @cached_property
     def names_boards(self) -> bool:
-        """Tells whether the rows are names of boards and at most counts, with addresses specific to forums, on a page that is
-        neither a board nor a thread: a minimal index."""
+        """Tells whether this is a minimal index: rows with names of boards and at most counts, and addresses that only forums
+        have, on a page whose own address is neither a board's nor a thread's."""
         page, rows = self.page, self.rows
         if len(rows) < 3 or self.group.share("times") or not _FORUM_ADDRESS.search(self.group.pattern.partition("/")[2]):
             return False
@@ -101,7 +103,7 @@ class RowSet:
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """The single pieces of evidence in `board_weight`, by name."""
+        """The pieces of evidence that `board_weight` sums, by name."""
         rows, n = self.rows, len(self.rows)
         found = {"address": {"board": 2.0, "thread": -2.0, "post": -1.0}.get(leads_to(self.group.pattern), 0.0)}
         if found["address"] > 0 and leads_to(self.page.pattern) == "board" and self._stand_below_page():
@@ -128,12 +130,12 @@ class RowSet:
         return {name: weight for name, weight in found.items() if weight}
 
     def _stand_below_page(self) -> bool:
-        """Tells whether the addresses of most rows begin with the page's own path and extend it."""
+        """Tells whether the addresses of most rows are the page's own path with something added."""
         above = self.page.url.partition("?")[0].partition("#")[0].rstrip("/") + "/"
         return 2 * sum(row.title.url.startswith(above) for row in self.rows) > len(self.rows)
 
     def _counts_topics(self) -> bool:
-        """Tells whether one column of counts is named topics, another one replies or posts, and none views: then the rows are
+        """Tells whether one column of counts is named topics, another one replies or posts, and none views, as in an index of
         boards."""
         votes: Counter[str] = Counter()
         for row in self.rows:
@@ -174,7 +176,8 @@ def _count_roles(rows: list[Row]) -> frozenset[str]:
 
 
 def falling(values: list[float]) -> float | None:
-    """Share of neighbouring values that do not increase; None for fewer than three values or equal ones."""
+    """The share of pairs of successive values in which the second is not greater; None for fewer than three values, or if all are
+    equal."""
     if len(values) < 3 or len(set(values)) < 2:
         return None
     return sum(a >= b for a, b in zip(values, values[1:], strict=False)) / (len(values) - 1)
@@ -188,8 +191,8 @@ def _same_rows(a: Group, b: Group) -> bool:
 
 
 def _comes_first(group: Group, other: Group) -> bool:
-    """Tells whether a group's links come before those of another group in their common rows, and the group has at least as
-    many rows. The first link of a row names it; a link to a board's last thread comes after."""
+    """Tells whether a group's links come before those of the group `other` in the rows that the two groups share, and the first
+    group has at least as many rows. The first link of a row names it; a link to a board's last thread comes later."""
     if len(group.rows) < len(other.rows) or leads_to(group.pattern) not in ("board", "thread"):
         return False
     places = {row.start: row.title.node for row in other.rows}
@@ -198,8 +201,8 @@ def _comes_first(group: Group, other: Group) -> bool:
 
 
 def _is_headed_last(group: Group, other: Group) -> bool:
-    """Tells whether in the same rows the header above one group's links says "last", and the one above the other group's
-    links names boards."""
+    """Tells whether, in the same rows, the header above the links of `group` says "last" and the header above those of `other`
+    names boards."""
     places = {row.start: row.title for row in other.rows}
     row = next((row for row in group.rows if row.start in places), None)
     if row is None or row.title.is_user or places[row.start].is_user:
@@ -210,8 +213,8 @@ def _is_headed_last(group: Group, other: Group) -> bool:
 
 
 def _name_score(group: Group) -> float:
-    """Score of a group's links as names of their rows. Long and different texts, early in the row and marked as titles, raise
-    it."""
+    """How well a group's links name their rows, as a score: higher for long and different texts, early in the row, marked as
+    titles."""
     page, rows = group.page, group.rows
     n = len(rows)
     if rows[0].title.is_user:

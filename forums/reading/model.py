@@ -1,4 +1,4 @@
-"""The contents of a forum page as values: boards, threads and posts, and the reader's confidence."""
+"""The contents of a forum page as values: boards, threads and posts, with the reader's confidence in them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class BoardRecord:
 class ThreadRecord:
     """A row of a list of threads.
 
-    `replies` excludes the first post. `counts_posts` tells what the page counted: True posts (one was subtracted), False replies,
-    None if unknown (the number is then as shown).
+    `replies` excludes the first post. `counts_posts`: whether the list counts posts (True; `replies` is the number shown minus
+    one) or replies (False); None if unknown (`replies` is the number shown).
     """
 
     url: str
@@ -72,8 +72,8 @@ Records = tuple[BoardRecord, ...] | tuple[ThreadRecord, ...] | tuple[PostRecord,
 
 
 class Shapes(NamedTuple):
-    """Shapes of links that are known from a site's lists of threads: those of titles, and those that only links beside the
-    rows have."""
+    """Link shapes (forms of address and markup, see `title_shape`) on a site's lists of threads: those of titles, and those that
+    only links beside the rows have."""
 
     titles: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
@@ -83,12 +83,12 @@ class Shapes(NamedTuple):
 class PageReading:
     """The result of `read_page`.
 
-    `records` are of the type that belongs to `kind`. `complete` is false if records may be missing, `doubts` are the reasons for
-    doubt in words. `rivals` are all addresses that may be the next page, with their origin (`numbers`, `word`, `head`). `boards`
-    are sub-boards on a list of threads. `confidence` in [0, 1] is the probability that exactly the right records were found.
-    `sort` is "last_reply" or "created" if the list's order shows it. `evidence` holds short codes of what decided. `utc_offsets`
-    are the times written with their own UTC offset, and that offset in seconds: the site's own time, for display and for guessing
-    its zone. `shapes` are those of a list's links (see `shapes_of`).
+    `records` are of the type that belongs to `kind`. `complete` is false if records may be missing; `doubts` are the reasons for
+    doubt in words. `rivals` are all addresses that may be the next page, each with the position of its link (`numbers`, `word`,
+    `head`). `boards` are sub-boards on a list of threads. `confidence` in [0, 1] is the probability that exactly the right
+    records were found. `sort` is "last_reply" or "created" if the list's order shows it. `evidence` holds short codes of what
+    decided the reading. `utc_offsets` gives, for each time written with a UTC offset, that offset in seconds: the site's own
+    time, for display and for guessing its zone. `shapes` are the shapes of a list's links (see `shapes_of`).
     """
 
     kind: PageKind

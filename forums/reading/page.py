@@ -1,4 +1,4 @@
-"""`read_page`: reads the bytes of a page."""
+"""`read_page`: reads a page of a forum from its bytes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CUT = "cut"  # evidence code of a page of which only the beginning was read
 
 
 class Read(NamedTuple):
-    """A reading, with the elements of its records."""
+    """A reading, and the element of each of its records."""
 
     reading: PageReading
     elements: tuple[HtmlElement, ...]
@@ -91,8 +91,8 @@ def read_regions(
     known: Shapes = _NO_SHAPES,
     seconds: float = PAGE_SECONDS,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
-    """Like `read_page`, with the element of each record in the order of the records, all of one tree: the row of a thread or
-    board (the first of several that form one record), the block of a post."""
+    """Reads a page as `read_page` does, and also returns the element of each record, in the order of the records and all of one
+    tree: the row of a thread or board (the first of several elements that form one record), the block of a post."""
     try:
         with cpu_budget(seconds):
             return _regions(html, url, fetched_at, hints, timezone, day_first, expect, rules, counts_posts, known)
@@ -145,13 +145,13 @@ def _regions(
 
 
 def _by_shapes(second: Second) -> tuple[str, ...]:
-    """The code for what the shapes of links on the site's other lists decided."""
+    """The code of what the shapes of links on the site's other lists decided, for `evidence`; () if they decided nothing."""
     return ("known_titles",) if second.has_known_titles else ("known_others",) if second.has_only_others else ()
 
 
 def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
-    """A test for addresses that can be further pages of the page at `url`. If that is a thread with an id of the site's own,
-    only addresses with the same id pass, so that the pager of the board above it is not taken for the thread's."""
+    """A test for addresses that can be further pages of the page at `url`. If that page is a thread with an id of the site's own,
+    only addresses with this id pass, so that the pager of the board above is not taken for the thread's."""
     own = thread_key(url)
     if kind is not PageKind.thread or " t:" not in own:
         return lambda _other: True
@@ -231,7 +231,8 @@ def _posts(page: Page, found: Choice) -> list[tuple[HtmlElement, PostRecord]]:
 
 
 def _only_reply(page: Page, found: Choice) -> PostSet | None:
-    """The single reply to a first post with different structure: the next post after it of the same quality."""
+    """The single reply on a page whose first post has a different structure: the first set after that post with one post of
+    similar quality that certainly is one."""
     assert found.posts is not None  # noqa: S101 - asked only for a page with posts
     end, best = found.posts.spans[0].end, 0.6 * found.posts.quality
     later = [
@@ -247,8 +248,7 @@ def _only_reply(page: Page, found: Choice) -> PostSet | None:
 
 
 def _is_marked_post(page: Page, posts: PostSet) -> bool:
-    """Tells whether the element of the only post of a set, or the parent of that element, is named as a comment, reply or
-    post."""
+    """Tells whether the element of the only post in a set, or that element's parent, is named comment, reply or post."""
     node = posts.spans[0].start
     return any(page.roles_of(at) & {"comments", "replies", "posts"} for at in (node, page.outline.parents[node]) if at >= 0)
 

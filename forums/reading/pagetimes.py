@@ -1,4 +1,4 @@
-"""All times on a page: in attributes, in its text, on its lines, below headings of days."""
+"""All times on a page: in attributes, in single texts, spread over a line, and clock times below day headings."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d
 
 
 class Time(NamedTuple):
-    """A time on the page: its position, and whether it comes from an attribute. `label` is the text before it on its line;
-    `said` is the text before it in the same piece of text."""
+    """A time on the page: its position, the moment, and whether it comes from an attribute. `label` is the text before it on its
+    line, `said` the text before it in its own piece of text."""
 
     node: int
     piece: int
@@ -37,7 +37,8 @@ class Time(NamedTuple):
 
 
 class TimedPage:
-    """The times of a page, computed on first use. `offsets` are the UTC offsets given in attributes, by time."""
+    """The times of a page, computed when first used. `offsets`: for each time that an attribute gives with a UTC offset, that
+    offset."""
 
     outline: Outline
     dates: DateContext
@@ -49,7 +50,8 @@ class TimedPage:
 
     @cached_property
     def times(self) -> list[Time]:
-        """All times on the page outside long lines of text, in order; those in attributes precede those in their text."""
+        """All times on the page outside long lines of text, in page order; a time in an attribute precedes those in its element's
+        text."""
         return self._times[0]
 
     @cached_property
@@ -70,11 +72,11 @@ class TimedPage:
 
     @cached_property
     def days(self) -> Days:
-        """The headings of days, and the clock times below them."""
+        """The day headings of the page, and the clock times below them."""
         return days_of(self.outline, self.dates)
 
     def times_in(self, start: int, end: int) -> list[Time]:
-        """The times of the page between two node numbers (from the first to before the second)."""
+        """The times of the page whose nodes lie from `start` to before `end`."""
         return self.times[bisect_left(self._time_nodes, start) : bisect_left(self._time_nodes, end)]
 
     @cached_property
@@ -95,8 +97,8 @@ class TimedPage:
         return [time for time in found if not self._is_inner(time, found)]
 
     def _with_clock(self, time: Time) -> tuple[Time, int]:
-        """A date from an attribute with the time of day in the text beside it ("Yesterday" with its date in a tooltip, then
-        "06:47 AM"), and the number of text pieces used; 0 if there is no time of day."""
+        """A date from an attribute, completed by the time of day in the text beside it ("Yesterday" with its date in a tooltip,
+        then "06:47 AM"), and the number of texts used for that; 0 if there is no time of day."""
         if time.moment.precision_seconds < 86_400 or time.line not in self.line_range:
             return time, 0
         moment, used = self._time_at(time.piece, self.line_range[time.line][1], set())
@@ -145,7 +147,7 @@ class TimedPage:
 
     @cached_property
     def lines(self) -> list[tuple[int, int]]:
-        """The lines of the page as ranges of text pieces."""
+        """The lines of the page, each as a range of text numbers."""
         pieces, made, start = self.outline.pieces, [], 0
         for at in range(1, len(pieces) + 1):
             if at == len(pieces) or pieces[at].line != pieces[start].line:
@@ -155,7 +157,7 @@ class TimedPage:
 
     @cached_property
     def line_range(self) -> dict[int, tuple[int, int]]:
-        """The range of text pieces of each line, by its number."""
+        """The range of text numbers of each line, by the number of the line."""
         return {self.outline.pieces[start].line: (start, end) for start, end in self.lines}
 
     def _label(self, piece: int, line: int) -> str:
@@ -163,7 +165,7 @@ class TimedPage:
         return " ".join(self.outline.pieces[at].text for at in range(start, piece))[-80:]
 
     def moment(self, text: str) -> Moment | None:
-        """The time inside a short text, cached."""
+        """The time in a short text; None if there is none. Cached."""
         if text not in self._found:
             self._found[text] = find_time(text, self.dates)
         return self._found[text]
@@ -186,8 +188,8 @@ class TimedPage:
         return found
 
     def _time_at(self, at: int, end: int, covered: set[int]) -> tuple[Moment | None, int]:
-        """The time that begins in piece `at` of the text, and the number of pieces that it extends over: "Yesterday" and
-        "10:15" in two pieces are one time."""
+        """The time that begins in text number `at`, and over how many texts it extends: "Yesterday" and "10:15" in two successive
+        texts are one time."""
         pieces = self.outline.pieces
         text = pieces[at].text
         if not any(map(str.isdigit, text)) and (len(text) > 30 or not any(map(str.isalpha, text))):
@@ -214,8 +216,8 @@ class TimedPage:
         return moment, used
 
     def _with_clock_below(self, at: int, end: int) -> int:
-        """The end of the pieces in which a time may continue: normally the end of its line; the next line is included if it
-        is a time of day that a line break inside the element, or a separate column of times, separates from its date."""
+        """The number of the text before which a time must end: normally the end of its line; the next line is included if it is a
+        time of day that a line break inside the element, or a separate column of times, separates from its date."""
         pieces = self.outline.pieces
         if not (end == at + 1 < len(pieces) and CLOCK.fullmatch(pieces[end].text)):
             return end
@@ -230,7 +232,8 @@ class TimedPage:
         return bool(seconds) and all(CLOCK.fullmatch(text) for text in seconds)
 
     def _is_date_beside(self, at: int, other: int) -> bool:
-        """Tells whether a text is a date without time of day, in the element directly before that of a time of day."""
+        """Tells whether text number `other` is a date without time of day, in the element directly before that of the time of day
+        `at`."""
         texts = [self.outline.pieces[one].text for one in (at, other)]
         if any(len(text) > 40 or not any(map(str.isdigit, text)) for text in texts):
             return False

@@ -1,4 +1,5 @@
-"""Patterns of the addresses of one site, learned from all of them together, and the kinds of pages their words suggest."""
+"""Patterns: the common forms of the addresses on one site, learned from all of them together; and the kinds of pages that the
+words in a pattern suggest."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _PLAIN = re.compile(r"[A-Za-z]+(?:\.(?:php|p?html?|shtml|xhtml|aspx?|jspa?|do|cg
 
 @lru_cache(maxsize=8_192)
 def _mask(segment: str) -> str:
-    """A segment's mask: digits as #, words of a slug as *."""
+    """A path segment with its digits written as # and the words of a slug as *."""
     if segment.isdigit():
         return "#"
     if _HASH.match(segment):
@@ -161,7 +162,8 @@ def _query_values(query: list[tuple[str, str]]) -> str:
 
 
 def _crowded(company: dict[str, set[str]]) -> bool:
-    """Tells whether a position in addresses takes so many different words that these are names, and not part of the pattern."""
+    """Tells whether a position in addresses takes so many different words that these are names and not part of the pattern.
+    company: for each word, what it occurs together with."""
     alone = sum(1 for mask, others in company.items() if len(others) == 1 and (mask.isalpha() or _WORD_ID.match(mask)))
     return alone >= 3 or any(mask.startswith("*") for mask in company)
 
@@ -195,7 +197,7 @@ def leads_to(pattern: str) -> str:
 
 
 def _query_leads_to(path: str, query: str) -> str:
-    """The kind of page that the query suggests: "thread", "board" or "" for none."""
+    """The kind of page that the words in a pattern's query suggest: "thread", "board" or "" for none."""
     if path.endswith("thread.php") and set(re.findall(r"(?:^|&)([a-z]+)=", query)) <= {"fid", "page", "type", "digest"}:
         return "board"  # the address says "thread", the page is a list of threads
     numbers, modes = (set(re.findall(form, query)) for form in (r"(?:^|&)([a-z_]+)=#", r"=([a-z]+)"))
@@ -205,8 +207,8 @@ def _query_leads_to(path: str, query: str) -> str:
 
 
 def _script_leads_to(name: str, query: str) -> str | None:
-    """The kind of page that the last part of the path and the query indicate: "thread", "board", "" if they contradict each
-    other; None if they indicate nothing."""
+    """The kind of page that the last part of a pattern's path and its query suggest: "thread" or "board", "" if the two
+    contradict each other; None if they suggest nothing."""
     script = [word for word in re.findall(r"[a-z]+", name) if word not in ("php", "html", "htm", "asp", "aspx")]
     if any(word in _TELLING and word not in ("d",) for word in script):
         return "thread"

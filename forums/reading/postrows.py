@@ -34,7 +34,7 @@ _NUMBER = re.compile(
 
 
 class PostRows:
-    """The fields of the posts of a page, determined over all of them together."""
+    """The fields of the posts of a page, found for all posts together, because corresponding positions hold the same field."""
 
     def __init__(self, posts: PostSet) -> None:
         self.posts = posts
@@ -48,7 +48,7 @@ class PostRows:
         return frozenset(people[0][0] for people in self.posts.people if people)
 
     def text(self, at: int) -> str:
-        """The text of a post, without quotes if anything else remains."""
+        """The text of post number `at` on the page, without quotes if anything else remains."""
         body = self.posts.bodies[at]
         if body is None:
             return ""
@@ -70,7 +70,8 @@ class PostRows:
 
     @cached_property
     def _ids(self) -> list[tuple[str, str] | None]:
-        """(id attribute, id) of each post: from the attribute with a different number in each."""
+        """For each post (attribute text, id), from the one attribute that most posts have with a different value each, and that
+        looks most like an id; None for posts without it."""
         found: dict[str, dict[int, str]] = defaultdict(dict)
         for at, span in enumerate(self.spans):
             for prefix, value in self._id_candidates(span):
@@ -137,7 +138,8 @@ class PostRows:
                     yield "link:post", match.group(1)
 
     def _permalink(self, at: int, post_id: str | None) -> str | None:
-        """The address of a post: a link in it that contains its id, preferably at its time or number."""
+        """The address of post number `at`: of a link in the post that contains its id, preferably the link on its time or
+        number."""
         span, outline = self.spans[at], self.page.outline
         best, points = None, 0.0
         body = self.posts.bodies[at]
@@ -217,8 +219,8 @@ class PostRows:
 
     @cached_property
     def blocks(self) -> list[int]:
-        """The element of each post: the largest of several siblings, such as an anchor and the post after it; and for a post that
-        begins deeper than the others, the ancestor at their level."""
+        """The element of each post: of several siblings (such as an anchor and the post after it) the largest; for a post that
+        begins deeper in the tree than the other posts, the ancestor at their level."""
         outline = self.page.outline
         blocks = [self._largest(span) for span in self.spans]
         looks = [self._look(node) for node in blocks]
@@ -247,7 +249,8 @@ class PostRows:
 
 
 def sequential(values: list[str], is_place: bool) -> bool:
-    """Tells whether ids only number the posts of the page: 1, 2, 3 … or, in an attribute that may be a position, 21, 22, 23 …"""
+    """Tells whether ids only number the posts of the page: 1, 2, 3 … or, if the attribute may hold a position (`is_place`), 21,
+    22, 23 …"""
     numbers = [int(value) for value in values if value.isdigit()]
     return (
         len(numbers) == len(values)
@@ -257,7 +260,8 @@ def sequential(values: list[str], is_place: bool) -> bool:
 
 
 def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
-    """Tells whether a supposed first post only announces the first of the other posts, or has only the title as its text."""
+    """Tells whether the supposed first post `other` only announces the first of `posts`, or has nothing but the title as its
+    text."""
     text = page.outline.text(other.bodies[0]) if other.bodies[0] is not None else ""
     if text and any(text.casefold() == heading.casefold() for heading in (*page.headings, page.title)):
         return True
@@ -270,7 +274,8 @@ _PICTURE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*")
 
 
 def _written(page: Page, body: int | None) -> int:
-    """Number of letters in a text without icons: those of icon fonts are written as names such as "chat_bubble_outline"."""
+    """The number of letters in the text `body`, without icons: those of icon fonts are written as names such as
+    "chat_bubble_outline"."""
     outline, letters = page.outline, 0
     for text, node, _ in outline.pieces[outline.piece_from[body] : outline.piece_to[body]] if body is not None else ():
         if not (_PICTURE_NAME.fullmatch(text) and ("_" in text or "icon" in outline.classes[node].lower())):
@@ -282,8 +287,8 @@ _FEWEST = 6  # fewest characters of an element that is named as a text
 
 
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:
-    """A first post with a structure different from the replies: around a time before them, the element with the longest text that
-    contains no reply."""
+    """A first post whose structure differs from the replies': around a time before the replies, the element with the longest text
+    that contains no reply."""
     first, outline = posts.spans[0], page.outline
     best: PostSet | None = None
     least = 8 if page.is_dense else 20

@@ -1,4 +1,4 @@
-"""Posts of a thread: the records around the times of a page, chosen by their contents: author, time and text."""
+"""Posts of a thread: sets of records around the times of a page, chosen by whether the records have author, time and text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
 
 
 def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet]:
-    """The sets of records that may be posts, best first. Times in the node ranges `apart` (in order) are not used."""
+    """The sets of records of a page that may be its posts, best first. Times in the node ranges `apart` (ascending) are not
+    used."""
     grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
     accepted = [time for time in page.times if is_post_time(page, time) and not is_within(time.node, apart)]
     for time in _with_lonely(page, accepted, apart):
@@ -47,8 +48,8 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
 
 
 def _united(made: list[PostSet]) -> list[PostSet]:
-    """Sets of records. If the first set and some others have ids of one numbering, such as "post_7", they are united, because
-    they are replies of several depths."""
+    """The sets of records, of which the first and those with ids in the same numbering, such as "post_7", are united: replies at
+    several depths form several sets."""
     first = _id_shape(made[0]) if made else ""
     spans: dict[str, Span] = {}
     rest = []
@@ -70,7 +71,7 @@ def _ids(posts: PostSet) -> list[str]:
 
 
 def _id_shape(posts: PostSet) -> str:
-    """The shape that the ids of a set's elements have in common, with # for numbers; "" if they differ."""
+    """The form that the ids of a set's elements have in common, with # for numbers; "" if the ids differ otherwise."""
     shapes = {_NUMBER.sub("#", name) for name in _ids(posts)}
     shape = shapes.pop() if len(shapes) == 1 else ""
     return shape if "#" in shape else ""
@@ -82,7 +83,7 @@ def _without_inner(span: Span, spans: Sequence[Span]) -> Span:
 
 
 def _tells_again(inner: PostSet, outer: PostSet) -> bool:
-    """Tells whether a single post is inside another with the same person and time in the page's header."""
+    """Tells whether a single post `inner` only repeats, inside the post `outer`, the person and time in that post's header."""
     if len(inner.spans) != 1 or len(outer.spans) != 1 or not inner.people[0] or not outer.people[0]:
         return False
     one, other = inner.spans[0], outer.spans[0]
@@ -109,8 +110,8 @@ def _block(page: Outline, node: int) -> int:
 
 
 def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
-    """Groups of times merged if they differ only in formatting and never occur in one element: recent posts often have their
-    exact time in an additional element."""
+    """The groups of times, merged if they differ only in formatting elements and never occur in one element: the exact time of
+    recent posts is often in an additional element."""
     kept: dict[tuple[str, ...], list[list[Time]]] = defaultdict(list)
     for group in sorted(groups, key=len, reverse=True):
         blocks = {_block(page, time.node) for time in group}
@@ -126,8 +127,8 @@ def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
 
 
 def _with_variants(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
-    """Groups of times merged if one ancestor differs from the others' only by one class: posts of moderators, one's own, the
-    first."""
+    """The groups of times, merged if their ancestors differ by one class only, such as those of posts by moderators, of one's own
+    posts or of the first post."""
     made: list[list[Time]] = []
     for group in sorted(groups, key=len, reverse=True):
         other = next((known for known in made if _is_variant(page, known[0].node, group[0].node)), None)
@@ -154,8 +155,8 @@ def _is_variant(page: Outline, one: int, other: int) -> bool:
 
 
 def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
-    """The times of posts, plus those times of edits that stand where other posts have their time, if that post has no other
-    time."""
+    """The times of posts, and with them those times of edits that stand where the other posts have their time, if the post has no
+    other time."""
     outline, kept = page.outline, {id(time) for time in accepted}
     shapes = {_local_shape(outline, time.node) for time in accepted}
     nodes = [time.node for time in accepted]
@@ -176,8 +177,8 @@ def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, in
 
 
 def _distinct(page: Page, times: list[Time]) -> list[Time]:
-    """Times without repetitions: the same time again with hardly a word between belongs to the same post, as does a clock time
-    after its date."""
+    """The times of posts without repetitions: of two equal times with hardly a word between only the first is kept, and no clock
+    time right after its date, because they belong to one post."""
     pieces = page.outline.pieces
     kept: list[Time] = []
     last = 0  # length of the text since the last time
@@ -231,7 +232,8 @@ def _is_whole(posts: PostSet) -> bool:
 
 
 def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
-    """Posts that contain their replies beside their own text: elements around each time that contain other times as well."""
+    """Posts whose replies are nested in them, beside their own text: the element around each time is `level` + 1 or `level` + 2
+    levels above it, and may contain other times."""
     for higher in (level + 1, level + 2):
         posts = _at_level(page, times, higher)
         if len({span.start for span in posts.spans}) < len(posts.spans) or not any(span.nested for span in posts.spans):
@@ -263,8 +265,8 @@ def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
 
 
 def _origins(page: Outline, times: Sequence[Time]) -> list[int]:
-    """For each time, the element from which levels of ancestors are counted: the time's own, or, if some times have more
-    formatting around them (such as recent times in words), the first ancestor that is not just formatting."""
+    """For each time the element from which levels of ancestors are counted: that of the time or, if some times are in additional
+    formatting elements (such as recent times in words), the first ancestor that is not just formatting."""
     own = [time.node for time in times]
     blocks = [_block(page, node) for node in own]
     worn = {page.depths[node] - page.depths[block] for node, block in zip(own, blocks, strict=True)}

@@ -1,4 +1,4 @@
-"""The text of each post: the column with most text that contains neither time nor name."""
+"""The text of each post: the elements in corresponding positions (a column) that hold most text and neither time nor name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from forums.reading.words import FOOTER, class_roles, is_profile_line, text_role
 
 
 def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int | None]:
-    """The node of each post's own text: in the column with most text that contains neither time nor name."""
+    """The node of each post's own text; None for a post without one. names: (name, node) candidates of each post, best first."""
     people = [{node for _, node in found[:1]} for found in names]
     columns = _columns(posts, people)
     chosen = _most_like_text(posts, columns)
@@ -28,7 +28,8 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
 
 
 def _columns(posts: PostSpans, people: list[set[int]]) -> dict[str, dict[int, int]]:
-    """The elements with text of each post, by column: those with neither its time nor its name."""
+    """For each column (key of a position in a post) the element with text there, by the number of the post; elements that contain
+    the post's time or name are left out. people: the nodes of the names of each post."""
     places, ends = posts.page.text_places, posts.page.outline.ends
     columns: dict[str, dict[int, int]] = defaultdict(dict)
     for at, span in enumerate(posts.spans):
@@ -56,8 +57,8 @@ _APART, _NONE, _TEXT = range(3)
 
 
 def _place(posts: PostSpans, node: int) -> int:
-    """How a node relates to the text of a post: `_TEXT` if it may be the text, `_NONE` if it is none but elements inside it
-    may be, `_APART` if nothing in it is. The result does not depend on the post."""
+    """How a node relates to the text of a post: `_TEXT` if it may be the text, `_NONE` if it is not but elements inside it may
+    be, `_APART` if nothing in it is. The result is the same for every post that contains the node."""
     page, outline = posts.page, posts.page.outline
     if _is_apart(outline.tags[node], called(page, node)):
         return _APART
@@ -74,8 +75,8 @@ def _place(posts: PostSpans, node: int) -> int:
 
 
 def _most_like_text(posts: PostSpans, columns: dict[str, dict[int, int]]) -> str:
-    """The column with the highest value as texts of posts, the first one in ties; "" if there is none. Columns with most text
-    are evaluated first, and the search ends when no other column can reach the best value."""
+    """The column whose elements look most like texts of posts, the first in ties; "" if there is none. Columns with most text are
+    scored first, and the search ends when no other column can reach the best score."""
     weights = [0.85 if column.endswith(LOOSE) else 1.0 for column in columns]
     texts = [_text_value(posts, found) for found in columns.values()]
     names, order = list(columns), sorted(range(len(columns)), key=lambda at: -texts[at] * weights[at])
@@ -103,8 +104,8 @@ _PARTS = frozenset({"span", "font"})
 
 
 def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int | None:
-    """The element that contains the whole of a text whose parts, before and after a quote or signature, are in separate
-    formatting elements."""
+    """The node of the whole text of post number `at`, if the parts of the text before and after a quote or signature are in
+    separate formatting elements; otherwise `body`. names: the nodes of the post's names."""
     outline, span = posts.page.outline, posts.spans[at]
     if body is None or outline.tags[body] not in _PARTS or outline.parents[body] < span.start:
         return body
@@ -141,8 +142,8 @@ def _is_text_apart_from_looks(page: Page, node: int) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _is_apart(tag: str, classes: str) -> bool:
-    """Tells whether an element is a quote by its tag or class, a signature or a list of files. Some forums put the post itself
-    into a blockquote with a corresponding class: `<blockquote class="postMessage">`."""
+    """Tells whether an element is not the author's text: a quote by its tag or class, a signature, a list of files. Some forums
+    put the post itself into a blockquote, whose class then says so: `<blockquote class="postMessage">`."""
     roles = class_roles(classes)
     if tag == "blockquote" and is_own_blockquote(classes):
         return False
@@ -152,8 +153,8 @@ def _is_apart(tag: str, classes: str) -> bool:
 
 
 def _is_label(posts: PostSpans, node: int) -> bool:
-    """Tells whether a short text is a time, a count, or labels of fields, so that it is not a post's text. A note of an edit
-    above or below a line of text is not such a time."""
+    """Tells whether a short text is a time, a count, or labels of fields, so that it is not the text of a post. A line of text
+    with a note of an edit above or below is not a label."""
     text = posts.page.outline.text(node)
     return (_is_field(text) or posts.page.moment(text) is not None) and not _has_words(posts, node)
 
@@ -188,8 +189,8 @@ def _describes(posts: PostSpans, node: int) -> bool:
 
 
 def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
-    """Tells whether the second of two nodes in the same position is the better text: the longer one, avoiding descriptions of
-    members unless both are."""
+    """Tells whether `node` is a better text of the post than `known`, in the same position: the longer one is, but not one that
+    describes a member unless both do."""
     outline = posts.page.outline
     if outline.ends[known] <= node:
         facts, known_facts = _describes(posts, node), _describes(posts, known)
@@ -205,13 +206,14 @@ _MOST_FACTOR = (_ALIKE + _VARIED) * _CALLED_TEXT * 1.000001
 
 
 def _text_value(posts: PostSpans, found: dict[int, int]) -> float:
-    """Amount of text in a column: the mean of its posts' characters, each up to 600, times the share of posts that have it."""
+    """How much text a column holds: the mean length of its texts (each counted up to 600 characters) times the share of posts
+    that have one. found: the column's nodes by post."""
     n = len(posts.spans)
     return sum(min(600, posts.page.outline.text_length(node)) for node in found.values()) / n * (len(found) / n)
 
 
 def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
-    """Score of a column as the text of posts."""
+    """How much a column looks like the texts of posts, as a score. found: the column's nodes by post."""
     outline = posts.page.outline
     texts = {outline.text(node)[:80] for node in found.values()}
     varied = _VARIED * len(texts) / len(found)
@@ -237,7 +239,7 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
 
 
 def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str) -> str:
-    """The innermost column that still contains nearly all text of `column`, or that is named as the text itself."""
+    """The innermost column inside `column` that still holds nearly all of its text, or whose elements are named as texts."""
     outline = posts.page.outline
     while True:
         size = sum(outline.text_length(node) for node in columns[column].values())
@@ -297,8 +299,9 @@ _WITHIN_TEXTS = frozenset({"p", "ul", "ol", "pre"})
 
 
 def paragraphs(posts: PostSpans, at: int, body: int, name: int | None) -> list[int]:
-    """The nodes of a text whose paragraphs have no common element of their own: the one found as the text, and similar siblings
-    up to one that is not text, that contains the time or the name (node `name`), or only links and fields."""
+    """The nodes of the text of post number `at` if its paragraphs have no element of their own around them: `body` and the
+    similar siblings after it, up to one that is not text, that contains the time or the name (node `name`), or only links and
+    fields."""
     outline, span = posts.page.outline, posts.spans[at]
     if outline.tags[body] != "p" or not span.start < body:
         return [body]

@@ -12,7 +12,7 @@ _NAME_LENGTH = 24
 
 
 def link_of(page: Page, node: int) -> Link | None:
-    """The link that a node is, or is inside of by at most three levels; None if there is none."""
+    """The link that `node` is, or that is at most three levels above it; None if there is none."""
     for _ in range(4):
         if node < 0:
             return None
@@ -23,13 +23,13 @@ def link_of(page: Page, node: int) -> Link | None:
 
 
 def writers(page: Page, people: Sequence[Sequence[tuple[str, int]]]) -> list[Link | None]:
-    """The link on each post's author name, if there is one."""
+    """For each post the link on its author's name; None without one. people: (name, node) candidates of each post, best first."""
     return [link_of(page, found[0][1]) if found else None for found in people]
 
 
 def repeats(links: Sequence[Link | None]) -> bool:
-    """Tells whether links with several targets, one name each, recur in several posts: people write repeatedly, while each
-    thread, board or reply is linked by its name only once."""
+    """Tells whether the links are on people's names: they have several targets, each always under one name, that recur in several
+    posts. A thread, board or reply is linked by its name only once."""
     names: dict[str, set[str]] = defaultdict(set)
     times: dict[str, int] = defaultdict(int)
     for link in links:
@@ -52,7 +52,7 @@ def _plain(text: str) -> str:
 
 
 def are_short(links: Sequence[Link | None]) -> bool:
-    """Tells whether the texts are as short as names: one or two words in each, rarely three."""
+    """Tells whether the links' texts are as short as names: one or two words in each, rarely three."""
     texts = [link.text for link in links if link is not None]
     words = sum(len(text.split()) for text in texts)
     dense = any(len(text) > 8 and max(text) >= "\u2e80" for text in texts)

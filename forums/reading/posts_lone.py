@@ -1,5 +1,5 @@
-"""The only post of a page, or of its structure: an element extended around its time until it contains an author's name and a
-text."""
+"""The only post of a page, or the only one of its structure: an element around its time, extended until it contains an author's
+name and a text."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def _smallest(page: Page, time: Time) -> PostSet | None:
 
 
 def _others(page: Page, node: int, time: Time) -> list[Time]:
-    """The times in an element that are not the post's own `time`: a separate day or clock time of the post and short
-    repetitions of its time are left out."""
+    """The times in the element `node` that do not belong to the post with the given `time`; the date and clock time of one post
+    in two elements, and short repetitions of its time, belong to it."""
     at = time.moment
     return [one for one in page.times_in(node, page.outline.ends[node]) if one is not time and not agree(one.moment, at)]
 
 
 def _with_writer(page: Page, posts: PostSet) -> PostSet:
-    """A single post whose supposed author cannot be distinguished from other short texts: extended to a name that is linked or
-    labelled, if no other post is in between."""
+    """The single post, extended to a name that is linked or labelled if its supposed author cannot be told from other short
+    texts, unless another post lies between."""
     outline, span = page.outline, posts.spans[0]
     node = span.start
     if span.end != outline.ends[node] or posts.names_writer(0):
@@ -88,7 +88,8 @@ def _with_writer(page: Page, posts: PostSet) -> PostSet:
 
 
 def _with_text_below(page: Page, posts: PostSet) -> PostSet:
-    """A post whose element contains only its header, extended by the following siblings up to one with a text."""
+    """The post, extended by the siblings after its element up to one with a text if the element contains only the post's
+    header."""
     span, outline = posts.spans[0], page.outline
     body = posts.bodies[0]
     if body is not None and not _is_heading(outline, body):

@@ -1,4 +1,4 @@
-"""The authors of posts: the column of short texts that looks most like names."""
+"""The authors of posts: the column (elements in corresponding positions) of short texts that look most like names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from forums.reading.words import NOT_NAMES, PROFILE, RANK, class_roles, is_profi
 
 
 def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
-    """Names in each post, from the column that looks most like names: links to profiles, classes and microdata, and texts that
-    differ between posts and are near the time."""
+    """For each post the (name, node) candidates for its author, from the best column first: links to profiles, class names,
+    microdata, and texts that differ between posts and are near the time speak for a column."""
     columns: dict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
     points: dict[str, list[float]] = defaultdict(list)
     for at, span in enumerate(posts.spans):
@@ -63,12 +63,13 @@ _LOOKS = frozenset("a b strong i em u font span big small".split())
 
 
 def _without_looks(column: str) -> str:
-    """A column's key without sibling indices and formatting elements, because members' names are linked and guests' are not."""
+    """A column's key without sibling indices and formatting elements, so that linked names of members and plain names of guests
+    share it."""
     return "/".join(part for part in ORDINAL.sub("", column).split("/") if part not in _LOOKS)
 
 
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
-    """Adds columns without sibling indices, for records with a row or a badge more or less than the others."""
+    """Adds columns with keys without sibling indices, because an additional row or badge shifts the positions in some posts."""
     for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
         loose = _without_looks(column) + LOOSE
         for at, value in found.items():
@@ -100,8 +101,8 @@ _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", 
 
 @lru_cache(maxsize=16_384)
 def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, bool]:
-    """What a short text alone may be: the name ("" if it is none), whether it is a name only after a word such as "by" (as
-    "admin" is), and whether it looks like a rank."""
+    """What a short text may be, without regard to its surroundings: the name ("" if none), whether it is a name only after a word
+    such as "by" (as "admin" is), and whether it looks like a rank."""
     none = "", False, False
     label = _LABEL.match(text) if not is_user else None
     # a field of the member: "From: Leeds"
@@ -159,7 +160,7 @@ _TITLES = frozenset(
 
 
 def _follows_by(page: Page, at: int) -> bool:
-    """Tells whether "posted by", "von" or the like comes right before a text on its line."""
+    """Tells whether "posted by", "von" or the like comes right before text number `at` on its line."""
     pieces = page.outline.pieces
     if at == 0 or pieces[at - 1].line != pieces[at].line or len(pieces[at - 1].text) > 40 or not ends_by(pieces[at - 1].text):
         return False
@@ -167,7 +168,8 @@ def _follows_by(page: Page, at: int) -> bool:
 
 
 def _follows_last(page: Page, at: int) -> bool:
-    """Tells whether a word for the last reply comes right before a text on its line: then it names the author of that reply."""
+    """Tells whether a word for the last reply comes right before text number `at` on its line: then it names that reply's
+    author."""
     pieces = page.outline.pieces
     before = pieces[at - 1].text if at and pieces[at - 1].line == pieces[at].line else ""
     return 0 < len(before) <= 40 and "last" in text_roles(before) and page.moment(before) is None
@@ -191,7 +193,8 @@ _NOBODYS = frozenset({"blockquote", "cite", "button", "form", "label"})
 
 
 def _score(page: Page, span: Span, at: int, pictures: list[str]) -> float:
-    """Score of a short text as the name of a post's author."""
+    """How much text number `at` looks like the name of a post's author. pictures: alternative texts of the post's first
+    images."""
     text, node, line = page.outline.pieces[at]
     link = page.piece_link.get(at)
     score = 0.0 if link is None else _score_of_link(link)
@@ -222,7 +225,8 @@ def _score_of_link(link: Link) -> float:
 
 
 def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
-    """The score of a short text, changed by what its element and the elements around it say, the nearest first."""
+    """The score of a short text, raised or lowered by the tags and class names of its element and of those around it, nearest
+    first."""
     outline = page.outline
     up, steps = node, 0
     while up >= span.start and steps < 4:
@@ -247,7 +251,7 @@ def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
 
 
 def _pictures(page: Page, span: Span) -> list[str]:
-    """The alternative texts of a post's first images: an avatar has the name of its owner."""
+    """The alternative texts of a post's first images: the avatar's is often the name of its owner."""
     outline, said = page.outline, []
     for node in range(span.start, min(span.end, span.start + 40)):
         if outline.tags[node] == "img":

@@ -1,4 +1,4 @@
-"""Parts of a post's text by others: quotes by their tags, classes or headings, signatures, notes of edits."""
+"""Parts of a post's text that are not its author's: quotes by their tags, classes or headings; signatures; notes of edits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_head(line: str) -> bool:
 
 
 def _first_line(page: Page, node: int) -> tuple[str, int]:
-    """The first line of an element's text, and the number of the text piece after it."""
+    """The first line of an element's text, and the number of the text after it."""
     outline = page.outline
     at, end = outline.piece_from[node], outline.piece_to[node]
     first = outline.pieces[at].line
@@ -69,7 +69,8 @@ def _begins_as_quote(page: Page, node: int) -> bool:
 
 
 def _stands_below_head(page: Page, node: int, body: int) -> bool:
-    """Tells whether a box comes right after a quote's heading and is followed by more of the text: then the box is the quote."""
+    """Tells whether a box comes right after the heading of a quote and is followed by more of the post's text (node `body`): then
+    the box is the quote."""
     outline = page.outline
     before, after = outline.piece_from[node] - 1, outline.piece_to[node]
     if outline.tags[node] not in _BOXES or before < outline.piece_from[body] or after >= outline.piece_to[body]:
@@ -103,8 +104,9 @@ def is_own_blockquote(classes: str) -> bool:
 
 
 def is_quote(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
-    """Tells whether an element inside a text is a quote: by its tag or class, or as a box whose first line names its author. Of
-    nested boxes that begin alike, the innermost with more than the heading is the quote; the others contain the reply too."""
+    """Tells whether an element inside a post's text (node `body`) is a quote: by its tag or class, or as a box whose first line
+    names its author. Of nested boxes that begin alike, the innermost with more than the heading is the quote; outer ones contain
+    the reply too."""
     outline = page.outline
     roles = class_roles(outline.classes[node])
     if outline.tags[node] == "blockquote" or "quote" in roles:

@@ -1,4 +1,4 @@
-"""Records that may be the posts of a page: author and text of each, and how much all of them together look like a thread."""
+"""Records that may be the posts of a page, with author and text of each, and how much all of them together look like a thread."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ class PostSet(PostSpans):
         return bool(_WRITER.search(self.page.roles_above(node, max(span.start, node - 6))))
 
     def is_sure(self, at: int) -> bool:
-        """Tells whether a text is certainly a post: its author is linked or described, and its time is given to the hour."""
+        """Tells whether record `at` is certainly a post: its author is linked or described, and its time is given at least to the
+        hour."""
         moment = self.spans[at].anchor.moment
         if not self.people[at] or (moment.precision_seconds >= 86_400 and not moment.relative):
             return False
@@ -80,8 +81,8 @@ class PostSet(PostSpans):
         return linked or self.names_writer(at) or self.describes_author(at)
 
     def has_byline(self, at: int) -> bool:
-        """Tells whether a post's name is next to its time, given to the minute, with hardly a word beside them: on one line,
-        "anna (12.3.2026 10:15)", or on adjacent lines."""
+        """Tells whether the name of post `at` is next to its time, given to the minute, with hardly a word beside the two: on one
+        line, "anna (12.3.2026 10:15)", or on adjacent lines."""
         anchor, outline = self.spans[at].anchor, self.page.outline
         if not self.people[at] or anchor.moment.precision_seconds > 60:
             return False
@@ -109,7 +110,7 @@ class PostSet(PostSpans):
 
     @cached_property
     def links_people(self) -> bool:
-        """Tells whether the links on the authors' names lead to users: they recur with the same name, or spell it."""
+        """Tells whether the links on the authors' names lead to users: an address recurs with one name, or spells the name."""
         links = [link for link in self.writers if link is not None]
         if 2 * len(links) < len(self.spans):
             return False

@@ -1,4 +1,4 @@
-"""Records of a page that may be posts: the beginning and end of each, and corresponding positions in them."""
+"""Records of a page that may be posts: where each begins and ends, and which positions in them correspond."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def agree(one: Moment, other: Moment) -> bool:
 
 @dataclass(frozen=True)
 class Span:
-    """The nodes of one post: from `start` to before `end`, without the posts nested in it."""
+    """The nodes of one post: from `start` to before `end`, without the posts nested in it (their ranges `nested`); `anchor` is
+    its time."""
 
     start: int
     end: int
@@ -42,7 +43,7 @@ class Span:
 
 
 class PostSpans:
-    """The records around times in corresponding positions, before their contents are examined."""
+    """Records around times in corresponding positions of a page, which may be posts; their contents are not examined yet."""
 
     def __init__(self, page: Page, spans: list[Span]) -> None:
         self.page = page
@@ -50,7 +51,7 @@ class PostSpans:
         self._last_pieces: dict[tuple[int, int], int] = {}
 
     def column(self, span: Span, node: int) -> str:
-        """The position of a node inside its record, as a key; corresponding nodes of similar records have equal keys."""
+        """The column of a node: a key for its position inside its record, equal for corresponding nodes of similar records."""
         outline, top = self.page.outline, span.start
         if not outline.contains(top, node):
             top = node
@@ -70,7 +71,7 @@ class PostSpans:
         return self.page.title.startswith(bare) or self.page.title.endswith(bare) or bare in title_parts(self.page.title)
 
     def nodes(self, span: Span) -> Iterator[int]:
-        """The nodes of a post that end inside it, without those of posts nested in it."""
+        """The nodes whose elements lie wholly in a post, without those of posts nested in it."""
         ends, node = self.page.outline.ends, span.start
         if not span.nested:
             yield from (node for node in range(span.start, span.end) if ends[node] <= span.end)
@@ -85,7 +86,7 @@ class PostSpans:
             node += 1
 
     def last_piece(self, span: Span) -> int:
-        """The number that follows that of the post's last text."""
+        """The number of the first text after a post."""
         known = self._last_pieces.get((span.start, span.end))
         if known is not None:
             return known

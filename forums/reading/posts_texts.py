@@ -1,4 +1,4 @@
-"""The words of a post as displayed: lines without quotes, signature, notes of edits and controls."""
+"""The text of a post as displayed: lines without quotes, signature, notes of edits and controls."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _QUOTE = "\x00"
 
 
 def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement] | None = None) -> str:
-    """The text of an element as displayed: one line per block, without the elements left out; a quote is removed together with a
-    line such as "anna wrote:" or ">>12" before it."""
+    """The text of an element as displayed, one line per block, without the elements `left_out`; with a quote (`quotes`) a line
+    such as "anna wrote:" or ">>12" before it is removed too."""
     parts: list[str] = []
     _collect(element, left_out, quotes or set(), parts)
     kept: list[str] = []
@@ -116,7 +116,8 @@ def _is_sent(line: str) -> bool:
 
 
 def without_last_of_all(texts: list[str]) -> list[str]:
-    """Texts without the last line that most of them share (a signature, an offer, a notice), if they have other lines."""
+    """The posts' texts without the last line if most of them share it (a signature, an offer, a notice) and they have other
+    lines."""
     lasts = Counter(text.rsplit("\n", 1)[1] for text in texts if "\n" in text)
     line, times = max(lasts.items(), key=lambda item: item[1], default=("", 0))
     if times < 2 or times * 5 < 3 * len(texts) or len(line) < 4:

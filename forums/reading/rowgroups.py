@@ -1,5 +1,5 @@
-"""Candidate lists of a page: links whose addresses have one pattern and that are at one position of the tree, each with the
-row around it."""
+"""Candidate lists of a page: links with one pattern of addresses in corresponding positions of the tree, each with the row around
+it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_GROUPS = 40
 
 
 class Group:
-    """The rows of one candidate list, named by links of one pattern."""
+    """The rows of one candidate list, each named by a link; the addresses of these links have the pattern `pattern`."""
 
     def __init__(self, page: Page, pattern: str, rows: list[Row]) -> None:
         self.page = page
@@ -31,7 +31,8 @@ class Group:
 
     @cached_property
     def labels_first(self) -> bool | None:
-        """Tells whether labels come before their values in the rows (True) or after; None if neither is more frequent."""
+        """Tells whether labels come before their values in the rows (True) or after them (False); None if neither is more
+        frequent."""
         votes = sum(row.label_votes for row in self.rows[:30])
         return votes > 0 if votes else None
 
@@ -42,7 +43,7 @@ class Group:
 
     @cached_property
     def text_share(self) -> float:
-        """Share of the page's text in the rows."""
+        """The share of the page's text that is in the rows."""
         return min(1.0, sum(len(row.text) for row in self.rows) / max(1, self.page.text_total))
 
     def share(self, test: str) -> float:
@@ -61,7 +62,7 @@ def _names(link: Link, page: Page) -> bool:
 
 
 def _cell_path(page: Page, node: int) -> tuple[int, str]:
-    """The tag path of a node, with its column in a table or definition list."""
+    """The tag path of a node, and the number of its cell in a table row or definition list."""
     outline, at, cells = page.outline, node, []
     while at >= 0:
         if outline.tags[at] in ("td", "th", "dd"):
@@ -76,7 +77,7 @@ LONGEST_LONE = 500
 
 
 def _lone(page: Page) -> Callable[[int], bool]:
-    """A test for the row of a list with only one row: it contains a time, and little text."""
+    """A test whether an element can be the only row of a list: it contains a time, and little text."""
 
     def enough(node: int) -> bool:
         tag = page.outline.tags[node]
@@ -92,7 +93,7 @@ def _lone(page: Page) -> Callable[[int], bool]:
 
 
 def _row_above(page: Page, node: int) -> Iterator[int]:
-    """The nearest ancestor of a node that is a row or an item by its markup, within six levels."""
+    """The nearest ancestor of a node, within six levels, that is a row or an item by its tag; nothing if there is none."""
     for _ in range(6):
         node = page.outline.parents[node]
         if node < 0:
@@ -112,7 +113,7 @@ def _rows(page: Page, links: list[Link]) -> list[Row]:
 
 
 def _below_day(page: Page, record: Record, title: Link) -> Record:
-    """A record without the heading of its day, which belongs to all records of the day."""
+    """The record without a day heading inside it, which belongs to all records of the day."""
     first, at = page.outline.piece_from, 0
     while at + 1 < len(record) and first[record[at]] in page.days.headings and record[at + 1] <= title.node:
         at += 1
@@ -154,7 +155,7 @@ def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
 
 
 def _holds_others(row: Row) -> bool:
-    """Tells whether a supposed single row contains further links of its kind: then it is their list."""
+    """Tells whether a supposed single row contains more links with the pattern of its name: then it is a list of these."""
     own = family(row.title.pattern)
     return any(
         link.key != row.title.key and not link.is_user and not link.fragment and family(link.pattern) == own
@@ -195,12 +196,13 @@ def _varied(links: list[Link]) -> bool:
 
 @lru_cache(maxsize=8_192)
 def family(pattern: str) -> str:
-    """A pattern with equal forms for slugs: words with and without a number."""
+    """The form of an address that patterns with different slugs share: slugs with and without a number are written alike."""
     return re.sub(r"\*\.html?(?=$|\?)", "*", re.sub(r"\*[-_]#|#[-_]\*", "*", pattern))
 
 
 def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> list[Row]:
-    """Adds rows of the same level whose link is at another depth in them (bold, with a prefix, as a heading)."""
+    """The rows, with further rows of the same level added whose link (of `named`) is at another depth in the row: bold, with a
+    prefix, as a heading."""
     outline = page.outline
     levels = {(outline.paths[row.start], outline.depths[row.start]) for row in rows if len(row.record) == 1}
     if not levels or len(rows) < 2:

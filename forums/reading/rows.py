@@ -1,4 +1,4 @@
-"""A row of a list: the elements around the link that names it, with the counts, times and links in them."""
+"""A row of a list: the elements around the link that names it, and the counts, times and links in them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
 
 
 class Count(NamedTuple):
-    """A count in a row: its value, its column, the roles suggested by its surroundings, and its node."""
+    """A number in a row that counts something: the value, its column (key of the position in the row), the roles that its
+    surroundings suggest, and its node."""
 
     value: int
     column: str
@@ -34,8 +35,8 @@ class Count(NamedTuple):
 
 
 def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
-    """The counts of rows by columns: by position, or by a label that most rows have. An icon before it, as in pinned rows, shifts
-    a count's sibling index but not its label."""
+    """The counts of all rows by column and number of the row. If most rows label a count, the label is part of its column's key:
+    an icon before the count, as in pinned rows, changes its position but not its label."""
     told = [[(found, found.roles & _COUNT_ROLES - {"last"}) for found in row.counts] for row in rows]
     labels = [{next(iter(roles)) for found, roles in each if "label" in found.roles and len(roles) == 1} for each in told]
     votes = Counter(role for roles in labels for role in roles)
@@ -60,7 +61,7 @@ _INSIDE = re.compile(r"/(?:span|b|strong|em|i|a|font|abbr|small|bdi)\b[^/]*$")
 
 
 class Row:
-    """One record of a list, with the link that names it."""
+    """One record of a list: the elements of `record`, named by the link `title`."""
 
     def __init__(self, page: Page, record: Record, title: Link) -> None:
         self.page = page
@@ -71,7 +72,7 @@ class Row:
         self.end = page.outline.ends[record[-1]]
 
     def column(self, node: int) -> str:
-        """A key for a node's place in its row: corresponding nodes of rows of the same markup have the same key."""
+        """The column of a node: a key for its position in the row, equal for corresponding nodes of rows with the same markup."""
         at = max(0, bisect_left(self.record, node + 1) - 1)
         return f"{at}:{self.page.outline.relative(node, self.record[at])}"
 
@@ -119,7 +120,7 @@ class Row:
         return found
 
     def _told_inside(self, at: int) -> list[Count]:
-        """Counts in a text that also contains a time, each next to its word: "(3 replies, last 2014-3-1 10:15)"."""
+        """Counts in text number `at`, which also contains a time, each next to its word: "(3 replies, last 2014-3-1 10:15)"."""
         text, node, _ = self.page.outline.pieces[at]
         found = []
         taken = time_words(text, self.page.moment) or (0, 0)
@@ -205,7 +206,8 @@ class Row:
         return None, frozenset()
 
     def _roles(self, node: int, top: int) -> frozenset[str]:
-        """Roles by the classes of the nearest elements; higher ones name groups of fields, not this field."""
+        """The roles that class names and icons of `node` and of its nearest ancestors below `top` suggest; higher ancestors name
+        groups of fields, not this field."""
         page, found, steps = self.page.outline, frozenset[str](), 0
         while node > top and steps < 4 and not found & _COUNT_ROLES:
             hints = class_roles(page.classes[node])
@@ -221,8 +223,9 @@ class Row:
         return found & (_COUNT_ROLES | {"likes", "avatar"})
 
     def _beside(self, at: int) -> frozenset[str]:
-        """Roles by adjacent texts: after it on the same line (5 "replies"), below it in its own element, or before it ("Replies:"
-        5). If both sides have one, the pair alone in an element counts, otherwise the order usual in the list."""
+        """The roles that labels of the value in text number `at` name: the text after it on the line (5 "replies") or below it in
+        the same element, or the text before it ("Replies:" 5). If there are two labels, the one alone in an element with the
+        value counts, otherwise the one on the side usual in the list."""
         before, after = self.labels(at)
         if before and after:
             first = self._pairs_first(at)
@@ -233,7 +236,7 @@ class Row:
         return told | {"label"} if told else told
 
     def labels(self, at: int) -> tuple[frozenset[str], frozenset[str]]:
-        """The roles named by the text before and the text after a value, if these can be its label."""
+        """The roles that the texts before and after text number `at` name, if they can be its label: (before, after)."""
         pieces, ends = self.page.outline.pieces, self.page.outline.piece_to
         before = after = frozenset[str]()
         if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24 and at != ends[self.title.node]:
@@ -248,7 +251,7 @@ class Row:
 
     @property
     def label_votes(self) -> int:
-        """The number of the row's values with a label before them, minus those with one after."""
+        """How many values of the row have a label before them, minus how many have one after them."""
         votes, timed = 0, {time.piece for time in self.times}
         for at in self.pieces:
             if at in timed or count(self.page.outline.pieces[at].text) is not None:
@@ -258,8 +261,8 @@ class Row:
         return votes
 
     def _pairs_first(self, at: int) -> bool | None:
-        """Tells by the elements alone whether the label of a value is the text before it (True) or after it: a term and its
-        definition, a colon, or an element with only these two texts. None if they do not show it."""
+        """Tells by the elements alone on which side the label of the value `at` is: True for the text before it (a term and its
+        definition, a colon, or an element with only these two texts), False for the text after it, None if nothing shows it."""
         page = self.page.outline
         label, value = page.pieces[at - 1], page.pieces[at]
         if page.tags[label.node] in ("dt", "th") or label.text.endswith((":", "：")):
@@ -278,8 +281,8 @@ class Row:
         return node
 
     def said_before(self, at: int) -> str:
-        """The text before a text on its line, from the row's title or the last time on; otherwise the term in the element before
-        it."""
+        """The text on the line of text number `at` before it, from the row's title or the last time on; without one, the term in
+        the element before it."""
         page, title = self.page.outline, self.page.outline.piece_to[self.title.node]
         first, _ = self.page.line_range.get(page.pieces[at].line, (at, at))
         first = max(first, self.pieces.start, title if title <= at else 0)
@@ -311,7 +314,8 @@ class Row:
         return page.pieces[at].text.endswith((":", "：")) or page.tags[node] in _TERMS
 
     def _is_beside(self, at: int, other: int) -> bool:
-        """Tells whether two texts are in elements with a common small parent, as in cards: <b>5</b><span>replies</span>."""
+        """Tells whether text number `other` is in the same small element as text `at`, as in cards:
+        <b>5</b><span>replies</span>."""
         page = self.page.outline
         mine, its = page.pieces[at].node, page.pieces[other].node
         return page.parents[mine] == page.parents[its] or page.parents[its] == mine

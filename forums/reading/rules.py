@@ -26,11 +26,12 @@ _FLAGS = frozenset({"pinned", "locked"})
 
 @dataclass(frozen=True, slots=True)
 class KindRules:
-    """Corrections for one kind of page: a selector for the records and, inside a record, selectors for single roles.
+    """Corrections for one kind of page: a selector for the records (`records`) and selectors for single fields, by role, inside a
+    record.
 
     A selector is CSS (with `::text` and `::attr(name)` as in parsel), or XPath if it starts with `/`, `./` or `(`. Roles are the
     field names of the record types. An empty `records` keeps the records found. `learned` are selectors learned from the site's
-    own pages: what they find replaces the value read; if they find nothing, that value stays.
+    own pages: the value that such a selector finds replaces the one read; if it finds nothing, the value read stays.
     """
 
     records: str = ""
@@ -40,7 +41,7 @@ class KindRules:
 
 @dataclass(frozen=True, slots=True)
 class SiteRules:
-    """Corrections of a site, and regular expressions of addresses whose kind the operator states."""
+    """The corrections of a site for each kind of page, and regular expressions for addresses whose kind the operator states."""
 
     kinds: tuple[tuple[PageKind, KindRules], ...] = ()
     addresses: tuple[tuple[str, PageKind], ...] = ()
@@ -66,7 +67,8 @@ class SiteRules:
         }
 
     def over(self, learned: SiteRules | None) -> SiteRules:
-        """These corrections combined with learned ones: a field corrected by the operator is not overridden."""
+        """These corrections combined with learned ones; for a field that the operator corrected, the learned selector is not
+        used."""
         taught = dict(learned.kinds) if learned else {}
         own = dict(self.kinds)
         kinds = []
@@ -131,8 +133,8 @@ def value_of(page: Page, role: str, found: list[Any]) -> Any:
 def corrected(
     page: Page, rules: KindRules, empty: AnyRecord, found: list[tuple[HtmlElement, AnyRecord]]
 ) -> list[tuple[HtmlElement, AnyRecord]]:
-    """The records of a page, with their elements, under an operator's rules: `found` are the reader's own, `empty` is the initial
-    record if the rules select the records themselves. Records without an address or author are left out."""
+    """The records of a page with their elements, as changed by the rules. found: the records read without rules; empty: the
+    record to fill where the rules select the records themselves. Records left without an address or author are dropped."""
     known = {field.name for field in fields(empty)}
     if rules.records:
         own = {id(element): record for element, record in found}

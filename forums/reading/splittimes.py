@@ -1,4 +1,4 @@
-"""Times in separate parts: a day drawn as a calendar leaf, with number, month and year in separate elements, and the clock time
+"""Times in separate parts: a day drawn as a calendar leaf (number, month and year in separate elements) and the clock time
 elsewhere in the same record."""
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Leaf(NamedTuple):
 
 
 class SplitTimes(NamedTuple):
-    """The times formed from parts, by their first text; and the numbers of all texts that are parts."""
+    """The times formed from parts, each by the number of its first text; and the numbers of all texts that are parts of them."""
 
     moments: dict[int, Moment]
     parts: frozenset[int]
 
 
 def split_times(page: Outline, told: Set[int], dates: DateContext) -> SplitTimes:
-    """The days of calendar leaves, each with the clock time of its record, if any: the only one in the smallest element around
-    both that contains no other leaf. The texts in `told` are already used otherwise."""
+    """The days of calendar leaves, each with the clock time of its record, if there is one: the only clock time in the smallest
+    element that contains it and the leaf and no other leaf. The texts in `told` are parts of other times."""
     leaves = [leaf for leaf in _leaves(page, dates) if told.isdisjoint(range(leaf.first, leaf.end))]
     clocks = [at for at, piece in enumerate(page.pieces) if at not in told and CLOCK.fullmatch(piece.text)] if leaves else []
     moments: dict[int, Moment] = {}
@@ -77,8 +77,8 @@ def _leaves(page: Outline, dates: DateContext) -> list[Leaf]:
 
 
 def _day_of(texts: list[str], dates: DateContext) -> str:
-    """The day formed by texts, each a part of it: a number, a month, possibly a year and a weekday; with a time of day if among
-    them. "" for none."""
+    """The day that texts form, each a part of it: a number, a month, possibly a year and a weekday; with the time of day if it is
+    among them. "" if they form none."""
     number = year = month = clock = weekday = ""
     for text in texts:
         day_found, year_found = _DAY.fullmatch(text), _YEAR.fullmatch(text.rstrip(","))

@@ -1,5 +1,5 @@
-"""Records separated only by line breaks or rules: lines of text around a link, in one block or preformatted, and consecutive
-messages. They are put into elements, so that further reading finds rows and posts."""
+"""Records separated only by line breaks or rules (<hr>): lines of text around a link, in one block or preformatted, and
+successive messages. They are put into elements, so that further reading finds rows and posts."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _BREAKS = frozenset({"br", "hr"})
 
 
 def part_lines(root: HtmlElement, base: str) -> None:
-    """Puts each record of a block of lines into an element, and the fields of its text into others. Modifies the tree. A block
-    qualifies if FEWEST or more lines begin with, or contain, links of one pattern, mostly with numbers beside them;
-    anything else is unchanged. Messages separated only by rules are treated likewise."""
+    """Puts each record of a block of lines into an element, and the fields of its text into further elements. Modifies the tree.
+    A block qualifies if FEWEST or more lines begin with, or contain, links of one pattern, mostly with numbers beside them; any
+    other block is unchanged. Messages separated only by rules (<hr>) are put into elements in the same way."""
     part_messages(root)
     for block in _blocks(root):
         lines = _lines(block)
@@ -124,7 +124,8 @@ _BLOCKS = frozenset({"table", "div", "ul", "ol", "dl", "form", "section", "artic
 
 
 def _spans(lines: list[Line], heads: list[int]) -> list[tuple[int, int]]:
-    """The line ranges of the records: from one head to the next, the last as long as the others."""
+    """The line ranges of the records: each from one line in `heads` to the next; the last record is as long as the median of the
+    other records."""
     gaps = sorted(b - a for a, b in zip(heads, heads[1:], strict=False))
     usual = min(gaps[len(gaps) // 2], MOST_LINES)
     ends = [*(min(b, a + MOST_LINES) for a, b in zip(heads, heads[1:], strict=False)), heads[-1] + usual]

@@ -14,8 +14,8 @@ Find = Callable[[str], Moment | None]
 
 
 def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
-    """The times of a text, each with the text before it back to a separator between fields: the first one and, if a word for the
-    creation or the last reply follows it, the next. Empty if there is none.
+    """The times of a text, each with the text before it back to a separator between fields: the first time and, if a word for the
+    creation or the last reply follows it, the next one. Empty if there is none.
 
     `find` returns the first time of a text.
     """
@@ -34,7 +34,7 @@ def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
 
 
 def time_words(text: str, find: Find) -> tuple[int, int] | None:
-    """The character range of the first time of a text, in the text with single spaces; None if there is none."""
+    """Where the first time of a text begins and ends, in characters of the text with single spaces; None if there is none."""
     words = text.split()
     span = _span(words, find) if len(words) <= MOST_WORDS else None
     if span is None:

@@ -19,7 +19,8 @@ _BRACKETED = re.compile(r"[\[(（【]\s*\d[\d,.]*\s*[\])）】]")
 
 
 class ThreadFields:
-    """The fields of a list of threads, determined over all rows together."""
+    """The counts and times of a list of threads, found for all rows together, because corresponding positions hold the same
+    field."""
 
     def __init__(self, rows: RowSet) -> None:
         self.set = rows
@@ -39,7 +40,8 @@ class ThreadFields:
         }
 
     def _are_ids(self, cells: dict[int, Count]) -> bool:
-        """Tells whether the numbers of a column occur in the URLs of the rows' titles: then they are ids, not counts."""
+        """Tells whether the numbers of a column occur in the addresses of the rows' titles: then they are ids and count
+        nothing."""
         same = sum(cells[at].value > 9 and str(cells[at].value) in self.rows[at].title.url for at in cells)
         return len(cells) >= 3 and same >= 0.8 * len(cells)
 
@@ -62,7 +64,7 @@ class ThreadFields:
 
     @cached_property
     def _count_columns(self) -> tuple[list[str], list[str], frozenset[str]]:
-        """Which columns of numbers are replies, which are views, and the roles by which labels or headers name the column of
+        """The columns of numbers that are replies, those that are views, and the roles that labels or headers name for the
         replies."""
         known = {column: self._column_roles(column) for column in self._columns}
         by_order = sorted(self._columns, key=lambda column: min(found.node for found in self._columns[column].values()))
@@ -103,7 +105,7 @@ class ThreadFields:
         return told >= 0.8 * len(self._columns[column])
 
     def _by_size(self, plain: list[str], views: list[str]) -> tuple[list[str], list[str]]:
-        """Of two columns without labels, takes the larger numbers as views."""
+        """Of two columns without labels, takes that with the larger numbers as views: (replies, views)."""
         if len(plain) >= 2 and not views:
             first, second = plain[0], plain[1]
             if self._exceeds(first, second) and not self._exceeds(second, first):
@@ -185,8 +187,8 @@ class ThreadFields:
         return told - {"created"} if "last" in told else told
 
     def _label(self, row: Row, time: Time) -> str:
-        """The label of a time: the text before it in its own piece if that names a role (such as "last"), otherwise the text
-        before it on the line as well."""
+        """The label of a time: the text before it in its own piece if that names a role (such as "last"), otherwise also the text
+        before that piece on the line."""
         if time.said and text_roles(time.said) & {"last", "created", "edit", "joined"}:
             return time.said
         before = row.said_before(time.piece) if time.piece in row.pieces else time.label
@@ -209,7 +211,7 @@ class ThreadFields:
         return best
 
     def _times(self, row: Row) -> tuple[Moment | None, Moment | None, Time | None]:
-        """The time of a thread's creation, the time of its last reply, and the position of the latter."""
+        """When a row's thread was created, when its last reply was made, and where on the page the latter time is."""
         roles = [(time, self._role(row, time)) for time in row.times]
         roles = [(time, role) for time, role in roles if role not in ("edit", "joined")]
         if not roles:
@@ -242,8 +244,8 @@ class ThreadFields:
 
     @cached_property
     def _alone_is_created(self) -> bool:
-        """Tells whether the only time of an unlabelled row is its creation: in a list long enough, the rows are not in its
-        order."""
+        """Tells whether the only time of a row, if unlabelled, is the thread's creation: the rows of a list long enough are not
+        in the order of this time."""
         values = [row.times[0].moment.value.timestamp() for row in self.rows if row.times]
         order = falling(values)
         return order is not None and len(values) >= 8 and order < 0.6

@@ -30,8 +30,8 @@ class Person(NamedTuple):
 
 
 class ThreadPeople(ThreadFields):
-    """The people named in a list of threads: who opened a thread and who replied last, told apart by the words, header
-    cells and classes around each name."""
+    """The people named in a list of threads: who opened a thread and who replied last, told apart by the words, header cells and
+    class names around each name."""
 
     def _people(self, row: Row) -> list[Person]:
         found: list[Person] = []
@@ -60,7 +60,7 @@ class ThreadPeople(ThreadFields):
         return sorted(found + others, key=lambda person: person.node)
 
     def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
-        """Tells whether the same person was named directly before in the same cell, as by an avatar beside the name."""
+        """Tells whether the name repeats the person named directly before it in the same cell, as beside an avatar."""
         if not people or people[-1].name != name or node - people[-1].node > 6:
             return False
         outline = self.page.outline
@@ -112,13 +112,13 @@ class ThreadPeople(ThreadFields):
         return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
 
     def _place(self, row: Row, node: int, by_shape: bool) -> str:
-        """A key for the position of a text in its row; with `by_shape` only for the form of its element."""
+        """The column of a node in its row; with `by_shape` the shape of its element (tag and classes) instead."""
         return self.page.outline.shapes[node] if by_shape else row.column(node)
 
     @cached_property
     def _name_column(self) -> tuple[bool, str] | None:
-        """The column of names without label: a position in the rows or, if rows are built differently, the form of the names'
-        elements."""
+        """The column of the names without label, as (by_shape, key): a position in the rows or, if the rows differ in structure,
+        the shape of the names' elements."""
         for by_shape in (False, True):
             column = self._column_of_names(by_shape)
             if column is not None:
@@ -126,8 +126,9 @@ class ThreadPeople(ThreadFields):
         return None
 
     def _column_of_names(self, by_shape: bool) -> str | None:
-        """The column of texts that can be names in nearly every row, both different and repeated: the first after the title in
-        its cell, otherwise after it in a cell without the last reply, otherwise before it."""
+        """The column that holds a possible name in nearly every row, and several different ones; of several such columns the
+        first after the title in the title's cell, otherwise after it in a cell without the last reply, otherwise before the
+        title."""
         names: dict[str, list[str]] = defaultdict(list)
         places: dict[str, Counter[int]] = defaultdict(Counter)
         for row in self.rows:
@@ -143,7 +144,8 @@ class ThreadPeople(ThreadFields):
         return min(found)[2] if found else None
 
     def _name_places(self, row: Row, by_shape: bool) -> Iterator[tuple[int, int]]:
-        """The texts of a row that can be names, the first of each column, and each one's distance class from the title."""
+        """The texts of a row that can be names, the first of each column, each with a rank by its place (0 best): after the title
+        in its cell, after it elsewhere, before it, in one block with the time."""
         cell, seen = self.heads.cell(row, row.title.node), set()
         end = self.page.outline.piece_to[row.title.node]
         lasts = {self.heads.cell(row, time.node) for time in row.times if self._role(row, time) == "last"} - {cell}
@@ -194,7 +196,7 @@ class ThreadPeople(ThreadFields):
         return found
 
     def _after_time(self, row: Row, at: int) -> list[Person]:
-        """The name after "by" following the only time of a text: "Last post: 2014-3-1 10:15 by anna"."""
+        """The name after "by" that follows the only time in text number `at`: "Last post: 2014-3-1 10:15 by anna"."""
         text, node, _ = self.page.outline.pieces[at]
         times = [time for time in row.times if time.piece == at and not time.is_attribute]
         span = time_words(text, self.page.moment) if len(times) == 1 and len(text) <= 90 else None
@@ -251,8 +253,8 @@ class ThreadPeople(ThreadFields):
         return frozenset({"last"}) if "last" in told else told
 
     def _belongs_to(self, row: Row, person: Person, last: Time) -> bool:
-        """Tells whether the only name of a row belongs to the time of the last reply: below one header, or next to it without a
-        label between."""
+        """Tells whether the only name of a row belongs to the time of the last reply: one header is above the two, or they are
+        adjacent without a label between."""
         if "last" in self.heads.of(row, person.node):
             return True
         pieces, at = self.page.outline.pieces, self.page.outline.piece_from[person.node]
@@ -310,5 +312,5 @@ class ThreadPeople(ThreadFields):
 
 
 def _bare(column: str) -> str:
-    """A column's key without sibling indices, so that the same position in rows of different length has the same key."""
+    """A column's key without sibling indices, equal for corresponding positions in rows of different length."""
     return re.sub(r"#\d+", "", column)

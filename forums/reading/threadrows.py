@@ -1,4 +1,4 @@
-"""Converts the rows of a list to thread records: authors, times, counts, pinned flag, address of the last post."""
+"""Converts the rows of a list of threads to records: authors, times, counts, pinned flag, address of the last post."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BULLETS = "●•◆■□▪►▶◇○·» "  # symbols drawn before a title
 
 
 class ThreadRows(ThreadPeople):
-    """The fields of a list of threads, determined over all rows together."""
+    """The records of a list of threads; their fields are found for all rows together."""
 
     # marks
 
@@ -78,8 +78,8 @@ class ThreadRows(ThreadPeople):
         return flags if 0 < sum(flags) < len(flags) else [False] * len(flags)
 
     def _by_order(self, lasts: list[Moment | None], marked: list[bool]) -> list[bool]:
-        """A flag for each row: whether it is at the top and older than the rows after it, which are in descending order; then it
-        is pinned although not marked."""
+        """A flag for each row: whether it is pinned although not marked, because it is at the top and older than the rows after
+        it, which are in descending order. lasts: last reply of each row; marked: rows marked as pinned."""
         flags = [False] * len(lasts)
         spans = [_span(moment) if moment else None for moment in lasts]
         rest = [at for at, span in enumerate(spans) if span is not None and not marked[at]]
@@ -175,14 +175,15 @@ class ThreadRows(ThreadPeople):
         return next((link for link in row.links if link.pattern == pattern and self._may_be_board(row, link)), None)
 
     def _boards(self, people: list[tuple[str | None, str | None]]) -> list[Link | None]:
-        """The board named in each row; none if these are the people of the rows with unusual addresses."""
+        """The link to the thread's board in each row; None in all rows if these links are really people."""
         boards = [self._board(row) for row in self.rows]
         named = sum(board is not None and board.text in names for board, names in zip(boards, people, strict=True))
         return boards if named * 2 < sum(board is not None for board in boards) + 1 else [None] * len(boards)
 
     @cached_property
     def _addresses(self) -> list[str]:
-        """The address of each row's thread: its title's, or, if titles lead off the site, that of the link to the discussion."""
+        """The address of each row's thread: that of the title or, if titles lead to other sites, of the link to the
+        discussion."""
         own = [row.title.url for row in self.rows]
         if 2 * sum(row.title.is_local for row in self.rows) > len(self.rows):
             return own
@@ -192,7 +193,7 @@ class ThreadRows(ThreadPeople):
         return own if distinct < _TALKED * len(self.rows) else [url or title for url, title in zip(found, own, strict=True)]
 
     def _talk_pattern(self) -> str:
-        """The pattern of local links that most often mention comments or replies; "" for none."""
+        """The pattern of those links on the site whose texts most often mention comments or replies; "" for none."""
         told: Counter[str] = Counter()
         for row in self.rows:
             told.update({link.pattern for link in row.links if link.is_local and text_roles(link.text) & {"comments", "replies"}})
@@ -246,7 +247,7 @@ class ThreadRows(ThreadPeople):
 
 
 def _span(moment: Moment) -> tuple[float, float]:
-    """The first and the last second that a time can mean, by its precision."""
+    """The first and the last second, as epoch seconds, that a time of this precision can mean."""
     at = moment.value.timestamp()
     return (at - moment.precision_seconds, at) if moment.relative else (at, at + moment.precision_seconds)
 
@@ -265,8 +266,8 @@ def _marked(words: list[list[str]], pattern: re.Pattern[str]) -> list[bool]:
 
 
 def sort_of(records: list[ThreadRecord]) -> str | None:
-    """The order of a list: "last_reply", "created", or None if not shown. Times that may be equal, as coarse ones often are, are
-    not evidence against an order."""
+    """The order of a list: "last_reply", "created", or None if the rows do not show it. Two times that may be equal, as coarse
+    ones often are, do not speak against an order."""
     for name in ("last_reply", "created"):
         moments = [moment for record in records if not record.pinned and (moment := getattr(record, name)) is not None]
         spans = [_span(moment) for moment in moments]

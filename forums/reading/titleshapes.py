@@ -1,5 +1,5 @@
-"""Shapes (address and markup patterns) of a site's titles and of the links beside its rows. With them a row is recognised on a
-page with only one row, and menu links are not read as rows on a page without any."""
+"""Shapes of links (pattern of the address and markup around the link): those of a site's titles, and those of links beside the
+rows of its lists. By them a single row is recognised on a page, and menu links are not read as rows on a page without any."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ def markup_shape(element: HtmlElement) -> str:
 
 
 def title_shape(page: Page, link: Link) -> str:
-    """The shape of a link: the pattern of its address and that of its markup; "" if its markup has none."""
+    """The shape of a link: the pattern of its address and its `markup_shape`; "" if the latter is empty."""
     shape = markup_shape(page.outline.elements[link.node])
     return f"{family(link.pattern)} {shape}" if shape else ""
 
 
 def shapes_of(page: Page, titles: Iterable[Link]) -> Shapes:
-    """The shapes of a list's titles that hardly any other link of the page has, and those of other links that no title has."""
+    """The shapes of a list's titles that hardly any other link of the page has, and the shapes of the page's other links that no
+    title has."""
     titles = list(titles)
     keys = {link.key for link in titles}
     own: dict[str, set[str]] = defaultdict(set)

@@ -76,7 +76,8 @@ _AUTHOR_IS = re.compile(r"^([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]\s*")
 
 
 def _after_by(text: str) -> str:
-    """A text without a leading "by", "Author:" or "Started by" in any language; otherwise the whole text."""
+    """The text after a leading "by", "Author:" or "Started by" in any language; the whole text if it begins with none of
+    these."""
     shorter = BY.sub("", text, count=1)
     if shorter != text:
         return shorter

@@ -1,5 +1,5 @@
-"""The rules' verdict on a page's kind: scores of its readings as boards, threads and posts, compared with each other and with
-none."""
+"""The rules' verdict on a page's kind: how well it can be read as boards, as threads and as posts, compared with each other and
+with a page of no forum."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from forums.reading.words import class_roles
 
 
 class Verdict(NamedTuple):
-    """The scores of a page as each kind by the rules, and codes of the evidence for or against."""
+    """The scores of a page as each kind, by the rules, and the codes of the evidence for or against."""
 
     threads: float
     boards: float
@@ -40,7 +40,7 @@ def verdict_of(page: Page, found: Choice) -> Verdict:
 
 
 def ruled(page: Page, verdict: Verdict, expect: PageKind | None) -> tuple[PageKind, float]:
-    """The kind of the page by the rules, and their certainty in [0, 1]."""
+    """The kind of the page by the rules, and how certain they are, in [0, 1]. expect: the kind that the site's model expects."""
     values = {PageKind.threadlist: verdict.threads, PageKind.index: verdict.boards, PageKind.thread: verdict.posts}
     if expect in values and values[expect] >= 0.5 * ENOUGH:
         values[expect] *= 1.5
@@ -165,7 +165,8 @@ def _takes_text(form: HtmlElement) -> bool:
 
 
 def _replies(posts: PostSet, other: PostSet) -> bool:
-    """Tells whether another single text has a line with a name and a time of its own, apart from the time of the first post."""
+    """Tells whether the single text of the set `other` has a line with a name and a time of its own, other than the first post's
+    time: then it is a reply."""
     if len(other.spans) != 1 or other.own_words < 0.8 or not other.has_byline(0) or not other.body_lengths[0]:
         return False
     apart = other.spans[0].anchor.node != posts.spans[0].anchor.node and other.bodies[0] != posts.bodies[0]

@@ -1,4 +1,4 @@
-"""Words beside the fields of forums in many languages, and class names used for them."""
+"""Words that stand beside the fields of forums, in many languages, and class names used for these fields."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ TEXT_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 @lru_cache(maxsize=8192)
 def text_roles(text: str) -> frozenset[str]:
-    """The roles named by a label, a header cell or a title attribute."""
+    """The roles that a label, a header cell or a title attribute names."""
     return frozenset(role for role, pattern in TEXT_ROLES if pattern.search(text))
 
 BY = re.compile(
