@@ -10,7 +10,7 @@ from forums.overview_values import Sight
 
 
 class BoardLog:
-    """Returns each board's events once, up to the time of a visit, as an incremental visit would find them."""
+    """Gives out each event of a log once, at the first visit of its board after it, as an incremental visit would find it."""
 
     def __init__(self, events: Events, weights: Floats, start: float) -> None:
         order = np.lexsort((events.times, events.board))
@@ -30,7 +30,7 @@ class BoardLog:
         return places
 
     def take(self, boards: Ints, now: float) -> tuple[Ints, Floats, Floats]:
-        """Board, time and weight of all events of these boards since they were last taken."""
+        """The events of these boards up to `now` that were not taken before, parallel: board number, epoch seconds, weight."""
         first, last = self._next[boards], self._place(boards, now)
         self._next[boards] = last
         counts = last - first

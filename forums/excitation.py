@@ -68,9 +68,10 @@ def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) 
 
 
 def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Floats, weights: Floats, span: Floats) -> Floats:
-    """X of each board, (n, K): B at the start of its history, `span` operational hours ago, and every event since.
+    """The state X of each board, (n, K): it begins at B at the start of the history, `span` operational hours ago, and decays;
+    each event since raises it.
 
-    board, age (operational hours ago, not negative) and weights: one entry an event.
+    level: (n,), the boards' B; board, age (operational hours ago, not negative) and weights: one entry per event.
     """
     taus = np.array(taus_hours)
     state: Floats = level[:, None] * np.exp(-span[:, None] / taus)
@@ -134,7 +135,7 @@ def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, we
 
 
 def _exposure(taus: Floats, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Floats:
-    """Integral of X over [start, stop) of each board, (n, K)."""
+    """The integral of the state X over [start, stop) of each board, (n, K)."""
     result = level[:, None] * taus * (np.exp(-start[:, None] / taus) - np.exp(-stop[:, None] / taus))
     since = np.maximum(start[board] - clock, 0.0)
     until = np.maximum(stop[board] - clock, 0.0)

@@ -35,7 +35,7 @@ class ForecastOptions:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Events seen in visits: board, epoch seconds, weight (importance included), in any order."""
+    """Events seen in visits, parallel arrays in any order: board number, epoch seconds, weight (importance included)."""
 
     board: Ints
     times: Floats
@@ -78,8 +78,8 @@ class Forecast:
         self.all = np.arange(len(rates))
 
     def packed(self) -> tuple[Arrays, Arrays]:
-        """The forecast's state as arrays for `unpacked`: what stays constant during a day (rates, kernels), and what every visit
-        changes."""
+        """The forecast's state as two sets of arrays for `unpacked`: those that stay constant during a day (rates, kernels), and
+        those that every visit changes."""
         fixed: Arrays = {"rates": self.rates, "into": self._into, "decay": self._decay}
         moving: Arrays = {
             "operational": self._operational,

@@ -72,8 +72,8 @@ def _bounds(open_: Spans) -> tuple[Floats, Floats, Floats]:
 
 
 def schedule(policy: str, given: planning.DayInput, visits_per_day: int, open_: Sequence[Spans]) -> planning.Schedule:
-    """Like `planning.schedule`, with every visit in the open hours of its site (`open_` has one entry per site number). Boards
-    of sites that are closed all day get no visits."""
+    """Plans as `planning.schedule` does, with every visit inside the open hours of its site (`open_` has one entry per site
+    number). Boards of sites that are closed all day get no visits."""
     boards = np.flatnonzero(np.array([bool(open_[number]) for number in given.site.tolist()], dtype=bool))
     if not len(boards):
         return planning.Schedule((), ())

@@ -315,7 +315,8 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The result of a loop: board and time of everything fetched, and the times and costs (in visits) of all fetches."""
+    """What a loop did in a simulation: board and time (epoch seconds) of everything fetched, parallel; and the times and costs
+    (in visits) of all fetches, parallel."""
 
     board: Ints
     moments: Floats

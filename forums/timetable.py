@@ -20,8 +20,8 @@ from forums.law import HOUR_SECONDS
 class Timetable:
     """Visits of `boards` boards over a cycle of `days` days, sorted by day, hour and board.
 
-    board, day and hour have one entry per visit; hour lies in [0, 24) on the site's local clock. A board visited less than once a
-    day occurs on some days of the cycle only.
+    board, day and hour are parallel, one entry per visit; hour lies in [0, 24) on the site's local clock. A board visited less
+    than once a day has visits on some days of the cycle only.
     """
 
     boards: int
@@ -72,7 +72,7 @@ def _wall_clock(hours: Floats, day: date, zone: ZoneInfo) -> Floats:
 
 
 def from_quantiles(boards: int, visits: Ints, hours: Sequence[Floats]) -> Timetable:
-    """A daily timetable from each board's hours (visits[i] of them)."""
+    """A daily timetable from the hours of each board's visits: hours[i] has visits[i] entries."""
     if [len(one) for one in hours] != visits.tolist():
         raise BudgetError("a board's hours and its number of visits differ")
     flat = np.concatenate(hours) if len(hours) else np.zeros(0)

@@ -111,8 +111,8 @@ def visits_per_board(table: Timetable) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Requests per day needed for visits. asked, allowed (inf for no limit): of all sites. over: number of sites above their
-    limit. visits: the visits left if those sites keep their limits."""
+    """The requests per day that visits need. asked: of all sites; allowed: the sum of the sites' limits (inf if one has none).
+    over: number of sites above their limit. visits: the visits left if these sites keep their limits."""
 
     asked: float
     allowed: float
