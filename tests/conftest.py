@@ -24,6 +24,7 @@ from pytest_django import DjangoDbBlocker
 from tests import fuzzing
 from tests.cursors import WatchedConnection
 from tests.postgresql import MIGRATED, Server, begun, find_binaries, migrated_once
+from tests.serving import wait_for
 
 _folder = Path(tempfile.mkdtemp(prefix="crawlmgr-tests-"))
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
@@ -108,7 +109,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     permissions, roles). Django's flush would have every app create them again and give each PostgreSQL table new files, which
     takes longer than most tests."""
     from django.contrib.contenttypes.models import ContentType
-    from django.db import connection, transaction
+    from django.db import OperationalError, connection, transaction
     from django.test import TransactionTestCase
 
     from focused.apps import _empty_search
@@ -118,13 +119,23 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
             cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - our own tables
             return list(cursor.fetchall())
 
+    def emptied() -> bool:
+        """Empties the tables; False while a request of a test's browser, which nobody waits for any more, still reads them."""
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                for table in left:
+                    cursor.execute(f'DELETE FROM "{table}"')  # noqa: S608
+                for table, found in left.items():
+                    if found:
+                        cursor.executemany(f'INSERT INTO "{table}" VALUES ({", ".join(["%s"] * len(found[0]))})', found)  # noqa: S608
+        except OperationalError as error:
+            if "is locked" not in str(error):
+                raise
+            return False
+        return True
+
     def begin_anew(_case: TransactionTestCase) -> None:
-        with transaction.atomic(), connection.cursor() as cursor:
-            for table in left:
-                cursor.execute(f'DELETE FROM "{table}"')  # noqa: S608
-            for table, found in left.items():
-                if found:
-                    cursor.executemany(f'INSERT INTO "{table}" VALUES ({", ".join(["%s"] * len(found[0]))})', found)  # noqa: S608
+        assert wait_for(emptied), "the tables stayed locked"
         ContentType.objects.clear_cache()
         _empty_search(using="default")
 

@@ -10,7 +10,7 @@ from crawlmgr.management import database
 from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
-from crawlmgr.reads import reports, runs
+from crawlmgr.reads import hosts, runs
 
 HELP = "list active runs (running, waiting, paused), then the most recently ended ones"
 FIELDS = ("id", "kind", "label", "state", "waiting_for", "waiting_until", "waiting_because", "stopped_by", "created", "finished")
@@ -28,7 +28,7 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _row(found: Run, now: datetime) -> dict[str, Any]:
-    return {name: reports.wait_cause(found, now) if name == "waiting_because" else getattr(found, name) for name in FIELDS}
+    return {name: hosts.wait_cause(found, now) if name == "waiting_because" else getattr(found, name) for name in FIELDS}
 
 
 def _text(value: Any) -> Any:

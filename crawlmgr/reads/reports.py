@@ -30,7 +30,7 @@ def report(run: Run, now: datetime) -> dict[str, Any]:
     return {
         "run": run.pk, "kind": run.kind, "label": run.label, "state": run.state, "stopped_by": run.stopped_by,
         "detail": run.detail, "waiting_for": run.waiting_for, "waiting_until": run.waiting_until,
-        "waiting_because": wait_cause(run, now),
+        "waiting_because": hosts.wait_cause(run, now),
         "started": began, "finished": run.finished,
         "seconds": max(0.0, (ended - began).total_seconds()) if began and ended else None,
         "pages": run.fetched, "failed": run.failed, "refused": run.refused, "requests": run.requests, "bytes": run.bytes,
@@ -42,15 +42,6 @@ def report(run: Run, now: datetime) -> dict[str, Any]:
         "pages_per_host": _limit(run) or None, "hosts_full": _full(run),
         "outcomes": outcomes(run),
     }  # fmt: skip
-
-
-def wait_cause(run: Run, now: datetime) -> str:
-    """Why the host that a run waits for may not be requested yet, as the code of `hosts.pause_cause`; "" for a run that waits for
-    no host."""
-    if not run.active or not run.waiting_for or run.waiting_until is None or run.waiting_until <= now:
-        return ""
-    found = hosts.pause_cause(run.waiting_for, now)
-    return found.code if found else ""
 
 
 def _named(run: Run, what: str, name: str, number: str) -> list[dict[str, Any]]:

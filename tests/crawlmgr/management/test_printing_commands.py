@@ -20,7 +20,7 @@ COMMANDS = (
 )
 PARSERS = {"numpy", "lxml", "selectolax", "resiliparse", "requests", "tldextract", "cryptography"}
 BARE = (  # they name numbers and options only, or read a few rows
-    "forum --help", "forum crawl --help", "topic compare --help", "deepweb harvest --help", "node list", "run list",
+    "forum --help", "forum crawl --help", "topic compare --help", "deepweb harvest --help", "node list --json", "run list --json",
 )
 FRAMES = {
     "crawlmgr": ("archive", "exports", "run", "token"), "forums": ("forum", "reader"), "focused": ("topic",), "deepweb": ("deepweb",),
@@ -38,8 +38,8 @@ def test_what_only_prints_loads_nothing_heavy(installation: dict[str, str], word
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("words", BARE)
-def test_what_needs_no_page_loads_no_parser(installation: dict[str, str], words: str) -> None:
-    assert not loaded_by(words, installation) & PARSERS
+def test_what_needs_no_page_loads_no_parser(installed: dict[str, str], words: str) -> None:
+    assert not loaded_by(words, installed) & PARSERS
 
 
 def loaded_by(words: str, installation: dict[str, str]) -> set[str]:
