@@ -112,6 +112,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     from django.db import OperationalError, connection, transaction
     from django.test import TransactionTestCase
 
+    from crawlmgr.services import hosts
     from focused.apps import _empty_search
 
     def rows(table: str) -> list[tuple[object, ...]]:
@@ -137,6 +138,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     def begin_anew(_case: TransactionTestCase) -> None:
         assert wait_for(emptied), "the tables stayed locked"
         ContentType.objects.clear_cache()
+        hosts.forget()
         _empty_search(using="default")
 
     with django_db_blocker.unblock():

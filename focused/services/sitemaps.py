@@ -40,8 +40,10 @@ def wanted(session: Session, item: Url) -> list[NewUrl]:
     """The sitemaps to request after a page of a host has arrived: those that the host's robots.txt names, requested once, and
     only for hosts of seeds.
     """
-    key = item.host.key
-    if not session.options.sitemaps or key in session.listed or key not in {host_key(url) for url in session.topic.seeds}:
+    if not session.options.sitemaps:
+        return []
+    key = host_key(item.url)
+    if key in session.listed or key not in {host_key(url) for url in session.topic.seeds}:
         return []
     session.listed.add(key)
     host = item.host
@@ -63,7 +65,7 @@ def read(response: FetchResponse) -> Listing:
 
 def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[NewUrl]:
     """Queues the best addresses of a sitemap that the scope allows; returns the further sitemaps that it names."""
-    key, refused, allowed = item.host.key, Counter[str](), []
+    key, refused, allowed = host_key(item.url), Counter[str](), []
     for url in dict.fromkeys(_of_host(listing.pages, key)):
         reason = session.scope.refusal(url, 1)
         if reason:
