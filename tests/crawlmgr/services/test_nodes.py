@@ -265,6 +265,7 @@ def test_no_node_changes_tables_under_others_nor_uses_newer_ones(settings: Any) 
     database.ready_for_nodes()
 
 
+@pytest.mark.django_db(transaction=True)  # the command closes its connection before it checks the installation
 def test_the_command_tells_a_refusal_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     now = timezone.now()
     _node(now=now - timedelta(minutes=1))
