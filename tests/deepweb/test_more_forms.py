@@ -13,7 +13,7 @@ import pytest
 
 from deepweb.benches import forms as bench
 from deepweb.form_training import Example, TrainingError, example_of, predictions, read_examples, train
-from deepweb.search_forms import FormType
+from deepweb.form_types import FormType
 from tests.deepweb import labelled_pages
 from tests.deepweb.drawn_forms import LANGUAGES, WEIGHT, Drawer, drawn, patterns, wordings
 from tests.deepweb.drawn_forms import main as write_drawn
