@@ -358,7 +358,7 @@ def test_a_proxy_is_asked_for_open_targets_only(site: LocalSite, fetcher: Fetche
     site.add("*", "by proxy")
     checked = replace(SETTINGS, proxy=site.url("/"), proxy_private=True, allow_private=frozenset())
     unknown = fetcher.fetch(FetchRequest("http://only-the-proxy-knows.invalid/x"), checked)
-    assert unknown.failure is Failure.dns and "unknown here" in unknown.detail and not site.log
+    assert unknown.failure is Failure.dns and "cannot be resolved here" in unknown.detail and not site.log
     settings = replace(checked, proxy_resolves=True)
     response = fetcher.fetch(FetchRequest("http://only-the-proxy-knows.invalid/x"), settings)
     assert response.body == b"by proxy" and site.paths() == ["http://only-the-proxy-knows.invalid/x"]
