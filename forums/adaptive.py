@@ -1,6 +1,7 @@
-"""The closed loop `adaptive`: every few minutes visits the boards whose waiting posts weigh most, by a forecast that each
-visit corrects. With overview sources (index pages, newest lists) it may read one instead; a reading is charged to the budget
-of visits."""
+"""The adaptive policy (closed loop): decides every few minutes which boards of which forums to visit. It visits the boards whose
+unfetched posts are expected to have waited longest, weighted by importance. The expectation is a forecast that each visit
+corrects. Where a forum has overview sources (index pages, newest lists), the policy may read one of them instead of visiting
+boards; such a reading is charged to the same daily budget of visits."""
 
 from __future__ import annotations
 
@@ -23,21 +24,17 @@ __all__ = ("AdaptiveLoop", "Choice", "LoopOptions", "Looks", "Outlook", "Reason"
 
 
 class AdaptiveLoop:
-    """Decides which boards to visit now, with exactly `visits_per_day` visits between two midnights.
-
-    Life: created from rates and past events; then, every minute or every few, `due(now)` names the boards to visit, which then
-    count as being visited until `observe` (or `missed`, for a failure) reports the result. It is created again when rates change
-    (once a day), with the same `Budget`. The desk, the simulator and the tests use the same code.
-
-    Board i has index_i = N_i(x) x / 2: N_i(x), the weighted events expected in the x hours since its last visit, times half that
-    time. Equal indices are the optimality condition (square-root law). A visit is made if the day's plan (the cumulated sum over
-    the boards of sqrt f_i, f_i a board's rate) allows it and the index is above the price.
-
-    With `looks`, `choose` also names at most one overview source to read, charged at its cost in visits; `told` passes in what an
-    index page showed, `swept` the events of the threads that a newest list named. Then index_i is the sum of w (t - t_e) over
-    posts known to wait (w the weight, t now, t_e when posted), plus F_i(y) y / 2, F_i(y) the forecast for the y hours since the
-    board was last shown by a visit or a source.
-    """
+    """Decides which boards to visit now, with exactly `visits_per_day` visits between two midnights. Life: created from rates and
+    past events. Then `due(now)` (or `choose`) is called every minute or every few minutes and returns the boards to visit. They
+    count as being visited until `observe` (or `missed`, for a failure) reports the result. The loop is created again when the
+    rates change (once a day), with the same `Budget`. The web interface, the simulator and the tests use this same class. Board i
+    has index_i = N_i(x) x / 2: N_i(x), the weighted events expected in the x hours since its last visit, times half that time
+    (their mean wait). Equal indices are the optimality condition (square-root law). A visit is made if the day's plan (the
+    cumulated sum over the boards of sqrt f_i, f_i a board's rate) allows it and the index is above the price. With `looks`
+    (overview sources), `choose` also returns at most one source to read, charged at its cost in visits; `told` then records what
+    an index page showed, `swept` the events of the threads that a newest list named. The index is then the sum of w (t - t_e)
+    over the reported posts that are not fetched yet (w the weight, t now, t_e when posted), plus F_i(y) y / 2, where F_i(y) is
+    the forecast for the y hours since the board was last shown by a visit or a source."""
 
     def __init__(
         self,
@@ -51,9 +48,10 @@ class AdaptiveLoop:
         looks: Looks | None = None,
         deadline_hours: Floats | None = None,
     ) -> None:
-        """rates: (n, bins), weighted events per hour by local time of day; last_visit: (n,), epoch seconds up to which a board's
-        events are known; since: start of the history in `seen`, epoch seconds; deadline_hours: (n,), longest allowed wait of a
-        board's posts, inf for none."""
+        """Creates the loop for n boards. rates: (n, bins), weighted events per hour by local time of day. sites: the site, time
+        zone and working hours of each board. seen: the events found by past visits. last_visit: (n,), epoch seconds up to which a
+        board's events are known. since: start of the history in `seen`, epoch seconds. budget: shared state of the day's budget,
+        changed by the loop. deadline_hours: (n,), longest allowed wait of a board's posts, inf for none."""
         self.options = options or LoopOptions()
         self.budget = budget
         self._of(Forecast(rates, sites, seen, np.asarray(last_visit, dtype=float), since, self.options.forecast))
@@ -78,7 +76,7 @@ class AdaptiveLoop:
         return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
 
     def _paced(self) -> Pace:
-        """The pacing of the day's visits by the boards' rates; boards covered by one newest list count as one board."""
+        """Returns the pacing of the day's visits; boards that share a newest list count as one, with their rates added."""
         given, rates, site = self.options, self.forecast.rates, self.sites.site
         group = self._all if self.overview is None else self.overview.together()
         _names, first, number = np.unique(group, return_index=True, return_inverse=True)
@@ -90,8 +88,8 @@ class AdaptiveLoop:
         )
 
     def packed(self) -> tuple[Arrays, Arrays]:
-        """The loop's state as two sets of arrays for `unpacked`: those that stay constant during a day (rates, kernels,
-        deadlines), and those that every visit changes."""
+        """Returns the loop's state as two dicts of arrays by name, to be stored and passed to `unpacked`: first those that stay
+        constant during a day (rates, kernels, deadlines), then those that every visit changes."""
         fixed, moving = self.forecast.packed()
         fixed["deadline_hours"] = self.deadline_hours
         moving |= {
@@ -113,7 +111,7 @@ class AdaptiveLoop:
         options: LoopOptions | None = None,
         looks: Looks | None = None,
     ) -> AdaptiveLoop:
-        """Restores a loop from the two sets of arrays of `packed`; boards, sites and sources must be those of the packed loop."""
+        """Restores a loop from the two dicts that `packed` returned; boards, sites and sources must be the same."""
         loop = cls.__new__(cls)
         loop.options = options or LoopOptions()
         loop.budget = Budget.unpacked(np.asarray(moving["budget"], dtype=float))
@@ -127,10 +125,11 @@ class AdaptiveLoop:
         loop._pace.plan = np.array(moving["plan"], dtype=float)
         return loop
 
-    # --- what is known -------------------------------------------------------------------------------------------------
+    # --- results of visits and readings --------------------------------------------------------------------------------
 
     def observe(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """Records that `boards` were visited at `now`; board, times (epoch seconds), weights: one entry per event found."""
+        """Records that `boards` were visited at `now` (epoch seconds), and the events found there. board, times (epoch seconds)
+        and weights have one entry per event found; `board` holds board numbers."""
         boards = np.asarray(boards, dtype=np.int64)
         if self.overview is not None:
             self.forecast.rewind(boards)
@@ -145,7 +144,8 @@ class AdaptiveLoop:
             self.overview.clear(lost, self.last_visit[lost])
 
     def told(self, source: int, sight: Sight, now: float) -> None:
-        """Records the figures that a source other than a newest list showed when it was read at `now`; `source` is its number."""
+        """Records what overview source number `source` showed when it was read at `now` (epoch seconds); not for newest lists,
+        see `swept`. Raises ValueError if the loop has no sources."""
         if self.overview is None:
             raise ValueError("a loop without sources is told nothing")
         waiting = self.expected_events(now) - self.overview.known
@@ -153,8 +153,8 @@ class AdaptiveLoop:
         self.forecast.learn(new.boards, new.board, new.times, new.weights, new.until)
 
     def swept(self, source: int, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """Records that newest list number `source` was read at `now` and the changed threads fetched. board, times (epoch
-        seconds) and weights: one entry per event found in these threads."""
+        """Records that newest list number `source` was read at `now` and the changed threads that it named were fetched. board,
+        times (epoch seconds) and weights: one entry per event found in these threads. ValueError for a loop without sources."""
         if self.overview is None:
             raise ValueError("a loop without sources is told nothing")
         boards = self.overview.believed_boards(source)
@@ -164,12 +164,11 @@ class AdaptiveLoop:
         self.overview.swept(source, boards, board, times, weights, now)
 
     def fetched_until(self) -> Floats:
-        """The time up to which each board's posts have been fetched, by a visit or through a newest list, (n,) epoch seconds."""
+        """Returns the epoch seconds up to which each board's posts are fetched, by a visit or through a newest list, (n,)."""
         return self.last_visit if self.overview is None else self.overview.fetched_until(self.last_visit)
 
     def take_over(self, before: AdaptiveLoop) -> None:
-        """Copies the last visits, the visits in progress and what sources showed from the older loop `before`, of the same
-        boards."""
+        """Copies last visits, visits in progress and what overview sources showed from an older loop of the same boards."""
         self.last_visit, self.visiting, overview = before.last_visit, before.visiting, before.overview
         if overview is None or self.overview is None:
             return
@@ -177,62 +176,60 @@ class AdaptiveLoop:
         self._told_again()
 
     def recall_looks(self, moving: Mapping[str, Floats | Bools | Ints]) -> None:
-        """Restores what sources had shown to a stored loop of the same boards and sources; `moving` is the second set of
-        `packed`."""
+        """Restores what overview sources had shown; moving: second result of `packed` of a loop with the same sources."""
         if self.overview is not None:
             self.overview.restore(moving)
             np.maximum(self.overview.look, self.last_visit, out=self.overview.look)
             self._told_again()
 
     def forget_looks(self, looks: Looks | None) -> None:
-        """Replaces the overview sources by `looks` and forgets what the old ones showed: boards are known up to their last
-        visits."""
+        """Replaces the overview sources by `looks` and drops what the old ones showed since the boards' last visits."""
         if self.overview is not None:
             self.forecast.rewind(self._all)
         self.overview = self._overview(looks)
 
     def _told_again(self) -> None:
-        """Repeats to the forecast, for boards that a source has shown since they were fetched, the reported posts that still
-        wait."""
+        """Passes the reported posts that are not fetched yet to the forecast again, after it was rebuilt from visits alone."""
         assert self.overview is not None  # noqa: S101 - only called for loops with sources
         looked = np.flatnonzero(self.overview.look > self.fetched_until())
         board, times, weights = self.overview.waiting(looked)
         self.forecast.learn(looked, board, times, weights, self.overview.look[looked])
 
     def missed(self, boards: Ints) -> None:
-        """Records that the visits of these boards failed: the boards can be chosen again at once, with their waiting posts."""
+        """Records that the visits of these boards failed: they can be chosen again at once, their posts still wait."""
         self.visiting[boards] = False
 
     def expected_events(self, now: float, boards: Ints | None = None) -> Floats:
-        """N_i: the weighted events expected to wait on each board now. With sources: the posts that sources have reported, plus
-        those forecast since a source or a visit last showed the board; without: those forecast since its last visit."""
+        """Returns N_i: the weighted events expected to wait on each of `boards` (None: all) at `now`, one per board. Without
+        overview sources: those forecast since the last visit. With sources: the reported posts that are not fetched yet, plus
+        those forecast since a source or a visit last showed the board."""
         rows = self._all if boards is None else boards
         waiting = np.maximum(self.forecast.expected(now, rows) - self._taken[rows], 0.0)
         return waiting if self.overview is None else waiting + self.overview.known[rows]
 
     def index(self, now: float) -> Floats:
-        """The index of each board in weighted event-hours, (n,): N_i(x) x / 2 without sources. With sources: the waits of
-        reported posts plus F_i(y) y / 2, but at least the share `Overview.doubts` of the index that the board would have without
-        sources."""
+        """Returns the index of each board in weighted event-hours, (n,): N_i(x) x / 2 without overview sources. With sources: the
+        waits of reported posts plus F_i(y) y / 2, at least the share `Overview.doubts` of the index without sources."""
         if self.overview is None:
             return self.expected_events(now) * (np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS) / 2.0
         own = self.forecast.expected_by_visits(now) * (np.maximum(now - self.fetched_until(), 0.0) / HOUR_SECONDS) / 2.0
         return np.maximum(self.overview.known_hours(now) + self._unseen(now), self.overview.doubts() * own)
 
     def _unseen(self, now: float) -> Floats:
-        """F_i(y) y / 2: expected weighted event-hours of posts made in the y hours since each board was last shown, (n,)."""
+        """Returns F_i(y) y / 2: expected weighted event-hours of posts made since each board was last shown, (n,)."""
         assert self.overview is not None  # noqa: S101 - only called for loops with sources
         waiting = np.maximum(self.forecast.expected(now, self._all) - self._taken, 0.0)
         return waiting * self.overview.hours_since_look(now) / 2.0
 
     def pressing(self, now: float) -> Bools:
-        """A mask of the boards that must be visited now whatever their index, (n,), see `hours_left_to_wait`."""
+        """Returns a mask of the boards whose `hours_left_to_wait` end before the next ranking, so must be visited now, (n,)."""
         left = self.hours_left_to_wait(now)
         return left <= self.options.tick_seconds / HOUR_SECONDS
 
     def hours_left_to_wait(self, now: float) -> Floats:
-        """Hours until each board must be visited whatever its index, (n,): until its deadline, which counts from the last fetch
-        of its posts, or until sources have replaced visits of its own list for too long, whichever is sooner."""
+        """Returns the hours until each board must be visited whatever its index, (n,), 0 or less if overdue. This is the time
+        until its deadline, which counts from the last fetch of its posts, or until its own list has not been visited for too long
+        because overview sources replaced the visits, whichever is sooner."""
         left = self.deadline_hours - (now - self.fetched_until()) / HOUR_SECONDS
         if self.overview is not None:
             most = max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day)
@@ -242,12 +239,13 @@ class AdaptiveLoop:
     # --- what to visit and read now ------------------------------------------------------------------------------------
 
     def due(self, now: float, allowed: Bools | None = None) -> Ints:
-        """Boards to visit now, most urgent first; charged to the budget. `allowed`: (n,), false for boards not to be visited."""
+        """Returns the numbers of the boards to visit now, as `choose` does, without reading a source."""
         return self.choose(now, allowed, None).boards
 
     def choose(self, now: float, allowed: Bools | None, readable: Bools | None) -> Choice:
-        """The boards to visit now and at most one source to read; their cost is charged to the budget. `allowed`, (n,), and
-        `readable`, one entry per source, are false for what may not be requested; with `readable` None no source is read."""
+        """Returns the boards to visit now and at most one overview source to read, and charges their cost to the budget. allowed,
+        (n,), and readable, one entry per source, are false for what may not be requested now; with `allowed` None every board may
+        be visited, with `readable` None no source is read."""
         self._pace.turn(now)
         target, band = self._pace.target(now)
         index = self.index(now)
@@ -258,7 +256,8 @@ class AdaptiveLoop:
             open_now, readable = open_now & within, self._readable_within(readable, within)
         rank = np.where(self.pressing(now), np.inf, index)
         budget = self.budget
-        # visits that have to be made now, because the remaining rankings of the day cannot make that many
+        # least number of visits that must have been made after this ranking: the remaining rankings of the day, each visiting a
+        # board at most once, could not make more than visits_per_day minus this number
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
         steer, step = self._steer(), self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
@@ -284,7 +283,8 @@ class AdaptiveLoop:
         return self.options.index_steer if reads_index else self.options.steer
 
     def _readable_within(self, readable: Bools | None, within: Bools) -> Bools | None:
-        """`readable` without the sources all of whose boards belong to sites closed now; `within`: (n,), true if open."""
+        """Returns `readable` without the sources all of whose boards belong to sites that are closed now. readable: mask of
+        sources (None: no source is to be read, returned as it is); within: (n,), true for boards of open sites."""
         if readable is None or self.overview is None:
             return readable
         covers = self.overview.covers
@@ -293,8 +293,9 @@ class AdaptiveLoop:
         return left
 
     def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, room: int) -> _Look:
-        """The source that is due for a test reading (probe), otherwise the one with the largest gain per visit charged. An empty
-        `_Look` if none is readable, none gains anything, or `room` (visits) does not cover the cost."""
+        """Returns the source that is due for a test reading (probe), otherwise the one with the largest gain per visit charged.
+        The result is an empty `_Look` if none is readable, none gains anything, or `room` (number of visits left in this ranking)
+        does not cover the cost. index: (n,), of the boards; open_now: (n,), true for boards that may be visited."""
         overview = self.overview
         if overview is None or readable is None or not (readable & (overview.cost <= room)).any():
             return _Look()
@@ -313,11 +314,11 @@ class AdaptiveLoop:
         self._pace.change(visits_per_day, now)
 
     def outlook(self, now: float, until: float, step_seconds: float = 900.0) -> Outlook:
-        """The visits expected until `until` if every board brings what is forecast, ranked every `step_seconds`."""
+        """Forecasts the visits until `until`, as if every board brought what is expected, ranked every `step_seconds`."""
         return self.ahead(now, until, step_seconds)[0]
 
     def ahead(self, now: float, until: float, step_seconds: float = 900.0) -> tuple[Outlook, Floats]:
-        """Like `outlook`, with the expected times of source readings (epoch seconds) as second result."""
+        """Returns `outlook`, and the expected times of source readings (epoch seconds). Does not change the loop."""
         ahead = copy.copy(self)
         ahead._pace = self._pace.ahead(step_seconds)
         ahead.budget = ahead._pace.budget
@@ -341,7 +342,7 @@ class AdaptiveLoop:
         return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), np.array(looks)
 
     def _pretend(self, due: Ints, source: int, moment: float) -> None:
-        """One step of an outlook: the boards `due` are visited and source number `source` (-1: none) is read, as forecast."""
+        """Simulates one step of an outlook: visits of `due` and a reading of `source` (-1: none) find what is forecast."""
         forecast = np.maximum(self.forecast.expected(moment, self._all) - self._taken, 0.0)
         if self.overview is not None and source >= 0:
             seen = self.overview.believed_boards(source)
@@ -355,7 +356,7 @@ class AdaptiveLoop:
             self.overview.clear(due, moment)
 
     def explain(self, board: int, now: float) -> Reason:
-        """The figures that explain the board's present rank."""
+        """Returns the figures that determine the board's present rank, for display."""
         return Reason(
             waiting=float(self.expected_events(now, np.array([board]))[0]),
             hours_since_visit=(now - float(self.last_visit[board])) / HOUR_SECONDS,
@@ -368,8 +369,9 @@ class AdaptiveLoop:
 
 @dataclass(slots=True)
 class _Look:
-    """A source to read in this ranking (-1: none). gain: weighted event-hours per visit charged; parts: each board's part of
-    it."""
+    """A source to read in this ranking (source -1: none). gain: weighted event-hours gained per visit charged. cost: visits
+    charged. probe: whether it is a test reading of a source that is not trusted. parts: for each board number that the source
+    covers, the part of `gain` that comes from this board."""
 
     source: int = -1
     gain: float = 0.0
@@ -378,17 +380,17 @@ class _Look:
     parts: Mapping[int, float] | None = None
 
     def comes_before(self, board: int, rank: float) -> bool:
-        """Tells whether reading the source gains more than visiting `board`, which the source covers; rank: the board's index."""
+        """Tells whether the source covers `board` and gains at least as much as visiting it; rank: the board's index."""
         return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
 
     def without(self, board: int) -> None:
-        """Subtracts the board's part from the gain, because the board is visited now anyway."""
+        """Subtracts the board's part from the gain, because the board itself is visited in this ranking."""
         if self.parts is not None:
             self.gain -= self.parts.get(board, 0.0)
 
 
 def _largest(values: Floats, count: int) -> Ints:
-    """The positions of the `count` largest values, largest first; of equal values the lower position first."""
+    """Returns the positions of the `count` largest values, largest first; of equal values the lower position first."""
     count = min(count, len(values))
     if count <= 0:
         return np.zeros(0, dtype=np.int64)

@@ -1,4 +1,5 @@
-"""Comparison of a newly learned model with the old one and with stored data: only if they agree may it replace the old one."""
+"""Comparison of a site model newly learned after a layout change with the old model and with stored data: only if they agree may
+the new one replace the old one."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ _CORE = {
 class Stored:
     """The stored data of a site that a sample of its pages can be compared with.
 
-    `boards` maps the keys of the boards that visits use to their names, `visited` those among them that were read to their
-    stop test at least once. `threads` are the keys of the threads listed in the sample that are stored, also under another
-    address if they are certainly the same. `posts_known` is the share of the sample's posts that are stored, counted over
-    threads that have stored posts; None if there are none.
+    `boards` maps the keys of the boards in use to their names, `visited` those among them of which at least one visit was
+    completed. `threads` are the keys of those threads listed in the sample that are stored, also under another address if they
+    are certainly the same. `posts_known` is the share of the sample's posts that are stored, counted over threads that have
+    stored posts; None if there are none.
     """
 
     boards: Mapping[str, str]
@@ -35,17 +36,17 @@ class Stored:
 
 
 def listed(model: SiteModel, visited: Mapping[str, str]) -> set[str]:
-    """The keys of the threads in the first rows of a model's boards with these keys or names; boards never read to the end of a
-    visit are left out, because their threads need not be stored."""
+    """Returns the keys of the threads in the first rows of those boards of a model that are in `visited` (board keys with names),
+    by key or by name. Other boards are left out, because their threads need not be stored."""
     names = {name.casefold() for name in visited.values()}
     boards = [board for board in model.boards if board_key(board.url) in visited or board.name.casefold() in names]
     return {thread_key(str(row["url"])) for board in boards for row in board.rows if row.get("url")}
 
 
 def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, ...]:
-    """Codes of reasons against the new model; empty if it agrees.
+    """Returns codes of reasons against the new model; empty if it agrees with the old model and the stored data.
 
-    `nothing_read` (no list of threads could be read), `boards_lost` (fewer than 0.8 of the visited boards were found, by the
+    `nothing_read` (no list of threads could be read), `boards_lost` (fewer than 0.8 of the stored boards were found, by the
     site's own id or by name), `threads_unknown` (fewer than half of the listed threads are stored), `posts_differ` (fewer than
     half of the posts are stored), `roles_lost` (a field needed for detecting changes or identity is no longer read).
     """
@@ -72,8 +73,8 @@ def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, 
 
 
 def merged(old: SiteModel, new: SiteModel) -> SiteModel:
-    """The new model, completed from the old one where a small sample need not show it: the time zone and its evidence, the name,
-    the order of dates, and kinds of addresses and pagination that it did not meet."""
+    """Returns the new model, completed from the old one where a small sample of pages need not show it: the time zone and its
+    evidence, the name, the order of dates, and kinds of addresses and pagination that are missing in the new one."""
     kinds = {kind for kind, _shapes in new.patterns}
     kept: dict[str, Any] = {
         name: getattr(old, name)

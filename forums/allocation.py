@@ -1,4 +1,5 @@
-"""Number of visits of each board: equal, proportional (eq. (6) of the forum paper), square-root, and greedy by marginal gain."""
+"""Rules that divide a day's visits among boards: equal, proportional (eq. (6) of the forum paper), square-root, and greedy by
+marginal gain."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ class BudgetError(ValueError):
 
 
 def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
-    """Whole numbers near `shares` * total that sum to `total` exactly, none below `floor`; largest remainder.
+    """Rounds `shares` * total to whole numbers that sum to `total` exactly, none below `floor`, by largest remainders.
 
-    Boards with a share below the floor get the floor, the rest is divided among the others in proportion. Ties go to the lower
-    index. All shares zero: equal. Raises BudgetError when floor * n > total.
+    Boards with less than the floor get the floor, the rest is divided among the others in proportion. Ties go to the lower index.
+    If all shares are zero, all boards get equal shares. Raises BudgetError when floor * n > total.
     """
     shares = np.maximum(np.asarray(shares, dtype=float), 0.0)
     count = len(shares)
@@ -47,19 +48,22 @@ def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
 
 
 def square_root(rates: Floats, total: int, costs: Floats | None = None) -> Ints:
-    """Closed form: m_i proportional to sum_h sqrt(f_i(h)), divided by sqrt(cost_i) for unequal costs; at least 1.
+    """Returns numbers of visits by the square-root law: m_i proportional to sum_h sqrt(f_i(h)), divided by sqrt(cost_i) for
+    unequal costs; at least 1, sum `total`.
 
-    rates: (n, bins), importance included. Source: Cauchy-Schwarz on D = sum_i int f_i / (2 u_i); Sia, Cho and Cho.
+    rates: (n, bins), f_i(h), importance included; costs: (n,), requests per visit. Source: Cauchy-Schwarz on D = sum_i int f_i /
+    (2 u_i); Sia, Cho and Cho.
     """
     roots = np.sqrt(rates).sum(axis=1)
     return rounded(roots / np.sqrt(costs) if costs is not None else roots, total)
 
 
 def greedy(costs: Floats, total: int) -> Ints:
-    """Numbers of visits that minimise sum_i D_i(m_i) with sum m_i = total and every m_i >= 1.
+    """Returns the numbers of visits that minimise sum_i D_i(m_i) with sum m_i = total and every m_i >= 1, (n,).
 
-    costs: (n, mmax), D_i(1) … D_i(mmax); beyond mmax D_i(m) = D_i(mmax) mmax / m, its asymptotic form. Exact where each D_i is
-    convex; rows that are not are replaced by their greatest convex minorant. Raises BudgetError when total < n.
+    costs: (n, mmax), the delays D_i(1) … D_i(mmax) with that many visits; beyond mmax D_i(m) = D_i(mmax) mmax / m, its asymptotic
+    form. Exact where each D_i is convex; rows that are not are replaced by their greatest convex minorant. Raises BudgetError
+    when total < n.
     """
     count = len(costs)
     if total < count:
@@ -68,10 +72,12 @@ def greedy(costs: Floats, total: int) -> Ints:
 
 
 def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests: float) -> Ints:
-    """Numbers of visits that minimise sum_i D_i(m_i) within a budget of requests, every m_i >= 1: gains are ranked per request.
+    """Returns the numbers of visits that minimise sum_i D_i(m_i) within a budget of requests, every m_i >= 1, by ranking marginal
+    gains per request.
 
-    Visits that no longer fit are skipped in favour of cheaper ones. Exact for equal costs, otherwise within one visit of the
-    fractional optimum. Raises BudgetError when one visit to each board is already too much.
+    costs: (n, mmax) as in `greedy`; requests_per_visit: (n,). Visits that no longer fit are skipped in favour of cheaper ones.
+    Exact for equal costs, otherwise within one visit of the fractional optimum. Raises BudgetError when one visit to each board
+    is already too much, or a visit costs no request.
     """
     price = np.asarray(requests_per_visit, dtype=float)
     left = total_requests - float(price.sum())
@@ -89,7 +95,7 @@ def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests
 
 
 def _convex(costs: Floats) -> Floats:
-    """The greatest convex minorant of each row (most rows are unchanged)."""
+    """Returns the greatest convex minorant of each row (most rows are unchanged)."""
     result = np.array(costs, dtype=float)
     for row in np.flatnonzero((np.diff(result, n=2, axis=1) < -1e-9 * result[:, :1]).any(axis=1)):
         values, hull = result[row], [0]
@@ -105,7 +111,8 @@ def _convex(costs: Floats) -> Floats:
 
 
 def _gains(costs: Floats, extra: int) -> Floats:
-    """Marginal gains D(m) - D(m + 1), (n, k), with k large enough for any share of the `extra` visits."""
+    """Returns the marginal gains D(m) - D(m + 1) for m = 1, 2, …, (n, k), with k large enough for any division of the `extra`
+    visits."""
     known = costs.shape[1]
     want = min(extra, known - 1)
     gains = costs[:, :want] - costs[:, 1 : want + 1]
@@ -117,14 +124,16 @@ def _gains(costs: Floats, extra: int) -> Floats:
 
 
 def _reach(costs: Floats, extra: int) -> int:
-    """An upper bound of a board's visits: twice its share by the square root of D, plus the table's length."""
+    """Returns an upper bound of the number of visits of one board: twice its share by the square root of D, plus the table's
+    length."""
     roots = np.sqrt(np.maximum(costs[:, -1], 0.0))
     share = roots.max() / roots.sum() if roots.sum() > 0 else 1.0
     return int(costs.shape[1]) + 2 + math.ceil(2 * share * (extra + len(costs)))
 
 
 def _largest_gains(gains: Floats, extra: int) -> Ints:
-    """The number of the `extra` largest gains in each row; rows do not increase, so these are prefixes."""
+    """Returns for each row how many of its gains are among the `extra` largest of all rows, (n,); gains in a row do not increase,
+    so these are its first ones."""
     count = len(gains)
     if extra == 0 or count == 0:
         return np.zeros(count, dtype=np.int64)

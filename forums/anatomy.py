@@ -1,5 +1,8 @@
-"""How a page is read, prepared for display: its rows, their texts, which text became which field, and a selector for each. It
-returns texts only, never markup, so that nothing of a foreign page can be executed."""
+"""The reading of a page prepared for display: its rows, their texts, which text was read as which field, and a CSS or XPath
+selector for each text.
+
+Only texts are returned, never markup, so that no script of a foreign page can be executed.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,8 @@ _TIME_ROLES = ("last_reply", "posted", "created")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text of a row. `source` is "text", or the name of the attribute that holds it; `role` is the field that it was read
-    as ("" for none); `selector` finds it in this row and, if possible, in the other rows."""
+    """A text of a row. `source` is "text", or the name of the attribute that holds it; `role` is the field that it was read as
+    ("" for none); `selector` (CSS or XPath) finds it in this row and, if possible, the corresponding text in the other rows."""
 
     text: str
     source: str
@@ -44,7 +47,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class RowAnatomy:
-    """One record: its texts in reading order, and its fields with their values as texts."""
+    """One record of a page: its texts in reading order, and pairs of field name and value as text."""
 
     pieces: tuple[Piece, ...]
     values: tuple[tuple[str, str], ...]
@@ -52,7 +55,7 @@ class RowAnatomy:
 
 @dataclass(frozen=True, slots=True)
 class PageAnatomy:
-    """A page's kind, its first rows, and their total number."""
+    """A page's kind, its first records (at most MOST_ROWS), and the total number of its records."""
 
     kind: PageKind
     rows: tuple[RowAnatomy, ...]
@@ -90,14 +93,14 @@ def dissect(
 
 
 def values(record: Record) -> tuple[tuple[str, str], ...]:
-    """The filled fields of a record as texts, in the order of its type."""
+    """Returns the filled fields of a record as pairs of name and text, in the order of the record's class."""
     return tuple(
         (field.name, told) for field in fields(record) if (told := value_text(getattr(record, field.name))) not in ("", None)
     )
 
 
 def value_text(value: object) -> str:
-    """A field's value as a text: times in UTC to the minute, flags as "✓"."""
+    """Returns a field's value as a text: times in UTC to the minute, true flags as "✓", None and false flags as ""."""
     if value is None or value is False:
         return ""
     if value is True:
@@ -108,7 +111,7 @@ def value_text(value: object) -> str:
 
 
 def _raw(row: HtmlElement) -> Iterator[_Raw]:
-    """All texts of a row in reading order, including those of informative attributes."""
+    """Yields all texts of a row in reading order, including those of attributes that may hold times, names or ids."""
     stack: list[tuple[HtmlElement, bool]] = [(row, False)]
     counts: dict[HtmlElement, int] = {}
     while stack:
@@ -134,7 +137,11 @@ def _raw(row: HtmlElement) -> Iterator[_Raw]:
 
 
 def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST_TEXT) -> tuple[str, ...]:
-    """A selector for each short text of a row that also finds something in most of `rows`, without duplicates."""
+    """Returns a selector for each short text of a row, without duplicates; each also finds something in as many of `rows` as
+    possible.
+
+    longest: texts with more characters are left out.
+    """
     found: dict[str, None] = {}
     for seen, raw in enumerate(_raw(row)):
         if seen >= MOST_PIECES:
@@ -168,8 +175,10 @@ def _pieces(row: HtmlElement, record: Record, rows: Sequence[HtmlElement], url: 
 
 
 def _roles(found: Sequence[_Raw], record: Record, url: str, context: DateContext) -> dict[int, str]:
-    """For each text of a row, the field it was read as: the first field with the same value; for the body of a post, all its
-    texts."""
+    """Returns the field that each text of a row was read as, by the text's position in `found`; texts of no field are missing.
+
+    A field goes to the first text with the same value; the body of a post goes to all its texts.
+    """
     roles: dict[int, str] = {}
     wanted = {field.name: getattr(record, field.name) for field in fields(record)}
     for role, value in sorted(wanted.items(), key=lambda pair: _ORDER.get(pair[0], 99)):
@@ -225,11 +234,12 @@ def _link(element: HtmlElement, url: str) -> str:
 
 
 def selector(row: HtmlElement, element: HtmlElement, rows: Sequence[HtmlElement], source: str = "text", nth: int = 1) -> str:
-    """A selector, relative to a row, that finds `element` as the first match in its own row, and something in as many of the
-    other `rows` as possible.
+    """Returns a selector, relative to a row, that finds `element` as the first match in its own row, and something in as many of
+    `rows` as possible.
 
-    Class names are tried first, then an ancestor's class, then the path from the row. A text after a child element has no
-    element of its own and is selected by XPath; attributes other than those of times are selected by `::attr`.
+    source: "text" or the attribute that holds the value; nth: number of the text node in the element. Class names are tried
+    first, then an ancestor's class, then the path from the row. A text after a child element is not an element of its own and is
+    selected by XPath; attributes other than those of times are selected by `::attr`.
     """
     if source == "text" and nth > 1:
         return f"{_path(row, element)}/text()[{nth}]"
@@ -256,7 +266,8 @@ def selector(row: HtmlElement, element: HtmlElement, rows: Sequence[HtmlElement]
 
 
 def _names(element: HtmlElement) -> Iterator[str]:
-    """The class names of an element that look hand-written, as CSS selectors."""
+    """Yields CSS selectors for the class names, `itemprop` and `rel` of an element that look hand-written (not generated, no mere
+    state such as "active")."""
     for name in (element.get("class") or "").split():
         if _NAMED.fullmatch(name) and not _GENERATED.search(name):
             yield f".{name}"
@@ -281,7 +292,7 @@ def _candidates(row: HtmlElement, element: HtmlElement) -> Iterator[str]:
 
 
 def _path(row: HtmlElement, element: HtmlElement) -> str:
-    """The path from a row down to an element, as XPath."""
+    """Returns the path from a row down to an element, as XPath."""
     steps: list[str] = []
     at = element
     while at is not row:

@@ -1,5 +1,5 @@
-"""An event log as a forum displays it: what an incremental visit of a board finds, and what an overview page shows of all
-boards."""
+"""Plays an event log as a forum would display it: what an incremental visit of a board finds, and what an index page shows of all
+boards. Used in simulations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from forums.overview_values import Sight
 
 
 class BoardLog:
-    """Gives out each event of a log once, at the first visit of its board after it, as an incremental visit would find it."""
+    """Returns each event of a log once, at the first visit of its board after the event, as an incremental visit would find it.
+    """
 
     def __init__(self, events: Events, weights: Floats, start: float) -> None:
         order = np.lexsort((events.times, events.board))
@@ -24,13 +25,14 @@ class BoardLog:
         self._next = self._place(np.arange(len(events.boards)), start)
 
     def _place(self, boards: Ints, moment: float) -> Ints:
-        """For each board, the index after its last event at or before a time."""
+        """Returns for each board the position after its last event at or before `moment` (epoch seconds)."""
         offset = np.clip(moment - self._origin, -0.5, self._span - 0.5)
         places: Ints = np.minimum(np.searchsorted(self._keys, boards * self._span + offset, side="right"), self._stop[boards])
         return places
 
     def take(self, boards: Ints, now: float) -> tuple[Ints, Floats, Floats]:
-        """The events of these boards up to `now` that were not taken before, parallel: board number, epoch seconds, weight."""
+        """Returns the events of these boards up to `now` that were not returned before, as parallel arrays: board number, epoch
+        seconds, weight."""
         first, last = self._next[boards], self._place(boards, now)
         self._next[boards] = last
         counts = last - first
@@ -38,7 +40,8 @@ class BoardLog:
         return self._board[rows], self._times[rows], self._weights[rows]
 
     def sight(self, boards: Ints, now: float) -> Sight:
-        """What an index page shows of these boards: number of threads and posts, time of the last post."""
+        """Returns what an index page would show of these boards at `now`: number of threads and of posts, time of the last post
+        (nan if none)."""
         last = self._place(boards, now)
         threads = self._openers[last] - self._openers[self._first[boards]]
         before = np.maximum(last - 1, 0)

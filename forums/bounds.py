@@ -1,4 +1,7 @@
-"""Bounds of theta and of importance. Imports no numpy, because every command imports the models, which use these bounds."""
+"""Lower and upper bounds of theta (weight of a reply) and of importance (weight of a site or board).
+
+This file imports no numpy, because every command imports the models, and the models import this file.
+"""
 
 from __future__ import annotations
 

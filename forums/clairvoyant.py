@@ -1,5 +1,5 @@
-"""The lower bound of the delay of any schedule: visits placed with knowledge of every event, with the budget pooled over the
-whole time."""
+"""A lower bound of the total delay under any schedule: visits placed with knowledge of every event, with the budget pooled over
+the whole time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ BISECTIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A lower bound of the total delay of any policy with `budget` visits, and the solution of visits at the price where it
-    was found.
+    """A lower bound of the total delay of any policy with `budget` visits, found by pricing visits (Lagrangian relaxation).
 
-    bound: weighted event-hours over the whole time. delay, visits: of that solution; if visits equals the budget, delay
-    equals the bound.
+    bound: weighted event-hours over the whole time. price: weighted event-hours charged per visit for which the bound was found;
+    delay and visits: those of the best placement of visits at this price. If `visits` equals the budget, `delay` equals the
+    bound.
     """
 
     bound: float
@@ -29,7 +29,7 @@ class Bound:
 
 
 def priced(times: Floats, weights: Floats, price: float) -> tuple[float, int]:
-    """Least delay + price * visits for one board whose events are known; returns (delay, visits).
+    """Minimises delay + price * visits for one board whose events are known; returns (delay, visits) of the minimum.
 
     times: ascending, hours; visits are placed at events only. f[b] = price + min_a f[a] + sum over events a+1..b of weight (t_b -
     t); the lines have slope -W_a and queries ascend, so one pass over a convex hull is enough, O(n).
@@ -60,17 +60,18 @@ def _line(value: list[float], moment: list[float], weight: list[float], index: i
 
 
 def _covered(value: list[float], moment: list[float], weight: list[float], a: int, b: int, c: int) -> bool:
-    """Tells whether line b is nowhere below both lines a and c, so that the hull does not need it (slopes decrease from a to
-    c)."""
+    """Tells whether line b is nowhere below both lines a and c, so that the lower hull does not need it (slopes decrease from a
+    to c)."""
     ya, yb, yc = (value[i] + moment[i] for i in (a, b, c))
     return (yb - ya) * (weight[c] - weight[a]) >= (yc - ya) * (weight[b] - weight[a])
 
 
 def bound(board: Ints, times: Floats, weights: Floats, budget: int) -> Bound:
-    """The largest dual value max over price of sum_i (delay_i + price visits_i) - price * budget, by bisection.
+    """Maximises sum_i (delay_i + price visits_i) - price * budget over the price, by bisection, and returns the largest value
+    found as a `Bound`.
 
-    board, times (seconds, ascending) and weights: one entry per event. Valid for any policy with `budget` visits in total, at
-    any times; equal to the optimum if some price uses the budget exactly.
+    board, times (seconds, ascending) and weights: one entry per event. Valid for any policy with `budget` visits in total, at any
+    times; equal to the optimum if some price uses the budget exactly. Raises ValueError for a budget below 1.
     """
     if budget < 1:
         raise ValueError("the bound needs at least one visit")

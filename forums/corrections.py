@@ -1,4 +1,5 @@
-"""An operator's corrections as rules, and the effect of a rule on sample pages. Pure."""
+"""Builds reading rules from an operator's corrections, and computes what a rule changes on sample pages. Without database access.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _EXAMPLES = 4
 
 @dataclass(frozen=True, slots=True)
 class SamplePage:
-    """A stored page on which rules are tried."""
+    """A stored page on which rules are tried; `number` is its key in the database."""
 
     number: int
     url: str
@@ -39,10 +40,11 @@ class SamplePage:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of a rule on one page: kind, number of records and of filled fields before and after, and examples of
-    changed values.
+    """The effect of a changed rule on one page: kind of page, number of records and of filled fields before and after, and
+    examples of changed values.
 
-    `filled_*` count the records that have the field; `examples` are pairs (value before, value after), "" for no value.
+    `filled_*` count the records that have the field, `differing` those whose value changed; `examples` are pairs (value before,
+    value after), "" for no value.
     """
 
     page: SamplePage
@@ -57,12 +59,13 @@ class Effect:
 
     @property
     def changes(self) -> bool:
-        """Tells whether the rule changes anything on the page."""
+        """True if the rule changes anything on the page."""
         return bool(self.differing) or (self.kind_before, self.records_before) != (self.kind_after, self.records_after)
 
 
 def checked(kind: PageKind, role: str, selector: str) -> str:
-    """The selector without surrounding spaces. Raises ValueError with a one-line message for an invalid role or selector."""
+    """Returns the selector without surrounding spaces. Raises ValueError with a one-line message for an invalid field name or
+    selector."""
     selector = selector.strip()
     if kind not in ROLES or (role and role not in ROLES[kind]):
         raise ValueError(f"{role!r} is no field of pages of kind {kind}")
@@ -73,7 +76,8 @@ def checked(kind: PageKind, role: str, selector: str) -> str:
 
 
 def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: str) -> SiteRules:
-    """The rules with a new selector for one field of a kind of page (role "": for the rows); the kind's other rules stay."""
+    """Returns the rules with a new selector for one field of a kind of page (role "": for the elements of the records); the
+    kind's other rules stay."""
     rules = rules or SiteRules()
     own = rules.for_kind(kind) or KindRules()
     if role:
@@ -86,7 +90,8 @@ def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: 
 
 
 def with_address(rules: SiteRules | None, pattern: str, kind: PageKind) -> SiteRules:
-    """The rules with a stated kind for addresses. Raises ValueError for an invalid regular expression."""
+    """Returns the rules with the statement that addresses matching `pattern` are of this kind. Raises ValueError for an invalid
+    regular expression."""
     rules = rules or SiteRules()
     try:
         re.compile(pattern)
@@ -108,7 +113,8 @@ def effects(
     timezone: str,
     day_first: bool | None,
 ) -> list[Effect]:
-    """The effect of new rules on each page, for one field (role "": the records' addresses or authors)."""
+    """Returns the effect of replacing the rules `before` by `after` on each page, for the values of one field (role "": the field
+    that identifies a record)."""
     found = []
     for page in pages:
         readings = [
@@ -137,8 +143,10 @@ def _effect(page: SamplePage, before: PageReading, after: PageReading, kind: Pag
 
 
 def _column(reading: PageReading, kind: PageKind, role: str) -> list[str]:
-    """The values of one field in all records, as texts. Without a role: the field that identifies a record (a thread's or
-    board's address, a post's author)."""
+    """Returns the values of one field in all records, as texts; empty if the page was not read as this kind.
+
+    Without a role: the field that identifies a record (a thread's or board's address, a post's author).
+    """
     if reading.kind is not kind:
         return []
     names = {field.name for field in fields(RECORDS[kind])}

@@ -1,4 +1,5 @@
-"""Which boards each row of an overview source counts: the row's own board, and boards below it that have no row."""
+"""Assigns boards to the rows of overview sources: the board that a row shows, and the boards below it that have no row but may be
+counted in its figures."""
 
 from __future__ import annotations
 
@@ -9,19 +10,21 @@ import numpy as np
 from forums.events import Bools, Floats, Ints
 from forums.overview_values import Source
 
-# after this number of consecutive visits that found posts which the row had not counted, the row is taken not to count that
-# board
+# number of consecutive visits that found posts of a hidden board missing in a row's figures, after which the row is taken not to
+# count that board
 APART_AT = 2
 
 
 class Covers:
-    """Pairs (row, board): each row of an overview source with each board whose posts it may count; the pairs of a row are
-    adjacent, its own board first. All arrays have one entry per pair.
+    """Pairs (row, board): each row of an overview source with each board whose posts it may count.
 
-    An index often includes in a board's figures those of boards below it that have no row (hidden boards); a change in such a row
-    concerns one of its boards. `as_of` (epoch seconds): the time up to which the board's posts are in the row's figures, nan if
-    the row was not shown. `open`: the board was not visited since the row showed a change. `apart`: number of consecutive visits
-    that found posts of a hidden board which the row had not counted; from APART_AT on, the row is taken not to count that board.
+    The pairs of a row are adjacent, the board that the row shows first. All arrays have one entry per pair, except `bounds` and
+    `own`, which say where the pairs of each row begin. Index pages often include in a board's figures those of boards below it
+    that have no row (hidden boards); if such a row changes, one of its boards has changed.
+
+    `as_of` (epoch seconds): the time up to which the board's posts are in the row's figures, nan if the row was not shown.
+    `open`: the board was not visited since the row showed a change. `apart`: number of consecutive visits that found posts of a
+    hidden board which the row had not counted; from APART_AT on, the row is taken not to count that board.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -45,45 +48,51 @@ class Covers:
     MOVING = ("as_of", "open", "apart")
 
     def of(self, rows: slice) -> slice:
-        """Where the pairs of these rows lie in the arrays of pairs."""
+        """Returns the slice that the pairs of these rows occupy in the arrays of pairs."""
         return slice(int(self.bounds[rows.start]), int(self.bounds[rows.stop]))
 
     def counted(self) -> Bools:
-        """A mask of the pairs (row, board) whose row counts the board's posts in its figures, (pairs,)."""
+        """Returns a mask of the pairs (row, board) whose row counts the board's posts in its figures, (pairs,)."""
         return self.apart < APART_AT
 
     def total(self, rows: slice, values: Floats) -> Floats:
-        """For each of these rows the sum of `values` ((n,), one per board) over the boards that the row counts."""
+        """Returns for each of these rows the sum of `values` ((n,), one per board) over the boards that the row counts."""
         part = self.of(rows)
         entries = values[self.board[part]] * self.counted()[part]
         return np.asarray(np.bincount(self.row[part] - rows.start, entries, rows.stop - rows.start), dtype=np.float64)
 
     def earliest(self, rows: slice, moments: Floats) -> Floats:
-        """For each of these rows the earliest of `moments` ((n,), one per board) among the boards that the row counts."""
+        """Returns for each of these rows the earliest of `moments` ((n,), one per board) among the boards that the row counts."""
         part = self.of(rows)
         found = np.full(rows.stop - rows.start, np.inf)
         np.minimum.at(found, self.row[part] - rows.start, np.where(self.counted(), moments[self.board], np.inf)[part])
         return found
 
     def shares(self, pairs: Ints, values: Floats) -> Floats:
-        """The share of each of these pairs in the figures of its row: in proportion to `values` ((n,), one per board) of the
-        given pairs of that row, equal if these values are all 0."""
+        """Returns the share of each of these pairs in the figures of its row, in [0, 1].
+
+        Shares are in proportion to `values` ((n,), one per board) of the given pairs of the same row, and equal if these values
+        are all 0.
+        """
         found = values[self.board[pairs]]
         sums = np.bincount(self.row[pairs], found, len(self.own))[self.row[pairs]]
         alike = np.bincount(self.row[pairs], minlength=len(self.own))[self.row[pairs]]
         return np.divide(found, sums, out=1.0 / alike, where=sums > 0)
 
     def waits_elsewhere(self, pair: int) -> Ints:
-        """The other pairs of the same row whose boards may have the new posts that the row showed, because they were not visited
-        since."""
+        """Returns the other pairs of the same row whose boards may have the new posts that the row showed, because they were not
+        visited since."""
         row = self.row[pair]
         mates = np.arange(self.bounds[row], self.bounds[row + 1])
         elsewhere: Ints = mates[self.open[mates] & self.counted()[mates] & (mates != pair)]
         return elsewhere
 
     def take_in(self, row: int) -> bool:
-        """For a row that showed more posts than visits of its boards found: lets it count the hidden boards again that it was
-        taken not to count. True if there were any, which explains the difference."""
+        """Lets a row count its hidden boards again that it was taken not to count; called when a row showed more posts than
+        visits of its boards found.
+
+        Returns whether there were such boards, which explains the difference.
+        """
         mates = slice(int(self.bounds[row]), int(self.bounds[row + 1]))
         found = bool((self.apart[mates] >= APART_AT).any())
         self.apart[mates] = np.minimum(self.apart[mates], APART_AT - 1)

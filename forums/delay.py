@@ -12,16 +12,19 @@ from forums.law import total_delay, waited_hours
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Waiting time of each event in hours; `found` is false where no visit came before the horizon (charged up to it)."""
+    """Waiting time of each event in hours, and whether a visit found it; an event without a visit until the horizon (`found`
+    false) waited until the horizon."""
 
     hours: Floats
     found: Bools
 
 
 def event_delays(board: Ints, times: Floats, visit_board: Ints, visit_times: Floats, horizon: float) -> Delays:
-    """Eq. (1) and (2): D = c - t with c the first visit of the event's board at or after t, in hours.
+    """Returns how long each event waited: D = c - t with c the first visit of the event's board at or after t, in hours. Eq. (1)
+    and (2).
 
-    Times are in seconds on one clock, visits in any order. An event that no visit finds waits until `horizon`.
+    board, times: one entry per event; visit_board, visit_times: one entry per visit, in any order. Times are in seconds on one
+    clock. An event that no visit finds waits until `horizon`.
     """
     hours = waited_hours(np.asarray(times, dtype=float), horizon)
     found = np.zeros(len(times), dtype=bool)
@@ -42,9 +45,10 @@ def event_delays(board: Ints, times: Floats, visit_board: Ints, visit_times: Flo
 class DelaySummary:
     """Delays of many events together.
 
-    `total_per_day`: eq. (4) divided by the days, weighted event-hours a day. `mean_hours`: the same divided by the
-    weights. `median_hours`, `p90_hours` and `share_within_target` count every event once. `not_found` were charged up
-    to the horizon. Without events the total is 0 and the others are None.
+    `total_per_day`: eq. (4) divided by the days, weighted event-hours a day. `mean_hours`: the total delay divided by the sum of
+    the weights. `median_hours`, `p90_hours` and `share_within_target` count every event once; the share, in [0, 1], is that of
+    the events found within the target. `not_found`: events that no visit found, counted as waiting until the horizon. Without
+    events the total is 0 and the other figures are None; the mean is also None if all weights are 0.
     """
 
     events: int
@@ -57,7 +61,11 @@ class DelaySummary:
 
 
 def summarise(delays: Delays, weights: Floats, days: float, target_hours: float = 1.0) -> DelaySummary:
-    """Eq. (3) and (4): total = sum of weight * delay, where weight = W_i for a new thread and theta * W_i for a reply."""
+    """Summarises delays by eq. (3) and (4): total = sum of weight * delay, where weight = W_i for a new thread and theta * W_i
+    for a reply.
+
+    days: length of the period, by which the total is divided.
+    """
     if not len(delays.hours):
         return DelaySummary(0, 0.0, None, None, None, None, 0)
     total = total_delay(weights, delays.hours)
@@ -74,11 +82,12 @@ def summarise(delays: Delays, weights: Floats, days: float, target_hours: float 
 
 
 def board_delays(delays: Delays, board: Ints, weights: Floats, boards: int) -> Floats:
-    """Eq. (3): D(P_i) = sum over the board's events of weight * delay, weighted event-hours, shape (boards,)."""
+    """Returns D(P_i) = sum over the board's events of weight * delay, weighted event-hours, shape (boards,). Eq. (3)."""
     return np.bincount(board, weights * delays.hours, boards).astype(float)
 
 
 def daily_totals(delays: Delays, times: Floats, weights: Floats, start: float, days: int) -> Floats:
-    """Weighted event-hours by the day on which the event arrived, shape (days,); days are counted from `start` (seconds)."""
+    """Returns weighted event-hours by the day on which the event arrived, shape (days,); days are counted from `start` (epoch
+    seconds). Events outside count to the first or last day."""
     day = np.clip(((times - start) // DAY_SECONDS).astype(np.int64), 0, days - 1)
     return np.bincount(day, weights * delays.hours, days).astype(float)

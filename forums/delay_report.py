@@ -1,4 +1,5 @@
-"""Summaries of measured delays: by board, day, hour and weekday, compared with equal visits."""
+"""Summaries of measured delays by board, day, hour and weekday, compared with the delays that equal visits to all boards would
+give."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ EPOCH_WEEKDAY = 3  # weekday (0 is Monday) of the day 0: 1970-01-01 was a Thursd
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """New threads and replies found by visits, one entry each.
+    """New threads and replies found by visits; parallel arrays, one entry each.
 
-    board: number. times: epoch seconds of the post. local_hours: the same on the site's local clock, hours since 1970-01-01.
-    opener: true for a new thread. hours: waiting time until the visit. weights: importance for a new thread, theta times it for a
-    reply.
+    board: board number. times: epoch seconds of the post. local_hours: the same on the site's local clock, hours since
+    1970-01-01. opener: true for a new thread. hours: waiting time until the visit that found it. weights: the board's importance
+    for a new thread, theta times it for a reply.
     """
 
     board: Ints
@@ -39,7 +40,8 @@ class Items:
 
 
 def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: date, days: int, zone: ZoneInfo) -> Floats:
-    """Hours that each item would have waited under `era` with so many visits per day, (n,): the same items, other visits.
+    """Returns the hours that each item would have waited if each board had been visited equally often, equally spaced (`era`),
+    (n,).
 
     first: the local day of the oldest item; the timetable continues for one cycle after the last day.
     """
@@ -49,19 +51,24 @@ def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: dat
 
 
 def summary(items: Items, hours: Floats, days: float, target_hours: float) -> DelaySummary:
-    """Mean, median, 90th percentile and share in time of these waiting times."""
+    """Summarises the waiting times `hours` of these items: mean, median, 90th percentile and share within `target_hours`; all
+    count as found."""
     return summarise(Delays(hours, np.ones(len(items), dtype=bool)), items.weights, days, target_hours)
 
 
 def means(group: Ints, hours: Floats, weights: Floats, count: int) -> list[float | None]:
-    """Weighted mean waiting time of each group 0 … count - 1, in hours; None for a group without items."""
+    """Returns the weighted mean waiting time of each group 0 … count - 1, in hours; None for a group without items.
+
+    group: the group number of each item.
+    """
     total = np.bincount(group, weights, count)
     waited = np.bincount(group, weights * hours, count)
     return [float(wait / weight) if weight > 0 else None for wait, weight in zip(waited, total, strict=True)]
 
 
 def weekday_hours(items: Items, hours: Floats) -> list[list[float | None]]:
-    """Weighted mean waiting time by weekday (0 is Monday) and hour of posting, 7 rows of 24."""
+    """Returns the weighted mean waiting time by weekday (0 is Monday) and hour of posting: 7 lists of 24 values, None where there
+    are no items."""
     hour = np.floor(items.local_hours).astype(np.int64)
     slot = (hour + EPOCH_WEEKDAY * DAY_HOURS) % (WEEK_DAYS * DAY_HOURS)
     flat = means(slot, hours, items.weights, WEEK_DAYS * DAY_HOURS)
@@ -69,20 +76,20 @@ def weekday_hours(items: Items, hours: Floats) -> list[list[float | None]]:
 
 
 def local_days(items: Items, first: date, count: int) -> Ints:
-    """The day of each item, counted from `first`, clipped to 0 … count - 1."""
+    """Returns the local day of each item, counted from `first`, clipped to 0 … count - 1."""
     day = np.floor(items.local_hours / DAY_HOURS).astype(np.int64) - (first - date(1970, 1, 1)).days
     return np.clip(day, 0, count - 1)
 
 
 def day_hours(items: Items) -> Ints:
-    """The hour of the day of each item, 0 … 23."""
+    """Returns the local hour of the day of each item, 0 … 23."""
     return np.floor(items.local_hours % DAY_HOURS).astype(np.int64) % DAY_HOURS
 
 
 @dataclass(frozen=True, slots=True)
 class BoardDelay:
-    """The items found on one board: how many, and how long they waited; `era_hours` is the mean wait that they would have had
-    under equal visits."""
+    """Delays of the items found on one board; `era_hours` is the mean wait that they would have had under equal visits (None if
+    all weights are 0)."""
 
     board: int
     delay: DelaySummary
@@ -90,7 +97,11 @@ class BoardDelay:
 
 
 def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_hours: Sequence[float]) -> list[BoardDelay]:
-    """Figures of each board with items, by its number; each has its own target."""
+    """Returns the figures of each board that has items, in the order of board numbers.
+
+    era_hours: (n,), waits under equal visits; days: length of the period; target_hours: for each board the hours within which
+    posts should be found.
+    """
     order = np.argsort(items.board, kind="stable")
     bounds = np.searchsorted(items.board[order], np.arange(boards + 1))
     found = []

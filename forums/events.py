@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 DAY_SECONDS = 86400.0
 HEADER = ["board", "thread", "kind", "ts"]
 KEPT_BAD_ROWS = 20
-# the year 1900: datetime covers the years 1 to 9999, but windows and time zones extend beyond an event's time
+# the year 1900: datetime covers the years 1 to 9999, but time windows and time zones extend beyond an event's time
 EARLIEST_TS = -2208988800
 LATEST_TS = 221845391999  # the last second of the year 8999
 
@@ -35,7 +35,7 @@ class EventsError(ValueError):
 
 
 class BadRow(NamedTuple):
-    """A row that was left out: its line number (the header is line 1) and why."""
+    """A row of a CSV file that was left out: its line number (the header is line 1) and why."""
 
     line: int
     reason: str
@@ -43,7 +43,7 @@ class BadRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """The number of rows of a file that were left out, and the first of them."""
+    """The number of rows of a CSV file that were left out, and the first of them (at most KEPT_BAD_ROWS)."""
 
     count: int = 0
     first: tuple[BadRow, ...] = ()
@@ -53,8 +53,8 @@ class BadRows:
 class Events:
     """Events of one or several boards, sorted by time (at equal times a first post comes before replies).
 
-    `board` and `thread` index `boards` and `threads`; `times` are epoch seconds in UTC; `opener` is true for a new thread, false
-    for a reply. All arrays have one length.
+    `boards` and `threads` are names; `board` and `thread` hold for each event a position in them. `times` are epoch seconds in
+    UTC; `opener` is true for a new thread, false for a reply. All four arrays have one entry per event.
     """
 
     boards: tuple[str, ...]
@@ -68,11 +68,11 @@ class Events:
         return len(self.times)
 
     def weights(self, theta: float) -> Floats:
-        """Weight of each event: 1 for a new thread, theta for a reply (eq. (3) of the forum paper)."""
+        """Returns the weight of each event, (n,): 1 for a new thread, theta for a reply (eq. (3) of the forum paper)."""
         return event_weights(self.opener, theta)
 
     def between(self, start: float, stop: float) -> Events:
-        """The events with start <= time < stop (epoch seconds)."""
+        """Returns the events with start <= time < stop (epoch seconds)."""
         first, last = np.searchsorted(self.times, [start, stop], side="left")
         part = slice(int(first), int(last))
         return Events(
@@ -80,7 +80,7 @@ class Events:
         )
 
     def only(self, keep: Bools) -> Events:
-        """The events of the boards marked in `keep` (one flag per board), renumbered without gaps."""
+        """Returns the events of the boards marked in `keep` (one flag per board), with boards renumbered without gaps."""
         number = np.cumsum(keep) - 1
         rows = keep[self.board]
         names = tuple(name for name, kept in zip(self.boards, keep, strict=True) if kept)
@@ -90,7 +90,8 @@ class Events:
 
 
 def from_rows(rows: Iterable[tuple[str, str, bool, float]]) -> Events:
-    """Builds a log from (board, thread, opener, epoch seconds) in any order; a thread belongs to its board."""
+    """Builds a log from rows (board, thread, is first post, epoch seconds) in any order; equal thread names on two boards are two
+    threads."""
     boards: dict[str, int] = {}
     threads: dict[tuple[int, str], int] = {}
     board, thread, opener, times = [], [], [], []
@@ -143,7 +144,7 @@ class _Reading:
 
 
 def _fault(row: list[str]) -> tuple[str, float]:
-    """Why a row of an event log is invalid ("" if it is valid), and its time as epoch seconds."""
+    """Returns why a row of an event log is invalid ("" if it is valid), and its time as epoch seconds (0 if invalid)."""
     if len(row) != len(HEADER):
         return f"{len(row)} columns instead of {len(HEADER)}", 0.0
     if not row[0]:
@@ -160,10 +161,10 @@ def _fault(row: list[str]) -> tuple[str, float]:
 
 
 def read_events(path: Path) -> tuple[Events, BadRows]:
-    """Reads `board,thread,kind,ts` (kind new or reply, ts in UTC epoch seconds, any order), gzip if the name ends in .gz.
+    """Reads an event log from CSV, uncompressed or gzip (name ends in .gz); returns the events and the rows left out.
 
-    Invalid rows are left out and counted with their line number. EventsError if the file cannot be opened, is not text, or has
-    another header or no valid row.
+    Columns: `board,thread,kind,ts` (kind new or reply, ts in UTC epoch seconds), rows in any order. Invalid rows are left out and
+    counted with their line number. EventsError if the file cannot be opened, is not text, or has another header or no valid row.
     """
     reading = _Reading()
     try:
@@ -184,8 +185,8 @@ def read_events(path: Path) -> tuple[Events, BadRows]:
 class LocalClock:
     """Converts epoch seconds to hours of a site's local clock, and local midnights to epoch seconds.
 
-    Offsets are looked up once for every hour of [start, stop], so that arrays are converted without a Python call per value;
-    times outside take the nearest known offset.
+    Offsets from UTC are looked up once for every hour (or every day, if they do not change) of [start, stop], so that arrays are
+    converted without a Python call per value; times outside take the nearest known offset.
     """
 
     def __init__(self, zone: ZoneInfo, start: float, stop: float) -> None:
@@ -199,28 +200,28 @@ class LocalClock:
             self._step = 1
 
     def local_hours(self, times: Floats) -> Floats:
-        """Hours since 1970-01-01 00:00 on the local wall clock, for epoch seconds of any shape."""
+        """Returns hours since 1970-01-01 00:00 on the local wall clock, for epoch seconds of any shape."""
         slots = ((np.asarray(times) / HOUR_SECONDS - self._first) // self._step).astype(np.int64)
         hours: Floats = (times + self._offsets[np.minimum(np.maximum(slots, 0), len(self._offsets) - 1)]) / HOUR_SECONDS
         return hours
 
     def local_hour(self, now: float) -> float:
-        """`local_hours` of one moment: the same number without the cost of arrays."""
+        """Returns `local_hours` of one moment: the same number without the cost of arrays."""
         slot = int((now / HOUR_SECONDS - self._first) // self._step)
         return (now + float(self._offsets[min(max(slot, 0), len(self._offsets) - 1)])) / HOUR_SECONDS
 
     def midnight(self, day: date) -> float:
-        """Epoch seconds of a local midnight."""
+        """Returns the epoch seconds of a local midnight."""
         return datetime.combine(day, time(), self.zone).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """The sites of n boards: `site` is each board's site number, (n,), `clocks` are the sites' local clocks. The budget's day
-    is that of `clocks[0]`.
+    """The sites of n boards: `site` holds each board's site number, (n,), `clocks` the sites' local clocks. The day of the budget
+    of visits begins at midnight of `clocks[0]`.
 
-    Sites of one zone should share one clock object, because their times are then converted together. `openings` are the
-    working hours of each site (None: always open); () if no site has any.
+    Sites of one zone should share one clock object, because their times are then converted together. `openings` are the working
+    hours of each site (None: always open); () if no site has any.
     """
 
     site: Ints
@@ -228,11 +229,13 @@ class Sites:
     openings: Sequence[Openings | None] = ()
 
     def open_boards(self, now: float) -> Bools | None:
-        """A mask of the boards whose site is open at this moment, (n,); None if no site has working hours."""
+        """Returns a mask of the boards whose site is within its working hours at this moment, (n,); None if no site has working
+        hours."""
         return mask(self.openings, self.site, now)
 
     def local_hours(self, times: Floats, board: Ints) -> Floats:
-        """Hours on the local clock of each board's site; times in epoch seconds, one per board number."""
+        """Returns hours since 1970-01-01 on the local clock of each board's site; times (epoch seconds) and board (numbers) are
+        parallel."""
         if len(self.clocks) == 1:
             return self.clocks[0].local_hours(times)
         different = list({id(clock): clock for clock in self.clocks}.values())
@@ -248,11 +251,11 @@ class Sites:
 
 
 def _offset(zone: ZoneInfo, moment: float) -> float:
-    """Seconds by which the local clock is ahead of UTC."""
+    """Returns the seconds by which the local clock is ahead of UTC."""
     offset = datetime.fromtimestamp(moment, UTC).astimezone(zone).utcoffset()
     return offset.total_seconds() if offset is not None else 0.0
 
 
 def days_from(first: date, count: int) -> list[date]:
-    """`count` consecutive days."""
+    """Returns `count` consecutive days, beginning with `first`."""
     return [first + timedelta(days=step) for step in range(count)]

@@ -16,10 +16,11 @@ MOST_FITTED_BOARDS = 200
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """rate_i = b B_i + sum_k a_k X_ik per hour of operational time, b + sum a = 1.
+    """Parameters of a board's rate: rate_i = b B_i + sum_k a_k X_ik per hour of operational time, b + sum a = 1.
 
-    An event of weight w adds w / tau_k to X_ik, which decays with exp(-s / tau_k) in operational time s, the integral of the
-    board's activity clock q. The default parameters are fitted on pooled public forum logs.
+    B_i is the board's mean rate. An event of weight w adds w / tau_k to X_ik, which decays with exp(-s / tau_k) in operational
+    time s, the integral of the board's activity by hour of the day (1 on average). base: b; gains: the a_k; taus_hours: the
+    tau_k. The default values are fitted on pooled public forum logs.
     """
 
     taus_hours: tuple[float, ...] = (0.3, 1.5, 8.0, 40.0, 200.0)
@@ -27,7 +28,7 @@ class Kernel:
     gains: tuple[float, ...] = (0.3510, 0.0555, 0.1503, 0.1615, 0.2163)
 
     def mixed(self, other: Kernel, share: float) -> Kernel:
-        """The weighted mean of two kernels with the same memories: (1 - share) of this one, `share` of the other."""
+        """Returns the weighted mean of two kernels with the same `taus_hours`: (1 - share) of this one, `share` of `other`."""
         gains = tuple((1.0 - share) * a + share * b for a, b in zip(self.gains, other.gains, strict=True))
         return Kernel(self.taus_hours, (1.0 - share) * self.base + share * other.base, gains)
 
@@ -37,10 +38,11 @@ POOLED = Kernel()
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """The forecast of a kernel in closed form: x' = A x + c has real, decaying modes because A is similar to a symmetric matrix.
+    """A kernel prepared for forecasts in closed form: the state's equation x' = A x + c has real, decaying modes because A is
+    similar to a symmetric matrix.
 
-    `decay` (K,) are the rates of the modes, `into` (K, K) turns a deviation X - B of a board into what each mode adds to its
-    rate.
+    decay: (K,), the decay rate of each mode per hour. into: (K, K), maps the deviation X - B of a board's state from its mean
+    rate to the amplitude with which each mode adds to its rate.
     """
 
     decay: Floats
@@ -48,7 +50,7 @@ class Modes:
 
     @classmethod
     def of(cls, kernel: Kernel) -> Modes:
-        """Solves one kernel; needs b > 0, so that every mode decays."""
+        """Computes the modes of one kernel; needs b > 0, so that every mode decays."""
         taus, gains = np.array(kernel.taus_hours), np.maximum(np.array(kernel.gains), 1e-9)
         matrix = np.sqrt(np.outer(gains / taus, gains / taus)) - np.diag(1.0 / taus)
         values, vectors = np.linalg.eigh(matrix)
@@ -58,9 +60,10 @@ class Modes:
 
 
 def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) -> Floats:
-    """Expected weighted events within `elapsed` operational hours: N(u) = B u + sum_j g_j (1 - exp(-d_j u)) / d_j, at least 0.
+    """Returns the expected weighted events within `elapsed` operational hours, (m,): N(u) = B u + sum_j g_j (1 - exp(-d_j u)) /
+    d_j, at least 0.
 
-    level (m,), amplitudes and decay (m, K), elapsed (m,).
+    level: (m,), the boards' mean rates B; amplitudes g and decay d: (m, K), from `Modes`; elapsed: (m,), u.
     """
     grown = -np.expm1(-decay * elapsed[:, None]) / decay
     mass: Floats = np.maximum(level * elapsed + (amplitudes * grown).sum(axis=1), 0.0)
@@ -68,10 +71,10 @@ def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) 
 
 
 def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Floats, weights: Floats, span: Floats) -> Floats:
-    """The state X of each board, (n, K): it begins at B at the start of the history, `span` operational hours ago, and decays;
-    each event since raises it.
+    """Returns the state X of each board, (n, K): it begins at the mean rate B at the start of the history, `span` operational
+    hours ago, decays, and is raised by each event since.
 
-    level: (n,), the boards' B; board, age (operational hours ago, not negative) and weights: one entry per event.
+    level: (n,), the boards' B; span: (n,). board, age (operational hours ago, not negative) and weights: one entry per event.
     """
     taus = np.array(taus_hours)
     state: Floats = level[:, None] * np.exp(-span[:, None] / taus)
@@ -81,11 +84,13 @@ def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Fl
 
 
 def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Kernel:
-    """Expectation maximisation of (b, a) on a site's own events, from `kernel`, normalised to sum 1.
+    """Fits (b, a) to a site's own events by expectation maximisation, beginning with `kernel`; returns the fitted kernel,
+    normalised to sum 1.
 
-    clock: operational time of each event (hours since its board's history began); events before `start` only excite, those in
-    [start, stop) (one value per board) are fitted. Boards have weight B^-1/2. Events in one five-minute bin do not excite each
-    other. Returns `kernel` unchanged if there are too few events to fit.
+    level: (n,), the boards' mean rates. board, clock (operational hours since the board's history began) and weights: one entry
+    per event. Events before `start` only excite, those in [start, stop) (one value per board each) are fitted. Each board is
+    weighted with B^-1/2. Events in one five-minute bin do not excite each other. Returns `kernel` unchanged if no event lies in
+    the fitted interval.
     """
     order = np.lexsort((clock, board))
     board, clock, weights = board[order], clock[order], weights[order]
@@ -109,11 +114,10 @@ def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floa
 
 
 def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats) -> Floats:
-    """X of each event's board just before the five-minute bin of the event, (events, K). Events must be sorted by board and
-    time.
+    """Returns the state X of each event's board just before the five-minute bin of the event, (events, K). Events must be sorted
+    by board and time.
 
-    All boards are advanced together, event by event: the number of steps is the largest number of distinct bins of a
-    board.
+    All boards are advanced together, event by event: the number of steps is the largest number of distinct bins of a board.
     """
     taus = np.array(kernel.taus_hours)
     slot = np.floor(clock / FIT_BIN_HOURS).astype(np.int64)
@@ -135,7 +139,7 @@ def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, we
 
 
 def _exposure(taus: Floats, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Floats:
-    """The integral of the state X over [start, stop) of each board, (n, K)."""
+    """Returns the integral of the state X over the interval [start, stop) of each board, (n, K)."""
     result = level[:, None] * taus * (np.exp(-start[:, None] / taus) - np.exp(-stop[:, None] / taus))
     since = np.maximum(start[board] - clock, 0.0)
     until = np.maximum(stop[board] - clock, 0.0)

@@ -1,4 +1,5 @@
-"""The closed loop's forecast for each board: rates by hour, with self-excitation by posts."""
+"""The forecast of the adaptive policy: expected events of each board from rates by hour of the day and from recent posts, each of
+which makes further posts more likely (self-excitation)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from forums.intensity import DAY_HOURS, Intensity
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
-# boards times moments for which a forecast of visits computes values together: few enough for a processor's cache
+# product of boards and moments computed together in a forecast of visits: small enough for a processor's cache
 ROWS_AT_ONCE = 8192
 
 
@@ -21,9 +22,9 @@ ROWS_AT_ONCE = 8192
 class ForecastOptions:
     """Constants of the forecast, tuned on public logs.
 
-    floor_per_day: least weighted events per day expected on a board. clock_floor: least activity of an hour relative to the mean
-    hour. own_share: weight of the site's own kernel relative to `kernel`. fit_after_days: initial days of history used only as
-    excitation.
+    kernel: parameters of self-excitation for a site without own history. floor_per_day: least weighted events per day expected on
+    a board. clock_floor: least activity of an hour relative to the mean hour. own_share: weight, in [0, 1], of the kernel fitted
+    to the site's own events against `kernel`. fit_after_days: first days of the history, used only as excitation in the fit.
     """
 
     kernel: Kernel = POOLED
@@ -45,17 +46,17 @@ class Seen:
 class Forecast:
     """Expected weighted events of n boards since the time up to which each board's events are known.
 
-    `learn` advances that time. Information from overview sources is provisional: `settle` stores a board's state after a visit,
-    and `rewind` restores it, so that a visit, which has the true times, replaces what sources showed.
+    `learn` adds events and advances that time. What overview sources report is provisional: `settle` stores a board's state after
+    a visit, and `rewind` restores it, so that the true times found by a visit replace what sources showed.
     """
 
     def __init__(
         self, rates: Floats, sites: Sites, seen: Seen, known_until: Floats, since: float, options: ForecastOptions | None = None
     ) -> None:
-        """Creates the forecast.
+        """Creates the forecast from rates and past events.
 
-        rates: (n, bins), weighted events per hour by local time; known_until: (n,), epoch seconds; since: start of the
-        history in `seen`.
+        rates: (n, bins), weighted events per hour by local time; known_until: (n,), epoch seconds up to which each board's events
+        are known; since: start of the history in `seen`, epoch seconds.
         """
         self.options = options or ForecastOptions()
         self.sites = sites
@@ -78,8 +79,8 @@ class Forecast:
         self.all = np.arange(len(rates))
 
     def packed(self) -> tuple[Arrays, Arrays]:
-        """The forecast's state as two sets of arrays for `unpacked`: those that stay constant during a day (rates, kernels), and
-        those that every visit changes."""
+        """Returns the forecast's state as two dicts of arrays for `unpacked`: those that stay constant during a day (rates,
+        kernels), and those that every visit changes."""
         fixed: Arrays = {"rates": self.rates, "into": self._into, "decay": self._decay}
         moving: Arrays = {
             "operational": self._operational,
@@ -97,8 +98,8 @@ class Forecast:
         sites: Sites,
         options: ForecastOptions | None = None,
     ) -> Forecast:
-        """Restores a forecast over the same boards and sites from the arrays of `packed`. If they lack the state of the last
-        visits (from before overview sources), the present state is taken as that."""
+        """Restores a forecast over the same boards and sites from the two dicts of `packed`. If the state of the last visits is
+        missing in them (stored by an older version), the present state is used for it."""
         made = cls.__new__(cls)
         made.options, made.sites = options or ForecastOptions(), sites
         made._set_rates(np.asarray(fixed["rates"], dtype=float))
@@ -112,11 +113,13 @@ class Forecast:
         return made
 
     def time(self, times: Floats, board: Ints) -> Floats:
-        """Operational time of each board at these times, in hours."""
+        """Returns the operational time of each board at these times (epoch seconds), in hours: clock hours weighted by the
+        board's activity by hour of the day."""
         return self._clock.mass(board, self.sites.local_hours(times, board))
 
     def _fitted(self, seen: Seen, since: float) -> list[Kernel]:
-        """One kernel per site: the given one, averaged with the site's own fit if its history is long enough."""
+        """Returns one kernel per site: `options.kernel`, averaged with the fit to the site's own events if its history is long
+        enough."""
         kernels, count = [], len(self.all)
         origin = self.time(np.full(count, since), self.all)
         first = self.time(np.full(count, since + self.options.fit_after_days * DAY_SECONDS), self.all) - origin
@@ -140,7 +143,8 @@ class Forecast:
         return kernels
 
     def _replayed(self, seen: Seen, known_until: Floats, since: float) -> Floats:
-        """X of each board at the time up to which it is known."""
+        """Returns the excitation state X of each board at the time up to which its events are known, (n, K), computed from all
+        events in `seen`."""
         origin = self.time(np.full(len(self.all), since), self.all)
         age = self._operational[seen.board] - self.time(seen.times, seen.board)
         known = (seen.times >= since) & (seen.times <= known_until[seen.board])
@@ -157,7 +161,10 @@ class Forecast:
         return modes
 
     def learn(self, boards: Ints, board: Ints, times: Floats, weights: Floats, until: Floats) -> None:
-        """Records that the events of `boards` are known up to `until` (epoch seconds, one per board): one entry per event."""
+        """Records events of `boards`, whose events are now known up to `until` (epoch seconds, one per board).
+
+        board (board number), times (epoch seconds) and weights: one entry per event.
+        """
         taus = np.array(self.options.kernel.taus_hours)
         current = self.time(until, boards)
         passed = np.maximum(current - self._operational[boards], 0.0)
@@ -169,21 +176,22 @@ class Forecast:
         self._refresh(boards)
 
     def settle(self, boards: Ints) -> None:
-        """Marks the state of these boards as known from a visit."""
+        """Stores the present state of these boards as the one of their last visit, to which `rewind` returns."""
         self._settled[boards], self._settled_time[boards] = self._state[boards], self._operational[boards]
         self._settled_amplitudes[boards] = self._amplitudes[boards]
 
     def rewind(self, boards: Ints) -> None:
-        """Drops what overview sources showed about these boards since they were settled."""
+        """Restores the state of these boards after their last visit: drops what overview sources reported since."""
         self._state[boards], self._operational[boards] = self._settled[boards], self._settled_time[boards]
         self._amplitudes[boards] = self._settled_amplitudes[boards]
 
     def expected(self, now: float, boards: Ints) -> Floats:
-        """Expected weighted events of these boards since the time up to which they are known."""
+        """Returns the expected weighted events of these boards between the time up to which they are known and `now`, one per
+        board."""
         return self._since_known(np.full(len(boards), now), boards)
 
     def expected_at(self, moments: Floats, boards: Ints) -> Floats:
-        """`expected` at several moments (epoch seconds), (moments, boards)."""
+        """Returns `expected` at several moments (epoch seconds), (moments, boards)."""
         found = self._since_known(np.repeat(moments, len(boards)), np.tile(boards, len(moments)))
         return found.reshape(len(moments), len(boards))
 
@@ -192,11 +200,11 @@ class Forecast:
         return expected(self._level[boards], self._amplitudes[boards], self._decay[boards], elapsed)
 
     def expected_by_visits(self, now: float) -> Floats:
-        """Expected weighted events of every board since it was settled, ignoring overview sources, (n,)."""
+        """Returns the expected weighted events of every board since its last visit, ignoring overview sources, (n,)."""
         return self._since_settled(np.full(len(self.all), now), self.all)
 
     def expected_by_visits_at(self, moments: Floats, boards: Ints) -> Floats:
-        """`expected_by_visits` of these boards at several moments (epoch seconds), (moments, boards)."""
+        """Returns `expected_by_visits` of these boards at several moments (epoch seconds), (moments, boards)."""
         found = self._since_settled(np.repeat(moments, len(boards)), np.tile(boards, len(moments)))
         return found.reshape(len(moments), len(boards))
 
@@ -205,19 +213,21 @@ class Forecast:
         return expected(self._level[boards], self._settled_amplitudes[boards], self._decay[boards], elapsed)
 
     def foreseen(self, moments: Floats) -> Foreseen:
-        """A copy that no longer changes, for forecasts of visits that need values at these moments, in order."""
+        """Returns a read-only copy for simulating visits; it can be asked only at these moments, in this order."""
         return Foreseen(self, moments)
 
     def usual_per_hour(self, now: float, board: int) -> float:
-        """The board's mean weighted events per hour at this time of day."""
+        """Returns the board's mean weighted events per hour at this time of day."""
         hour = self.sites.local_hours(np.array([now]), np.array([board]))[0] % DAY_HOURS
         return float(self.rates[board, int(hour * self.rates.shape[1] / DAY_HOURS)])
 
 
 class Foreseen(Forecast):
-    """A copy of a forecast that learns nothing more. It is asked at moments known in advance, in order, so it computes many
-    moments at once and keeps the values until the last of them has passed. Its values are exactly those of the forecast
-    that it copies."""
+    """A copy of a forecast that learns nothing more, for simulating visits at moments known in advance and asked in order.
+
+    It computes many moments at once and keeps the values until the last of them has passed. Its values are exactly those of the
+    forecast that it copies.
+    """
 
     def __init__(self, forecast: Forecast, moments: Floats) -> None:
         vars(self).update(vars(forecast))
@@ -233,7 +243,7 @@ class Foreseen(Forecast):
         return self._row("by_visits", now)
 
     def _row(self, name: str, now: float) -> Floats:
-        """The values of all boards at one of the moments, (n,)."""
+        """Returns the values of all boards at one of the moments, (n,); name: "expected" or "by_visits"."""
         row = self._place[now] - self._start[name]
         if not 0 <= row < self._at_once:
             start = self._start[name] = self._place[now]

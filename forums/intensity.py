@@ -1,4 +1,5 @@
-"""Daily rhythm of boards as a function: rates constant within bins, integrals in closed form, and inverses."""
+"""Daily rhythm of boards: event rates that are constant within bins of the day, with their integrals in closed form and the
+inverse of the integral."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ DAY_HOURS = 24.0
 class Intensity:
     """f_i(t) of n boards: weighted events per hour, constant within each of `bins` equal parts of a day, repeating daily.
 
-    `rates` has shape (n, bins). F_i(t) = integral of f_i from 0 to t, S_i(t) = integral of u f_i(u); both are exact for
-    any t, also negative or beyond one day. Functions take an array of board numbers and one of times in hours, which
-    broadcast against each other.
+    `rates` has shape (n, bins). F_i(t) = integral of f_i from 0 to t, S_i(t) = integral of u f_i(u); both are exact for any t,
+    also negative or beyond one day. Methods take an array of board numbers and one of times in hours, which broadcast against
+    each other, and return an array of the common shape.
     """
 
     rates: Floats
@@ -29,7 +30,7 @@ class Intensity:
 
     @classmethod
     def of(cls, rates: Floats) -> Intensity:
-        """The intensity with these rates, shape (n, bins)."""
+        """Creates the intensity from rates of shape (n, bins), weighted events per hour."""
         rates = np.atleast_2d(np.asarray(rates, dtype=float))
         count, bins = rates.shape
         width = DAY_HOURS / bins
@@ -49,24 +50,25 @@ class Intensity:
         return self._mass[:, -1]
 
     def _split(self, times: Floats) -> tuple[Floats, Ints, Floats]:
-        """For times in hours: the number of whole days, the number of the bin in the day, and the hours since that day began."""
+        """Returns for times in hours the number of whole days, the number of the bin in the day, and the hours since that day
+        began."""
         days = np.floor(np.asarray(times, dtype=float) / DAY_HOURS)
         hours = times - days * DAY_HOURS
         return days, np.minimum((hours / self.width).astype(np.int64), self.bins - 1), hours
 
     def at(self, board: Ints, times: Floats) -> Floats:
-        """f_i(t), weighted events per hour; at a boundary the rate of the bin that begins."""
+        """Returns f_i(t), weighted events per hour; at a boundary between bins the rate of the bin that begins."""
         return self.rates[board, self._split(times)[1]]
 
     def mass(self, board: Ints, times: Floats) -> Floats:
-        """F_i(t): weighted events between hour 0 and t; negative for t before 0."""
+        """Returns F_i(t): weighted events between hour 0 and t; negative for t before 0."""
         days, slot, hours = self._split(times)
         inside = self._mass[board, slot] + self.rates[board, slot] * (hours - slot * self.width)
         mass: Floats = days * self._mass[board, -1] + inside
         return mass
 
     def moment(self, board: Ints, times: Floats) -> Floats:
-        """S_i(t) = integral of u f_i(u) from 0 to t, weighted event-hours."""
+        """Returns S_i(t) = integral of u f_i(u) from 0 to t, weighted event-hours."""
         days, slot, hours = self._split(times)
         total, first = self._mass[board, -1], self._moment[board, -1]
         start = slot * self.width
@@ -76,18 +78,20 @@ class Intensity:
         return moment
 
     def interval_cost(self, board: Ints, start: Floats, stop: Floats) -> Floats:
-        """C_i(a, b) = integral from a to b of f_i(t) (b - t) dt = b (F(b) - F(a)) - (S(b) - S(a)); eq. (8) of the forum paper.
+        """Returns C_i(a, b) = integral from a to b of f_i(t) (b - t) dt = b (F(b) - F(a)) - (S(b) - S(a)); eq. (8) of the forum
+        paper.
 
-        Weighted event-hours of what arrives between two visits and waits for the second.
+        These are the weighted event-hours of the events that arrive between two visits, at a and b, and wait for the second.
         """
-        # computed near zero, where no cancellation occurs
+        # shift the interval to the first day, because differences of large integrals lose precision
         shift = np.floor(np.asarray(start, dtype=float) / DAY_HOURS) * DAY_HOURS
         a, b = start - shift, stop - shift
         cost = b * (self.mass(board, b) - self.mass(board, a)) - (self.moment(board, b) - self.moment(board, a))
         return np.maximum(cost, 0.0)
 
     def day_cost(self, board: int, hours: Floats) -> float:
-        """Expected weighted event-hours a day of a board visited daily at these hours (cyclic); infinite without a visit."""
+        """Returns the expected weighted event-hours a day of a board visited daily at these hours (cyclic). Without visits:
+        infinite, or 0 for a board without events."""
         if not len(hours):
             return float("inf") if self.per_day[board] > 0 else 0.0
         visits = np.sort(np.asarray(hours, dtype=float) % DAY_HOURS)
@@ -96,10 +100,12 @@ class Intensity:
 
 
 def quantiles(density: Floats, board: Ints, share: Floats) -> Floats:
-    """The hour of the day by which `share` of the mass of density row `board` has passed, interpolated within the bin.
+    """Returns the hour of the day by which the share `share` of a board's daily density has passed, interpolated within the bin,
+    (m,).
 
-    density: (n, bins), not negative, need not sum to one; share in [0, 1). Bins without mass are skipped; a row without any mass
-    counts as flat. This is the corrected step 2 of algorithm BRA of the forum paper: c = (h + (share - Q[h]) / sc[h]) K.
+    density: (n, bins), not negative, need not sum to one. board and share, (m,): the row of `density` to use and a value in [0,
+    1), parallel. Bins with density 0 are skipped; a row that is 0 everywhere counts as constant. This is the corrected step 2 of
+    algorithm BRA of the forum paper: c = (h + (share - Q[h]) / sc[h]) K.
     """
     density = np.where(density.sum(axis=1, keepdims=True) > 0, density, 1.0)
     bins = density.shape[1]

@@ -1,5 +1,5 @@
-"""Inputs and outputs of the closed loop: its constants, the overview sources it may read, and its decisions with their
-reasons."""
+"""Inputs and outputs of the adaptive policy (`forums/adaptive.py:AdaptiveLoop`): its constants, the overview sources it may read,
+and its decisions with the figures behind them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from forums.overview_values import Source
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """Constants of the closed loop, tuned on public logs.
+    """Constants of the adaptive policy, tuned on public logs.
 
     band: share of the day's visits by which the loop may be ahead of or behind its plan; it shrinks to 0 over the last
-    `closing_hours` of the day. steer: how strongly the price rises when more visits were made than planned; index_steer: the
-    steer of a loop that reads index pages. price_step: share by which each visit moves the price towards its value. tick_seconds:
-    time between two rankings; the last one before midnight uses the rest of the day's visits. eta: value of reading an index
-    page, as a share of the forecast weighted event-hours that it reveals. longest_wait_hours: a board is visited after so long
-    even if overview sources showed nothing new.
+    `closing_hours` of the day. steer: how strongly the price of a visit rises when more visits were made than planned;
+    index_steer: the same for a loop that reads index pages. price_step: share of the difference between its value and the price
+    by which each visit moves the price. tick_seconds: time between two rankings (decisions); the last one before midnight uses
+    the rest of the day's visits. eta: value of reading an index page, as a share of the forecast weighted event-hours of the
+    boards it shows. longest_wait_hours: a board is visited after so many hours even if overview sources showed nothing new.
     """
 
     forecast: ForecastOptions = ForecastOptions()
@@ -46,17 +46,20 @@ class Looks:
 
 
 class Choice(NamedTuple):
-    """The result of a ranking: the numbers of the boards to visit, most urgent first, and of the source to read after them (-1:
-    none)."""
+    """The decision of one ranking: the numbers of the boards to visit, most urgent first, and the number of the overview source
+    to read (-1: none)."""
 
     boards: Ints
     source: int
 
 
 class Reason(NamedTuple):
-    """The figures behind a board's rank. waiting: weighted events expected to wait; known: those of them that overview sources
-    have reported; usual_per_hour: weighted events per hour usual at this time of day; rank: the board's index, and price: the
-    index above which a visit is made, both in weighted event-hours."""
+    """The figures that determine a board's rank.
+
+    waiting: weighted events expected to wait to be fetched. known: those of them that overview sources have reported.
+    usual_per_hour: weighted events per hour usual at this time of day. rank: the board's index; price: the index above which a
+    visit is made, both in weighted event-hours.
+    """
 
     waiting: float
     hours_since_visit: float
@@ -67,8 +70,8 @@ class Reason(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """The visits to come as forecast, in the order of time. Parallel, one entry per visit: board number, epoch seconds, and the
-    weighted events and weighted event-hours that the visit is expected to find."""
+    """Forecast visits in order of time. Parallel arrays, one entry per visit: `board` (board number), `moments` (epoch seconds),
+    and the weighted events (`events`) and weighted event-hours (`delay`) that the visit is expected to find."""
 
     board: Ints
     moments: Floats

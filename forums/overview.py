@@ -1,4 +1,5 @@
-"""Overview sources (such as index pages): what readings of them (looks) reported of boards, and how far each is trusted."""
+"""What readings (looks) of overview sources (index pages, newest lists, feeds) reported of boards, and how far each is trusted.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +17,21 @@ Arrays = dict[str, "Floats | Bools | Ints"]
 DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
 SOURCE_DOUBTED_AT = 3  # number of consecutive contradictions, over all boards of a source, from which on the source is ignored
 MOST_WRONG = 8
-LONGEST_LAG_HOURS = 1.0  # an overview page whose figures lag by more hours than this is not used
+LONGEST_LAG_HOURS = 1.0  # a visit that finds more posts than reported contradicts the source if this lag cannot explain it
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
 
 class Overview:
-    """What looks have reported of n boards since the boards' last visits, and how far S sources are trusted.
-
-    Per board: `look`, the time up to which its counts are known; `known`, the weight of its reported posts not fetched yet;
-    `_moment`, the sum of weight times posting time (hours) over these posts. Per source: the lag of its figures, learned. Per row
-    (one for each source and board that it shows, sorted by source): the figures shown (`threads`, `posts`), the latest post in
-    them, the posts reported since the row's boards were visited (`told`; `guessed`: the source did not say how many), how many of
-    these visits found (`found`), and a count of contradictions (`wrong`). `covers`: the boards that a row counts, its own and
-    those below it without a row; the posts that a row reports are shared among its boards by forecast, and those that a visit to
-    one board does not find are assigned to the row's other boards. A visit whose posts differ from those reported is a
-    contradiction, unless a lag up to LONGEST_LAG_HOURS explains missing posts. A row or source with too many contradictions is
-    ignored until test readings (probes) show that it agrees again.
+    """What readings of overview sources (looks) have reported of n boards since the boards' last visits, and how far the S
+    sources are trusted. Per board: `look`, the time up to which its counts are known; `known`, the weight of its reported posts
+    that are not fetched yet; `_moment`, the sum of weight times posting time (hours) over these posts. Per source: the lag of its
+    figures, learned. A row stands for one source and one board that it shows; rows are sorted by source. Per row: the figures
+    shown last (`threads`, `posts`), the latest post in them, the posts reported since the row's boards were visited (`told`;
+    `guessed`: the source did not say how many), how many of these visits found (`found`), and a count of contradictions
+    (`wrong`). `covers` lists the boards that a row counts: its own and the boards below it that have no row. The posts that a row
+    reports are shared among its boards by forecast, and those that a visit to one board does not find are assigned to the row's
+    other boards. A visit whose posts differ from those reported is a contradiction, unless a lag up to LONGEST_LAG_HOURS explains
+    missing posts. A row or source with too many contradictions is ignored until test readings (probes) show that it agrees again.
     """
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
@@ -59,16 +59,16 @@ class Overview:
                "look known _moment").split()  # fmt: skip
 
     def _places(self) -> dict[str, tuple[object, str]]:
-        """For each name under which an array that looks and visits change is stored: the object and its attribute."""
+        """Maps the stored name of each array that readings and visits change to its object and attribute."""
         own: dict[str, tuple[object, str]] = {f"overview_{name}": (self, name) for name in self._MOVING}
         return own | {f"covers_{name}": (self.covers, name) for name in Covers.MOVING}
 
     def packed(self) -> Arrays:
-        """The arrays that looks and visits change, by the names under which `restore` expects them."""
+        """Returns the arrays that readings and visits change, by the names under which `restore` expects them."""
         return {key: getattr(owner, name) for key, (owner, name) in self._places().items()}
 
     def restore(self, arrays: Mapping[str, Floats | Bools | Ints]) -> None:
-        """Loads the arrays of `packed`; does nothing if their lengths do not fit these boards and sources."""
+        """Loads the arrays that `packed` returned; does nothing if their lengths do not fit these boards and sources."""
         if all(key in arrays and len(arrays[key]) == len(mine) for key, mine in self.packed().items()):
             for key, (owner, name) in self._places().items():
                 setattr(owner, name, np.array(arrays[key]))
@@ -76,51 +76,50 @@ class Overview:
     def __len__(self) -> int:
         return len(self.cost)
 
-    # --- what is believed ---------------------------------------------------------------------------------------------
+    # --- what is known of boards --------------------------------------------------------------------------------------
 
     def believed(self) -> Bools:
-        """Rows whose figures are trusted, (rows,): shown when the source was last read, and not contradicted too often."""
+        """Returns a mask of the trusted rows, (rows,): shown by the last reading, and not contradicted too often."""
         shown: Bools = np.isfinite(self.covers.as_of[self.covers.own])
         return shown & (self.wrong < DOUBTED_AT) & (self.source_wrong[self._source] < SOURCE_DOUBTED_AT)
 
     def _telling(self) -> Bools:
-        """A mask of the pairs (row, board) whose row is trusted and counts the board's posts, (pairs,)."""
+        """Returns a mask of the pairs (row, board) whose row is trusted and counts the board's posts, (pairs,)."""
         return self.believed()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
-        """The least share that a board keeps of its index without sources, (n,): the least `doubt` of its trusted sources."""
+        """Returns the share of its index without sources that a board keeps at least, (n,): least `doubt` of trusted sources."""
         found = np.ones(len(self.known))
         pairs = self._telling()
         np.minimum.at(found, self.covers.board[pairs], self.doubt[self._source[self.covers.row[pairs]]])
         return found
 
     def known_hours(self, now: float) -> Floats:
-        """Weighted event-hours that reported, not yet fetched posts have waited, (n,): sum of weight (now - posted)."""
+        """Returns the sum of weight (now - posted) over reported, not yet fetched posts, weighted event-hours, (n,)."""
         return np.maximum(self.known * (now / HOUR_SECONDS) - self._moment, 0.0)
 
     def hours_since_look(self, now: float, boards: Ints | None = None) -> Floats:
-        """y: the hours since the counts of each board were last known, from a look or a visit."""
+        """Returns y: the hours since the counts of each of `boards` (None: all) were last known, from a reading or a visit."""
         look = self.look if boards is None else self.look[boards]
         return np.maximum(now - look, 0.0) / HOUR_SECONDS
 
     def fetched_until(self, last_visit: Floats) -> Floats:
-        """The time up to which each board's posts were fetched, by its last visit or from a newest list, (n,) epoch seconds."""
+        """Returns the epoch seconds up to which each board's posts are fetched, by visits or trusted newest lists, (n,)."""
         until = last_visit.copy()
         rows = self.newest[self._source] & self.believed()
         np.maximum.at(until, self.board[rows], self.covers.as_of[self.covers.own[rows]])
         return until
 
     def waiting(self, boards: Ints) -> tuple[Ints, Floats, Floats]:
-        """Reported posts not fetched yet, one event per board at their mean time. Parallel: board, epoch seconds, weight."""
+        """Returns reported, not yet fetched posts as one event per board at their mean time: boards, epoch seconds, weights."""
         held = boards[self.known[boards] > 0]
         return held, self._moment[held] / self.known[held] * HOUR_SECONDS, self.known[held]
 
     def gains(self, forecast: Floats, index: Floats, now: float, open_now: Bools, eta: float) -> tuple[Floats, Floats]:
-        """Weighted event-hours gained by reading each source now, (S,), and each (row, board) pair's part in them, (pairs,).
-
-        forecast: (n,), F_i(y) y / 2; index: (n,), of visits. A reading of an index page is worth eta times the forecasts of its
-        boards, less what its lag leaves out; of a newest list, the index of the visits that it replaces; either times 1 - `doubt`
-        of the source. Boards that may not be visited now (false in `open_now`, (n,)) do not count.
+        """Returns the weighted event-hours gained by reading each source now, (S,), and the part of each (row, board) pair in
+        them, (pairs,). forecast: (n,), F_i(y) y / 2; index: (n,), the boards' index for visits. Reading an index page gains eta
+        times the forecasts of its boards, less what its lag leaves out; reading a newest list gains the index of the visits that
+        it replaces; either is multiplied by 1 - `doubt` of the source. Boards that are false in `open_now`, (n,), do not count.
         """
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
@@ -131,18 +130,18 @@ class Overview:
         return np.asarray(np.bincount(source, part, len(self)), dtype=np.float64), part
 
     def to_probe(self, now: float) -> Ints:
-        """The numbers of the sources without any trusted row for which a test reading is due, to see whether they agree again."""
+        """Returns the numbers of the sources without a trusted row that are due for a test reading (probe)."""
         believed = np.bincount(self._source, self.believed(), len(self)) > 0
         return np.flatnonzero(~believed & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
 
-    # --- looks --------------------------------------------------------------------------------------------------------
+    # --- readings of sources ------------------------------------------------------------------------------------------
 
     def rows(self, source: int) -> slice:
-        """Where the rows of source number `source` lie in the arrays that have an entry per row."""
+        """Returns the slice that the rows of source number `source` occupy in the arrays with one entry per row."""
         return slice(int(self.bounds[source]), int(self.bounds[source + 1]))
 
     def calibrate(self, source: int, sight: Sight, now: float) -> None:
-        """Stores what a source shows while all its boards are fetched (after a first crawl), for comparison with later looks."""
+        """Stores what a source shows when all posts of its boards are fetched (after a first crawl), as a reference."""
         rows = self.rows(source)
         self.threads[rows], self.posts[rows] = sight.threads, sight.posts
         self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
@@ -151,10 +150,9 @@ class Overview:
         self.covers.as_of[pairs] = np.where(shown, now, np.nan)[self.covers.row[pairs] - rows.start]
 
     def read(self, source: int, sight: Sight, now: float, waiting: Floats) -> Told:
-        """Processes a source's figures; returns the new posts of boards with trusted rows, for the forecast.
-
-        waiting: (n,), forecast F_i(y): gives the weight if a page only shows that something is new, and divides a row's posts
-        among its boards. The times of a board's posts are spaced evenly from its previous look to the last post.
+        """Processes the figures of a reading of source number `source`; returns the new posts of boards with trusted rows as
+        events for the forecast. waiting: (n,), forecast weight F_i(y): gives the weight if a page only shows that something is
+        new, and divides a row's posts among its boards. Posts are spaced evenly from the board's previous look to its last post.
         """
         rows, covers = self.rows(source), self.covers
         pairs = covers.of(rows)
@@ -186,7 +184,7 @@ class Overview:
         return Told(members, np.full(len(members), until), members[owner], times, weights)
 
     def _take_figures(self, rows: slice, sight: Sight, posts: Floats) -> None:
-        """Stores these rows' figures for comparison with later ones; posts: new posts per row, nan if none are shown."""
+        """Stores the figures of these rows for later comparison; posts: new posts per row, nan if not shown."""
         shown = np.isfinite(posts)
         self.told[rows] += np.where(shown, posts, 0.0)
         counted = np.isfinite(np.fmax(sight.threads - self.threads[rows], sight.posts - self.posts[rows]))
@@ -197,7 +195,8 @@ class Overview:
         self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
 
     def _deltas(self, rows: slice, sight: Sight, waiting: Floats) -> tuple[Floats, Floats, Floats]:
-        """New threads, new posts (nan where none are shown) and their weight per row; waiting: forecast weight of each row."""
+        """Returns per row the new threads, the new posts (nan if nothing is shown) and their weight. waiting: forecast weight per
+        row, from which posts are estimated if the page shows only the time of the last post."""
         board = self.board[rows]
         threads = np.maximum(sight.threads - self.threads[rows], 0.0)
         posts = np.maximum(sight.posts - self.posts[rows], 0.0)
@@ -213,8 +212,9 @@ class Overview:
         return np.where(flag, 0.0, new), posts, weight
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
-        """Adds new threads and posts that a source reported to other sources' stored figures of the same board, so that these do
-        not report them again; except to rows of several boards, where the posts' board is unknown."""
+        """Adds new threads and posts that a source reported to the stored figures of other sources for the same board, so that
+        they do not report the same posts again. Only for pairs in `taken` whose row counts a single board, because otherwise it
+        is not known which board the posts belong to. new, posts: per row of `source`, numbers of new threads and of new posts."""
         if len(self) < 2 or not len(taken):
             return
         covers, count = self.covers, len(self.known)
@@ -234,8 +234,9 @@ class Overview:
     # --- visits -------------------------------------------------------------------------------------------------------
 
     def visited(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> Ints:
-        """Records a visit of `boards` that found these events (parallel: board, epoch seconds, weight). Returns the other boards
-        whose looks must be forgotten, because a row that reported on them is no longer trusted."""
+        """Compares the events that a visit of `boards` found with those that sources had reported, and marks all reported posts
+        of these boards as fetched. board, times (epoch seconds), weights: parallel, one entry per event found. Returns the other
+        boards for which reported posts must be dropped, because a row that reported on them is no longer trusted."""
         telling = self._telling()
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
@@ -247,21 +248,21 @@ class Overview:
         return lost[~chosen[lost]]
 
     def believe_shown(self, source: int, boards: Ints, now: float) -> None:
-        """Trusts the newest list `source` from now on for those of `boards` that it has named for the first time."""
+        """Trusts newest list number `source` from now on for those of `boards` that it has named for the first time."""
         pairs = self.covers.of(self.rows(source))
         own = np.arange(pairs.start, pairs.stop)[np.isin(self.covers.board[pairs], boards)]
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
 
     def left_out(self, source: int, now: float) -> None:
-        """Records that a newest list did not reach back to its previous reading. Visits find the posts that it left out; the
-        source's doubt doubles, so that the index without sources counts more for its boards."""
+        """Records that a newest list did not reach back to its previous reading; `doubt` doubles, so that visits find the rest.
+        """
         self.read_at[source] = now
         self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
         self._after_probe(source, now)
 
     def swept(self, source: int, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """Records that a newest list was read and its threads fetched: no reported post of `boards` is left to fetch. board,
-        times, weights: parallel, the events found."""
+        """Records that newest list number `source` was read and the threads it named were fetched, so that no reported post of
+        `boards` is left to fetch. board, times (epoch seconds), weights: parallel, one entry per event found."""
         self.clear(boards, now)
         self.read_at[source] = now
         chosen = np.zeros(len(self.known), dtype=bool)
@@ -280,7 +281,7 @@ class Overview:
         self._after_probe(source, now)
 
     def together(self) -> Ints:
-        """A group number per board, (n,): boards of one newest list share the lowest board number among them."""
+        """Returns a group number per board, (n,): for boards of one newest list the lowest number among them, else its own."""
         group = np.arange(len(self.known))
         for source in np.flatnonzero(self.newest).tolist():
             rows = self.board[self.rows(source)]
@@ -288,12 +289,12 @@ class Overview:
         return group
 
     def believed_boards(self, source: int) -> Ints:
-        """The boards that a source's trusted rows count, including boards without a row of their own."""
+        """Returns the numbers of the boards that a source's trusted rows count, including boards without a row of their own."""
         pairs = self.covers.of(self.rows(source))
         return self.covers.board[pairs][self._telling()[pairs]]
 
     def pretend(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
-        """For an outlook: reading this source reports for `boards` the forecast weights `waiting`; a newest list fetches them."""
+        """Simulates a reading of `source`: it reports the forecast weights `waiting` for `boards`; a newest list fetches them."""
         if self.newest[source]:
             self.clear(boards, now)
             return
@@ -304,12 +305,12 @@ class Overview:
         self._after_probe(source, now)
 
     def clear(self, boards: Ints, until: float | Floats) -> None:
-        """Records that these boards have no reported post left to fetch and that their counts are known up to `until`."""
+        """Records that no reported post of these boards is left to fetch, and their counts are known up to `until`."""
         self.known[boards] = self._moment[boards] = 0.0
         self.look[boards] = until
 
     def _compare(self, pair: int, times: Floats, weights: Floats, now: float) -> None:
-        """Compares the posts that a row reported with those that a visit of one of its boards found; pair: of row and board."""
+        """Compares the posts that a row reported with those that a visit of one of its boards found (pair: of row and board)."""
         row, as_of = int(self.covers.row[pair]), float(self.covers.as_of[pair])
         if not np.isfinite(as_of):
             self.covers.as_of[pair] = now
@@ -343,7 +344,8 @@ class Overview:
         self._even(row)
 
     def _go_on(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
-        """Adds the board's posts made since the row's figures to these; returns how many are older, so should be reported."""
+        """Adds the posts that were made on the pair's board since the row's figures were shown to these figures. Returns the
+        number of posts that are older, which the row should have reported. The figures then stand for the time `now`."""
         row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
         if self.covers.counted()[pair]:
             opener = weights >= self.new_weight[self.covers.board[pair]] * (1.0 - 1e-9)
@@ -354,12 +356,12 @@ class Overview:
         return int((~late).sum())
 
     def _even(self, row: int) -> None:
-        """Begins a row's comparison of reported and found posts anew, with none reported."""
+        """Begins a row's comparison of reported and found posts anew, with no post reported."""
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _pass_on(self, board: int, others: Ints, more: float) -> None:
-        """Assigns posts that a row reported for several boards and that a visit of `board` did not find to the boards `others`:
-        adds `more` to the waiting weight of `others`; `more` is negative if the visit found more than the board's share."""
+        """Assigns posts that a row reported for several boards and that a visit of `board` did not find to the boards `others`.
+        more: weight to add to the waiting weight of `others`; negative if the visit found more than the board's share."""
         held = float(self.known[others].sum())
         if held > 0:
             factor = max(0.0, 1.0 + more / held)
@@ -371,8 +373,8 @@ class Overview:
         self.known[board] = self._moment[board] = 0.0
 
     def _judge(self, row: int, earlier: Floats, as_of: float) -> None:
-        """Judges a comparison with at least one post as agreement, a longer lag, or a contradiction. earlier: sorted times of the
-        posts, on the board of the row visited last, that the row should have reported."""
+        """Classifies a finished comparison of one row as agreement, a longer lag, or a contradiction, and adjusts the trust in
+        row and source. earlier: sorted times of the posts that the row should have reported on the board visited last."""
         source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
         missing = int(round(found - told))
         lag = self.lag_hours[source]

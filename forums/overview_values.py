@@ -1,5 +1,5 @@
-"""Values used by readings of overview sources (looks): the sources, the figures that they showed, and the events derived from the
-figures."""
+"""Values exchanged with `forums/overview.py`: overview sources, the figures that a reading of one showed, and the events derived
+from the figures."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ def _nothing() -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An overview source of the loop: a page that shows the boards `boards` (numbers), one row each. newest: it names the changed
-    threads, so that reading it replaces visits of its boards. cost: what a reading is charged, in visits. doubt (share in [0, 1])
-    and lag_hours (by which its figures are late): as learned before.
+    """An overview source as the adaptive policy uses it: a page that shows the boards `boards` (board numbers), one row each.
 
-    hidden: boards without a row, parallel to `row`: the position in `boards` of the board above, whose row may count their posts.
+    newest: the page names the changed threads, so that reading it replaces visits of its boards. cost: what a reading is charged,
+    in visits. doubt (share in [0, 1], see `Overview.doubts`) and lag_hours (how late its figures are): initial values, as learned
+    before.
+
+    hidden: numbers of boards that have no row but whose posts the row of a board above them may count; row: parallel, the
+    position of that board in `boards`.
     """
 
     boards: Ints
@@ -40,8 +43,9 @@ class Source:
 
 
 class Sight(NamedTuple):
-    """The figures that one reading of a source showed, parallel, one entry for each of its rows: total threads, total posts, time
-    of the last post (epoch seconds); nan if not shown. posts: with or without first posts, but always the same way."""
+    """The figures that one reading of a source showed. Parallel arrays, one entry for each of its rows: total threads, total
+    posts, time of the last post (epoch seconds); nan if not shown. Posts may or may not include first posts, but always the same
+    way."""
 
     threads: Floats
     posts: Floats
@@ -49,8 +53,8 @@ class Sight(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Events derived from a look: board, times (epoch seconds) and weights have one entry per event; `boards` are now known up to
-    `until`, one entry per board."""
+    """Events derived from the figures of an overview source. board, times (epoch seconds) and weights have one entry per event;
+    `boards` are the boards that the source showed, known up to `until` (parallel, epoch seconds)."""
 
     boards: Ints
     until: Floats

@@ -1,5 +1,5 @@
-"""Pacing of the closed loop: the day's budget and how much of it is used, the plan over the day, and the allowed deviation from
-it."""
+"""Pacing of the adaptive policy over a day: the budget of visits, how much of it is used, the planned use by time of day, and how
+far the policy may deviate from the plan."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ PAUSE_TICKS = 10  # a gap of more rankings than this is a pause, after which the
 
 @dataclass(slots=True)
 class Budget:
-    """The state of the day's budget: the number of visits made, the price of a visit (nan: not known yet), and the point of the
-    day from which its plan is followed (later than midnight after a pause or a late start)."""
+    """The state of the day's budget.
+
+    price: the index (weighted event-hours) above which a visit is made, nan while not known. used: visits charged today.
+    from_plan: the planned share of the day's visits from which the plan is followed, with from_used visits charged until then;
+    both are above 0 only after a pause or a late start. last_tick: epoch seconds of the last ranking, None before the first. day:
+    number of the local day, in days since 1970.
+    """
 
     visits_per_day: int
     price: float = math.nan
@@ -32,23 +37,27 @@ class Budget:
     day: float = field(default=-np.inf)
 
     def packed(self) -> Floats:
-        """The fields as numbers, from which `unpacked` restores the budget."""
+        """Returns the fields as an array of seven numbers, from which `unpacked` restores the budget; nan stands for no last
+        ranking."""
         tick = math.nan if self.last_tick is None else self.last_tick
         counts = [self.visits_per_day, self.price, self.used, self.from_used, self.from_plan, tick, self.day]
         return np.array(counts, dtype=float)
 
     @classmethod
     def unpacked(cls, values: Floats) -> Budget:
-        """Restores a budget from the numbers that `packed` gave."""
+        """Restores a budget from the array that `packed` returned."""
         visits, price, used, from_used, from_plan, tick, day = (float(value) for value in values)
         return cls(int(visits), price, int(used), int(from_used), from_plan, None if math.isnan(tick) else tick, day)
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one ranking may spend: at least `least` of the day's visits must be made by now, at most `most` may be. Between these
-    two a visit is made if its value exceeds the price times exp(steer (visits used - target) / visits a day), so that visits
-    beyond `target` must be worth more. step: share by which the price moves towards the value of each visit made."""
+    """The visits that one ranking may make, and the rule by which it decides on each.
+
+    At least `least` of the day's visits must have been made after this ranking, at most `most` may have been. Between the two, a
+    visit is made if its value is at least the price times exp(steer (visits used - target) / visits a day), so that visits beyond
+    `target` need a higher value. step: share by which the price moves towards the value of each visit made.
+    """
 
     budget: Budget
     least: float
@@ -58,12 +67,14 @@ class Spending:
     step: float
 
     def room(self) -> int:
-        """The most visits that may be charged to this ranking."""
+        """Returns the largest number of visits that may still be charged in this ranking."""
         return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
 
     def takes(self, value: float, cost: int, *, forced: bool) -> bool:
-        """Decides whether a visit or reading of this value (weighted event-hours per visit charged) is made, whatever its value
-        if `forced`. If so, charges `cost` visits, adjusts the price and returns True."""
+        """Decides whether a visit or reading is made; if so, charges `cost` visits, adjusts the price and returns True.
+
+        value: weighted event-hours per visit charged. forced: make it whatever its value, as long as `room` covers the cost.
+        """
         budget = self.budget
         if cost > self.room():
             return False
@@ -77,18 +88,21 @@ class Spending:
 
 
 class Pace:
-    """Follows a budget over days, which begin at midnight of the first site's clock.
+    """Spreads a budget of visits over each day; days begin at midnight of the first site's clock.
 
-    The plan gives each hour of the day visits in proportion to the sum over the boards of sqrt(f_i), f_i the board's rate at that
-    hour: the square-root law. The loop may deviate from the plan by `band` of the day's visits, less over the last
+    The plan gives each quarter-hour of the day visits in proportion to the sum over the boards of sqrt(f_i), f_i the board's rate
+    at that time: the square-root law. The policy may deviate from the plan by `band` of the day's visits, less over the last
     `closing_hours`.
     """
 
     def __init__(
         self, rates: Floats, sites: Sites, budget: Budget, *, tick_seconds: float, band: float, closing_hours: float
     ) -> None:
-        """rates: (n, bins), weighted events per hour of each board by local time of its site; the other arguments as in
-        `LoopOptions`."""
+        """Prepares the pacing; the day's plan is made by the first call of `turn`.
+
+        rates: (n, bins), weighted events per hour of each board by local time of its site. budget: changed by `turn` and
+        `change`. The other arguments are those of `LoopOptions`.
+        """
         self._roots, self.units = np.sqrt(rates), len(rates)
         self._sites = sites
         self.budget = budget
@@ -96,20 +110,23 @@ class Pace:
         self.plan = np.zeros(PLAN_STEPS + 1)
 
     def ahead(self, tick_seconds: float) -> Pace:
-        """A copy for an outlook, ranked every `tick_seconds`: visits counted in the copy do not use this budget."""
+        """Returns a copy for simulating the rest of the day with a ranking every `tick_seconds`; its budget is a copy too, so
+        visits counted there do not use this budget."""
         other = copy.copy(self)
         other.budget, other.tick_seconds = replace(self.budget), tick_seconds
         return other
 
     def first_price(self) -> float:
-        """The price of a visit before any was made, in weighted event-hours: (S / visits a day)^2 / 2, where S is the integral
-        over a day of the sum of sqrt(f_i) over the boards, f_i the rate of board i."""
+        """Returns the price of a visit before any was made, in weighted event-hours: (S / visits a day)^2 / 2, where S is the
+        integral over a day of the sum of sqrt(f_i) over the boards, f_i the rate of board i."""
         roots = self._roots.mean(axis=1).sum() * DAY_HOURS
         return float((roots / self.budget.visits_per_day) ** 2 / 2.0)
 
     def turn(self, now: float) -> None:
-        """Begins a new day of the budget if midnight has passed, and plans it. After a pause or a late start, only the rest of
-        the day is planned."""
+        """Begins a new day of the budget if midnight has passed, and plans it; called at the start of every ranking.
+
+        After a pause or a late start, only the rest of the day is planned.
+        """
         budget = self.budget
         local = self._local(now)
         day = np.floor(local / DAY_HOURS)
@@ -126,7 +143,7 @@ class Pace:
         budget.last_tick = now
 
     def target(self, now: float) -> tuple[float, float]:
-        """The number of visits planned to be made by now since midnight, and the allowed deviation from it in visits."""
+        """Returns the number of visits planned to be made by now since midnight, and the allowed deviation from it in visits."""
         budget = self.budget
         left = self._hours_left(now)
         if left * HOUR_SECONDS <= self.tick_seconds + 1e-3:
@@ -136,7 +153,7 @@ class Pace:
         return budget.from_used + (budget.visits_per_day - budget.from_used) * share, band
 
     def rankings_left(self, now: float) -> int:
-        """How many rankings will follow this one today."""
+        """Returns how many rankings will follow this one today."""
         return max(int(np.ceil((self._hours_left(now) * HOUR_SECONDS - 1e-3) / self.tick_seconds)) - 1, 0)
 
     def change(self, visits_per_day: int, now: float) -> None:
@@ -155,15 +172,18 @@ class Pace:
         return self._closing() - self._local(now) % DAY_HOURS
 
     def _closing(self) -> float:
-        """The hour of the day at which the day's visits must have been made: midnight or, if all sites have working hours,
-        their end."""
+        """Returns the hour of the day by which the day's visits must have been made: 24 or, if sites have working hours, the time
+        from which the plan makes no more visits."""
         if not any(one is not None for one in self._sites.openings) or not self.plan[-1]:
             return DAY_HOURS
         return float(np.searchsorted(self.plan, self.plan[-1] - 1e-9)) * DAY_HOURS / PLAN_STEPS
 
     def _planned(self, start: float) -> Floats:
-        """The cumulated share of the day's visits at midnight and at the end of each quarter-hour from `start` (epoch seconds)
-        on, in proportion to the sum of sqrt(f_i) over the boards at the local time of each board's site."""
+        """Returns the cumulated share of the day's visits at midnight and at the end of each quarter-hour from `start` (epoch
+        seconds) on, (97,).
+
+        A quarter-hour's share is in proportion to the sum of sqrt(f_i) over the boards at the local time of each board's site.
+        """
         moments: Floats = start + np.arange(PLAN_STEPS, dtype=float) * (DAY_SECONDS / PLAN_STEPS)
         density = np.zeros(PLAN_STEPS)
         bins = self._roots.shape[1]
@@ -177,11 +197,12 @@ class Pace:
         return shares
 
     def _within(self, site: int, moments: Floats, density: Floats) -> Floats:
-        """`density` at `moments` (parallel), set to 0 outside the working hours of site number `site`."""
+        """Returns `density` with 0 where `moments` (epoch seconds, parallel) lie outside the working hours of site number `site`.
+        """
         opening = self._sites.openings[site] if self._sites.openings else None
         return density if opening is None else density * opening.at(moments)
 
     def _done(self, now: float) -> float:
-        """The share of the day's visits that the plan has made by now, in [0, 1]."""
+        """Returns the share of the day's visits that the plan has made by `now`, in [0, 1]."""
         hour = self._local(now) % DAY_HOURS
         return float(np.interp(hour * PLAN_STEPS / DAY_HOURS, _BOUNDS, self.plan))
