@@ -1,5 +1,5 @@
-"""Limits on markup, applied before it is parsed: parsers take minutes for pathological pages, and elements can be nested without
-end."""
+"""Limits on the size of HTML, applied before it is parsed: parsers take minutes for pathological pages, for example with
+thousands of nested elements."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from itertools import islice
 
 MAX_CHARS = 4_000_000
 MAX_TAGS = 150_000
-READ_TAGS = 20_000  # limit where many rules check each tag; real forum pages have up to some 15,000
-MAX_OPEN = 512  # elements open at once; browsers have the same limit
+READ_TAGS = 20_000  # limit for callers that check each tag against many rules; real forum pages have up to some 15,000 tags
+MAX_OPEN = 512  # nesting depth: elements open at once; browsers have the same limit
 _CHECKED_TAGS = 1_000
 _LONG_TAG_CHARS = 20_000
 _MOST_ATTRIBUTES = 1_000
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
-# Elements without content, and those ended by the next of their kind: any number of them may stay open.
+# Elements that do not add to the nesting depth: those without content, and those that the next element of their kind ends.
 _SHALLOW = frozenset(
     """area base br col embed hr img input link meta param source track wbr p li td th tr dd dt option thead tbody tfoot
     html head body script style""".split()
@@ -54,6 +54,7 @@ def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
 
 
 def _without_endless_tags(html: str) -> tuple[str, bool]:
+    """Returns `html` without tags of more than 20,000 characters and 1,000 attributes, and whether there were any."""
     pieces = html.split("<")
     kept = [
         piece

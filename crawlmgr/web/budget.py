@@ -1,7 +1,7 @@
-"""A limit on the CPU seconds of reading one page: reading that takes longer is aborted. Pure.
+"""A limit on the CPU seconds spent on parsing and interpreting one page: work that takes longer is aborted. No Django.
 
-In the main thread an operating-system timer aborts the work, also within a regular expression; for any other thread a watcher
-checks that thread's CPU clock, and the work is aborted at its next Python instruction.
+In the main thread an operating-system timer (SIGPROF) aborts the work, also within a regular expression; for any other thread a
+second thread checks the worker's CPU clock, and the work is aborted at its next Python instruction.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-PAGE_SECONDS = 1.5  # for one page; ordinary pages take some hundredths
+PAGE_SECONDS = 1.5  # CPU seconds for one page; ordinary pages take some hundredths of a second
 OVER_BUDGET = "over_budget"  # reason code of a page whose reading was aborted
-_LOOK_SECONDS = 0.05  # interval of the watcher's checks
+_LOOK_SECONDS = 0.05  # interval in seconds at which `_Watcher` checks the CPU clock
 
 
 class OverBudget(Exception):
-    """Raised inside work that has used up its CPU seconds."""
+    """Raised inside a `cpu_budget` block whose CPU seconds are used up."""
 
 
 class _Open(threading.local):
-    """Tells whether the current thread is inside a budget."""
+    """Thread-local flag: `active` is True while the current thread is inside a `cpu_budget` block."""
 
     active = False
 
@@ -34,9 +34,9 @@ _open = _Open()
 
 @contextmanager
 def cpu_budget(seconds: float = PAGE_SECONDS) -> Iterator[None]:
-    """Context manager that raises OverBudget when this thread has spent `seconds` (> 0) of CPU inside it. Inside another
-    budget only the outer one applies. A library call that does not return to Python is not interrupted; the exception is
-    raised after it."""
+    """Context manager that raises OverBudget inside its block when the current thread has spent `seconds` (> 0) of CPU time
+    there. Blocks may be nested; only the outermost one has an effect. A library call that does not return to Python is not
+    interrupted; the exception is raised after it."""
     if _open.active:
         yield
         return
@@ -51,8 +51,8 @@ def cpu_budget(seconds: float = PAGE_SECONDS) -> Iterator[None]:
 
 
 class _Timer:
-    """The budget of the main thread. The signal SIGPROF comes after CPU time of the whole process, thus possibly too early for
-    this thread; then it is set again for the remaining time."""
+    """CPU limit for the main thread. The signal SIGPROF measures the CPU time of the whole process, so it may come too early
+    for this thread; then the timer is set again for the remaining time."""
 
     _running: _Timer | None = None
 
@@ -72,6 +72,8 @@ class _Timer:
 
     @staticmethod
     def rings(_signal: int, _frame: FrameType | None) -> None:
+        """Handles SIGPROF: raises OverBudget if the thread's CPU time is used up, otherwise sets the timer for the time that is
+        left."""
         running = _Timer._running
         if running is None:
             return
@@ -83,7 +85,8 @@ class _Timer:
 
 
 class _Watcher:
-    """The budget of another thread: a watcher thread checks its CPU clock while the work lasts."""
+    """CPU limit for a thread other than the main one: a second thread checks the worker's CPU clock every 0.05 seconds and
+    raises OverBudget in the worker when its time is used up."""
 
     def __init__(self, seconds: float) -> None:
         self.thread = threading.get_ident()
@@ -109,4 +112,6 @@ class _Watcher:
 
 
 def _raise_in(thread: int, error: type[Exception] | None) -> None:
+    """Raises `error` in the thread with the identifier `thread`, at its next Python instruction; None cancels an exception that
+    has not been delivered yet."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error is not None else None)

@@ -1,4 +1,5 @@
-"""Delivery of messages by mail, webhook or chat service. Like crawls, it connects only to checked addresses."""
+"""Delivery of notifications by mail, webhook or chat service. Like crawls, it connects only to addresses that the address guard
+allows."""
 
 from __future__ import annotations
 
@@ -24,22 +25,25 @@ CHATS = frozenset({
     "bark", "barks", "dingtalk", "discord", "feishu", "gchat", "gotify", "gotifys", "lark", "matrix", "matrixs", "mmost",
     "mmosts", "msteams", "ntfy", "ntfys", "pover", "rocket", "rockets", "slack", "tgram", "wecombot", "workflows", "zulip",
 })  # fmt: skip
-"""Schemes of apprise's addresses that are chat services reached by HTTP; others write files, call programs or open sockets."""
+"""Address schemes of the library apprise that are allowed: chat services reached by HTTP. Other schemes write files, call
+programs or open sockets."""
 
 Before = Callable[[], None]
 
 
 class NotSent(Exception):
-    """The message was not accepted and may be sent again. The text says why, in one line."""
+    """The message was not accepted and may be sent again. The exception's text gives the reason in one line."""
 
 
 class Unsure(Exception):
-    """It is unknown whether the message was accepted: the connection ended after it had been sent."""
+    """It is unknown whether the message was accepted, because the connection failed after sending had begun. Sending it again
+    may duplicate it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A mail server with sender and recipients. `security` is "tls", "starttls" or "none"."""
+    """A mail server with the sender and the recipients (`to`) of a message. `security` is "tls" (from the start), "starttls" or
+    "none"."""
 
     host: str
     port: int
@@ -55,7 +59,11 @@ _unguarded = connection.create_connection
 
 
 def _connect(address: tuple[str, int], timeout: Any = CONNECT_SECONDS, *given: Any, **named: Any) -> socket.socket:
-    """Connects to the first address of a name that answers, after checking all of its addresses."""
+    """Opens a connection to `address`, a (host, port) pair; replaces `create_connection` of urllib3.
+
+    Inside `_guarded`, all addresses of the host are checked by the address guard first, and the first one that answers is used;
+    raises AddressRefused or OSError. Outside of it, this is urllib3's own function.
+    """
     allow = _allow.get()
     if allow is None:
         return _unguarded(address, timeout, *given, **named)
@@ -72,12 +80,14 @@ def _connect(address: tuple[str, int], timeout: Any = CONNECT_SECONDS, *given: A
     raise problem
 
 
-# all connections of urllib3, also those of apprise's services, are opened by this function
+# urllib3 opens all its connections by this function, including those of apprise's services
 connection.create_connection = _connect
 
 
 @contextmanager
 def _guarded(allow: frozenset[str]) -> Iterator[None]:
+    """Context manager in which connections to private addresses are refused, except those that `allow` lists (see
+    `guard.check_address`); raises NotSent for a refused one."""
     token = _allow.set(allow)
     try:
         yield
@@ -98,8 +108,9 @@ class _Smtps(smtplib.SMTP_SSL):
 
 
 def send_mail(mail: Mail, subject: str, text: str, key: str, before: Before, allow: frozenset[str] = frozenset()) -> None:
-    """Sends a mail to its server. `key` is its Message-ID; `before` is called immediately before the message itself is sent.
-    Raises NotSent or Unsure."""
+    """Sends a mail through its server. `key` becomes the Message-ID; `before` is called immediately before the message itself
+    is sent, so that the caller can record the attempt; `allow` lists private addresses that may be connected to. Raises
+    NotSent, or Unsure if the failure came after that call."""
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = " ".join(subject.split())[:200], mail.sender, ", ".join(mail.to)
     message["Message-ID"], message["Auto-Submitted"] = f"<{key}@crawl-manager>", "auto-generated"
@@ -126,8 +137,9 @@ def send_mail(mail: Mail, subject: str, text: str, key: str, before: Before, all
 
 
 def post(url: str, document: Mapping[str, Any], key: str, before: Before, allow: frozenset[str] = frozenset()) -> None:
-    """Sends a JSON document to an address; `key` is sent as `Idempotency-Key`. Any 2xx status means that it was received. Raises
-    NotSent or Unsure."""
+    """Sends a JSON document to `url` by POST; `key` is sent as the header `Idempotency-Key`, `before` is called immediately
+    before sending, and `allow` lists private addresses that may be connected to. Any 2xx status means that the document was
+    received. Raises NotSent, or Unsure if the connection failed after it had been opened."""
     with _guarded(allow), requests.Session() as session:
         session.trust_env = False
         try:
@@ -146,6 +158,8 @@ def post(url: str, document: Mapping[str, Any], key: str, before: Before, allow:
 
 
 def _never_connected(error: BaseException) -> bool:
+    """Tells whether an error, or one that it wraps, arose before a connection was established, so that nothing can have been
+    received."""
     seen: BaseException | None = error
     for _step in range(8):
         if isinstance(seen, NewConnectionError | requests.ConnectTimeout | requests.exceptions.SSLError | socket.gaierror):
@@ -158,8 +172,8 @@ def _never_connected(error: BaseException) -> bool:
 
 
 def check_chat(url: str) -> tuple[str, str]:
-    """The address of a chat service without its secrets, and the host that it names ("" if the service's own is meant). Raises
-    ValueError with a one-line message."""
+    """Checks the address of a chat service in apprise's notation, and returns it without its secrets, with the host that it
+    names ("" if the address names none because the service has a fixed host). Raises ValueError with a one-line message."""
     scheme = url.partition("://")[0].lower()
     if scheme not in CHATS:
         raise ValueError(f"{scheme[:20]!r} is not a chat service; known ones are {', '.join(sorted(CHATS))}")
@@ -170,7 +184,9 @@ def check_chat(url: str) -> tuple[str, str]:
 
 
 def send_chat(url: str, title: str, text: str, before: Before, allow: frozenset[str] = frozenset()) -> None:
-    """Sends a message to a chat service. Raises NotSent, also for failures that the service's library does not distinguish."""
+    """Sends a message to the chat service with apprise's address `url`. `before` is called immediately before sending; `allow`
+    lists private addresses that may be connected to. Raises NotSent for every failure, because apprise does not tell whether
+    the message may have arrived; ValueError for an invalid address."""
     check_chat(url)
     service = _apprise().instantiate(url)
     service.socket_connect_timeout, service.socket_read_timeout = CONNECT_SECONDS, ANSWER_SECONDS
@@ -182,10 +198,11 @@ def send_chat(url: str, title: str, text: str, before: Before, allow: frozenset[
 
 @cache
 def _apprise() -> Any:
-    import apprise  # 30 MB, needed only for chat services
+    import apprise  # imported on first use: it takes 30 MB, and only chat services need it
 
     return apprise.Apprise
 
 
 def _line(error: BaseException) -> str:
+    """Returns type and message of an error in one line of at most 300 characters."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -1,4 +1,5 @@
-"""HTTP/1.1 on a pooled connection: the request is written in one piece, and the head of the response is parsed directly."""
+"""A small HTTP/1.1 client on urllib3's connection pools: writes each request in one piece and parses the head of the response
+itself, which costs a tenth of http.client's parsing."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _SWITCHING = 101
 
 
 class Headers:
-    """The header lines of a response in order. Names are case-insensitive; several lines of one name are joined by ", "."""
+    """The header lines of a response in order. Names are case-insensitive; `get` joins several lines of one name with ", "."""
 
     __slots__ = ("_joined", "_pairs")
 
@@ -38,21 +39,21 @@ class Headers:
         return name.lower() in self._joined
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """The value of a header; `default` if it is absent."""
+        """Returns the value of a header, several lines joined by ", "; `default` if it is absent."""
         return self._joined.get(name.lower(), default)
 
     def get_all(self, name: str, default: list[str] | None = None) -> list[str] | None:
-        """The values of all lines of a header."""
+        """Returns a list with the value of each line of a header; `default` if it is absent."""
         return [value for key, value in self._pairs if key.lower() == name.lower()] or default
 
     def iteritems(self) -> Iterator[tuple[str, str]]:
-        """All (name, value) pairs."""
+        """Iterates over the (name, value) pairs of all lines, in order."""
         return iter(self._pairs)
 
 
 def header_pairs(lines: Sequence[bytes]) -> list[tuple[str, str]]:
-    r"""Names and values of header lines, in Latin-1. Continued lines are joined with a space; lines that are no header are
-    skipped.
+    r"""Returns the (name, value) pairs of header lines, decoded as Latin-1. Continued lines are joined with a space; lines that
+    are not a header are skipped.
 
     >>> header_pairs([b"Server: a\r\n", b" b\r\n", b"what is this\r\n", b"ETag : x \r\n", b"\r\n"])
     [('Server', 'a b'), ('ETag', 'x')]
@@ -72,7 +73,8 @@ def header_pairs(lines: Sequence[bytes]) -> list[tuple[str, str]]:
 
 
 def content_length(value: str | None) -> int | None:
-    """The value of a Content-Length header, also if repeated; None for an invalid one. Raises HTTPException if two values differ.
+    """Returns the value of a Content-Length header, which may be repeated; None for a missing or invalid one. Raises
+    HTTPException if it holds two different values.
 
     >>> content_length("12, 12"), content_length("-1"), content_length(None)
     (12, None, None)
@@ -85,11 +87,12 @@ def content_length(value: str | None) -> int | None:
 
 
 class _Head(Answer):
-    """A response whose head is parsed by the functions above instead of http.client's, which use the e-mail parser and cost
-    ten times as much.
-    """
+    """A response whose head is parsed by `header_pairs` and `content_length`. http.client's own parser goes through the e-mail
+    parser and takes ten times as long."""
 
     def begin(self) -> None:
+        """Reads the status line and the headers, skipping 1xx responses other than 101, and sets the attributes that reading
+        the body needs. Raises HTTPException for a head that is not HTTP."""
         while True:
             version, status, reason = self._read_status()  # type: ignore[attr-defined]  # no public name
             if not 100 <= status < 200 or status == _SWITCHING:
@@ -101,7 +104,7 @@ class _Head(Answer):
         self.reason = reason.strip()
         self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
         headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]  # no public name
-        self.headers = self.msg = headers  # type: ignore[assignment]  # not an e-mail message, but what is read of one
+        self.headers = self.msg = headers  # not an e-mail message, but it has the methods that are called on it
         bare = status in (204, 304, _SWITCHING) or self._method == "HEAD"  # type: ignore[attr-defined]  # no public name
         self.chunked = not bare and (headers.get("transfer-encoding") or "").lower() == "chunked"
         self.chunk_left = None
@@ -111,8 +114,8 @@ class _Head(Answer):
 
 
 class Kept:
-    """A pool's idle connections, most recently used first. It has only those methods of a queue that the pool calls, and no
-    locks."""
+    """A stack of a pool's idle connections: the one returned last is reused first. It has only the queue methods that urllib3's
+    pool calls, and no locks. `put` raises queue.Full at `most` connections, `get` queue.Empty without any."""
 
     def __init__(self, most: int) -> None:
         self._items: deque[Any] = deque()
@@ -134,8 +137,8 @@ class Kept:
 
 
 class DirectReply:
-    """A response whose head has been read and whose body has not; it has the methods of an urllib3 response that reading the
-    body needs."""
+    """A response of which the head has been read, but not the body. It has the methods of an urllib3 response that are needed
+    for reading the body."""
 
     def __init__(self, answer: _Head, connection: Any, pool: HTTPConnectionPool, exchange: Exchange) -> None:
         self._answer, self._connection, self._pool, self._exchange = answer, connection, pool, exchange
@@ -143,22 +146,23 @@ class DirectReply:
         self.headers: Any = answer.headers
 
     def read1(self, size: int, decode_content: bool = False) -> bytes:
-        """Reads at most `size` bytes of the body as they arrive; b"" at its end. Raises IncompleteRead if the body ended too
-        early."""
+        """Returns at most `size` bytes of the body as soon as some arrive; b"" at its end. Raises IncompleteRead if the
+        connection ends before Content-Length bytes have arrived."""
         piece = self._answer.read1(size)
         if not piece and self._answer.length:
             raise http.client.IncompleteRead(b"", self._answer.length)
         return piece
 
     def close(self) -> None:
-        """Closes the connection, discarding what has not been read."""
+        """Closes the connection, discarding the part of the body that has not been read."""
         with contextlib.suppress(OSError):
             self._answer.close()
         self._connection.close()
         self._pool._put_conn(None)
 
     def release_conn(self) -> None:
-        """Returns the connection to the pool after the whole body was read; one that cannot be reused is closed."""
+        """Returns the connection to the pool once the whole body has been read; a connection that cannot be reused is closed
+        first."""
         self._answer.close()
         if self._answer.will_close or self._exchange.excess:
             self._connection.close()
@@ -166,8 +170,9 @@ class DirectReply:
 
 
 def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: Exchange) -> DirectReply:
-    """Sends a request on a pooled connection, opened if none is free, and reads the head of the response. Raises the network's
-    and the address guard's errors, and ValueError for a header that cannot be sent."""
+    """Sends the request `prepared` on an idle connection of `pool`, or on a new one, and returns the response after reading its
+    head. Raises the exceptions of `NETWORK_ERRORS`, AddressRefused from the address guard, and ValueError for a header that
+    contains a line break."""
     message = _message(prepared, exchange)
     connection: Any = pool._get_conn()
     try:
@@ -176,7 +181,7 @@ def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: 
         sock = exchange.sock = connection.sock
         exchange.address = connection.peer
         wait(sock, exchange.seconds_left(exchange.settings.read_timeout_seconds))
-        # the server may have answered and closed before reading all of it
+        # a server may respond and close the connection before it has read the whole request
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             sock.sendall(message)
         if exchange.on_sent is not None:
@@ -191,6 +196,7 @@ def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: 
 
 
 def _message(prepared: requests.PreparedRequest, exchange: Exchange) -> bytes:
+    """Returns the request as the bytes to send. Raises ValueError if a header contains a line break."""
     parts, method, body = exchange.parts, prepared.method, prepared.body
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
     if not _EASY_TARGET.fullmatch(target):

@@ -1,4 +1,5 @@
-"""Decoding of pages: BOM, declared charset (header, then meta), and detection if these are missing or wrong."""
+"""Decoding of pages to text: by byte order mark, declared charset (HTTP header, then `<meta>`), or detection if the declaration
+is missing or wrong."""
 
 from __future__ import annotations
 
@@ -14,13 +15,14 @@ _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 _HANZI_PAIRS = re.compile(rb"(?:[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3][\xa1-\xfe])+")
 
-_WIDE = re.compile("[\u0800-\U0010ffff]")  # characters of three bytes or more in UTF-8
+_WIDE = re.compile("[\u0800-\U0010ffff]")  # any character that takes three or more bytes in UTF-8
 
-_META_WINDOW = 4096  # the standard says 1,024 bytes; real pages put scripts and comments in front
+# bytes searched for a declaration; the HTML standard says 1,024, but real pages put scripts and comments in front
+_META_WINDOW = 4096
 _SAMPLE = 65536  # bytes that detection examines
-_DAMAGE = 0.02  # share of damaged characters up to which a declared charset is accepted
+_DAMAGE = 0.02  # share of undecodable characters up to which a declared charset is accepted
 
-# Python codecs that cover more than the label says, as browsers use for these labels.
+# Python codecs used for these charset names: as in browsers, supersets of the named charset.
 _CODECS = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
@@ -29,7 +31,7 @@ _CODECS = {
     "euc-kr": "cp949",
     "windows-1252": "cp1252",
 }
-# Names returned by map_encoding_to_html5, with the names of the WHATWG standard.
+# From names that resiliparse's map_encoding_to_html5 returns to names of the WHATWG encoding standard.
 _NAMES = {
     "gbk": "gb18030",
     "gb2312": "gb18030",
@@ -46,7 +48,7 @@ _CANDIDATES = ("gb18030", "big5", "shift_jis", "euc-jp", "euc-kr")
 
 
 def charset_name(label: str) -> str | None:
-    """The standard name of a charset label ("GB2312" -> "gb18030"); None for an unknown label."""
+    """Returns the standard (WHATWG) name of a charset label ("GB2312" -> "gb18030"); None for an unknown label."""
     found = map_encoding_to_html5(label.strip().lower(), fallback_utf8=False)
     if found is None:
         return None
@@ -57,13 +59,14 @@ def charset_name(label: str) -> str | None:
 
 
 def header_charset(content_type: str) -> str | None:
-    """The charset of a Content-Type header, by its standard name."""
+    """Returns the standard name of the charset in a Content-Type header; None if it is missing or unknown."""
     found = _HEADER_CHARSET.search(content_type)
     return charset_name(found.group(1)) if found else None
 
 
 def meta_charset(body: bytes) -> str | None:
-    """The charset that the page declares in `<meta>` or in an XML declaration, outside comments."""
+    """Returns the standard name of the charset that the page declares in `<meta>` or in an XML declaration, outside comments;
+    None if it is missing or unknown."""
     head = body[:_META_WINDOW]
     found = _XML_CHARSET.search(head)
     if found is None:
@@ -73,16 +76,17 @@ def meta_charset(body: bytes) -> str | None:
     if found is None:
         return None
     name = charset_name(found.group(1).decode("ascii"))
-    # A page whose ASCII declaration could be read is not in UTF-16.
+    # The declaration was found in ASCII, so the page cannot be in UTF-16.
     return "utf-8" if name in ("utf-16le", "utf-16be") else name
 
 
 def decode(body: bytes, content_type: str = "") -> tuple[str, str]:
-    """The text of a page and the name of the encoding it was read with. Never raises.
+    """Returns the text of a page, and the standard name of the encoding it was decoded with. Never raises; bytes that cannot be
+    decoded become U+FFFD.
 
-    Order: byte order mark, header, meta, detection. A declaration is accepted unless the bytes contradict it: they do not decode
-    (more than 2 % of the characters beyond ASCII are damaged), they are valid UTF-8 although something else is declared, or a
-    Western charset is declared for what is plainly a double-byte text.
+    Tried in order: byte order mark, HTTP header, `<meta>`, detection. A declaration is accepted unless the bytes contradict it:
+    more than 2 % of the characters beyond ASCII cannot be decoded, the bytes are valid UTF-8 although something else is
+    declared, or a Western charset is declared for what is plainly double-byte text.
 
     >>> decode("中文论坛，欢迎".encode("gbk"))
     ('中文论坛，欢迎', 'gb18030')
@@ -103,9 +107,11 @@ def decode(body: bytes, content_type: str = "") -> tuple[str, str]:
 
 
 def _is_utf8(text: str, body: bytes) -> bool:
-    """Tells whether bytes that decode as UTF-8 really are UTF-8, if neither a BOM nor the header names the charset.
+    """Tells whether bytes that decode as UTF-8 really are UTF-8, for a page whose charset is given neither by a byte order mark
+    nor by the header. `text` is the decoded `body`.
 
-    ISO-2022-JP is ASCII with escapes, and a few hanzi in GBK ("联通", for example) can look like two-byte UTF-8.
+    ISO-2022-JP consists of ASCII characters with escape sequences, and a few Chinese characters in GBK ("联通", for example) are
+    also valid two-byte UTF-8.
     """
     if text.isascii():
         return b"\x1b" not in body
@@ -113,10 +119,11 @@ def _is_utf8(text: str, body: bytes) -> bool:
 
 
 def _decode_declared(body: bytes, declared: str | None) -> tuple[str, str]:
-    """Tries the header's charset, then the page's declaration, then detection."""
+    """Returns text and encoding name, trying the header's charset (`declared`), then the page's own declaration, then
+    detection."""
     in_page = meta_charset(body)
     if declared in ("windows-1252", None) and in_page:
-        # the page's declaration comes first if the header only has Apache's default
+        # a header with windows-1252 is often just Apache's default, so the page's own declaration comes first
         names = [in_page] if declared is None else [in_page, declared]
     else:
         names = [name for name in (declared, in_page) if name]
@@ -128,7 +135,7 @@ def _decode_declared(body: bytes, declared: str | None) -> tuple[str, str]:
 
 
 def _believed(body: bytes, name: str) -> str | None:
-    """The text decoded with a declared charset; None if the bytes contradict the declaration."""
+    """Returns the text decoded with the declared charset `name`; None if the bytes contradict the declaration."""
     if name == "windows-1252" and _is_double_byte(body):
         return None
     if name not in ("utf-8", "utf-16le", "utf-16be", "iso-2022-jp"):
@@ -152,13 +159,15 @@ def _believed(body: bytes, name: str) -> str | None:
 
 
 def _is_double_byte(body: bytes) -> bool:
-    """Tells whether non-ASCII bytes come in runs, as in double-byte text, rather than singly as in Western words."""
+    """Tells whether most non-ASCII bytes come in runs of four or more, as in double-byte text, and not singly as in Western
+    words."""
     runs = [len(run) for run in _HIGH_RUN.findall(body[:_SAMPLE])]
     return sum(length for length in runs if length >= 4) > 0.7 * sum(runs) if runs else False
 
 
 def _detect(body: bytes) -> tuple[str, str]:
-    """Decodes by the bytes alone: UTF-8 if valid, resiliparse's guess if it fits, otherwise the encoding with the best result."""
+    """Returns text and encoding name from the bytes alone: UTF-8 if valid, resiliparse's guess if it fits, otherwise the
+    encoding that leaves the fewest undecodable characters."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -167,7 +176,7 @@ def _detect(body: bytes) -> tuple[str, str]:
         if b"\x1b" not in body:
             return text, "utf-8"
     guess = charset_name(detect_encoding(body, max_len=_SAMPLE) or "") or "utf-8"
-    if guess not in _CANDIDATES and _is_hanzi(body):  # too short for the detector, but every byte pair is a common hanzi
+    if guess not in _CANDIDATES and _is_hanzi(body):  # for texts too short for the detector
         guess = "euc-kr" if _is_hangul(body) else "gb18030"
     best_text, best_name, fewest = "", guess, None
     for name in dict.fromkeys((guess, *_CANDIDATES, "windows-1252")):
@@ -185,14 +194,14 @@ def _detect(body: bytes) -> tuple[str, str]:
 
 
 def _is_hanzi(body: bytes) -> bool:
-    """Tells whether all non-ASCII bytes form pairs that are level-1 hanzi or punctuation of GB 2312."""
+    """Tells whether all non-ASCII bytes form pairs that are frequent Chinese characters (level 1) or punctuation of GB 2312."""
     runs = _HIGH_RUN.findall(body[:_SAMPLE])
     return bool(runs) and all(_HANZI_PAIRS.fullmatch(run) for run in runs)
 
 
 def _is_hangul(body: bytes) -> bool:
-    """Tells whether all pairs (at least a minimum number) are in the range of EUC-KR's syllables; only about half of common hanzi
-    are."""
+    """Tells whether all byte pairs, at least 16, are in the range of EUC-KR's syllables; of the frequent Chinese characters
+    only about half are in that range."""
     pairs = [run[at : at + 2] for run in _HIGH_RUN.findall(body[:_SAMPLE]) for at in range(0, len(run) - 1, 2)]
     signs = [pair for pair in pairs if pair[0] > 0xA3]
     return len(signs) >= 16 and all(pair[0] <= 0xC8 for pair in signs)

@@ -1,4 +1,4 @@
-"""Data classes of one HTTP exchange: request, response, failure. Pure: opens no socket."""
+"""Data classes of one HTTP exchange: request, response, reason of a failure. Opens no socket."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 class Failure(StrEnum):
-    """Reasons why an exchange did not give a complete, usable response: short stable codes, which are stored and displayed."""
+    """Reasons why an exchange did not give a complete, usable response: short stable codes, which are stored in the database
+    and displayed."""
 
     bad_url = "bad_url"  # the requested address is not an http(s) address
     dns = "dns"  # the name has no address, or the resolver did not answer in time
-    refused_address = "refused_address"  # the guard: a private or otherwise closed address
+    refused_address = "refused_address"  # the address guard refused a private or otherwise forbidden address
     connect = "connect"  # the connection was refused, or the network is unreachable
     proxy = "proxy"  # the proxy could not be reached or refused to pass the request on
     tls = "tls"  # handshake or certificate
     timeout = "timeout"  # no data within the connect or read time-out
     too_slow = "too_slow"  # the whole exchange took longer than allowed
     reset = "reset"  # the connection was closed before any response
-    protocol = "protocol"  # not HTTP: garbage, endless headers, broken chunks
-    too_large = "too_large"  # more bytes received than allowed
+    protocol = "protocol"  # the response is not valid HTTP: garbage, endless headers, broken chunks
+    too_large = "too_large"  # the body is larger than allowed
     bomb = "bomb"  # more bytes after decompression than allowed
     truncated = "truncated"  # the body ended before its announced end
     length = "length"  # the server sent more than its Content-Length
@@ -37,11 +38,12 @@ class Failure(StrEnum):
     too_many_redirects = "too_many_redirects"
     redirect_loop = "redirect_loop"
     bad_redirect = "bad_redirect"  # a Location that is no http(s) address
-    refused_hop = "refused_hop"  # the caller refused a redirect's target (robots.txt, scope)
+    # the caller refused a redirect's target, because of robots.txt or because it is outside of the crawl
+    refused_hop = "refused_hop"
 
 
 class HopRefused(Exception):
-    """Raised by `on_hop` to stop a redirect; `reason` ends up in `FetchResponse.detail`."""
+    """Raised by the caller's `on_hop` function to stop a redirect; `reason` is returned in `FetchResponse.detail`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -50,15 +52,16 @@ class HopRefused(Exception):
 
 @dataclass(frozen=True)
 class FetchSettings:
-    """How a site is fetched. Times in seconds, sizes in bytes.
+    """Settings for the requests to a site. Times are in seconds, sizes in bytes.
 
-    `accepted_types` are prefixes of the media type ("text/", "application/xhtml"); () accepts all. `cookies` and `headers` belong
-    to the requested site: they are not sent to another host after a redirect, and if `own_origins` ("https://a.example", …) are
-    given, they are sent to those only. `allow_private` holds the exceptions of the address guard (see `guard.check_address`).
-    `private_only` refuses every public address: an installation without a contact may only connect to its own network.
-    `proxy_private`: the proxy itself may have a private address. `proxy_resolves`: the proxy resolves names, even ones unknown
-    here; without it the proxy is only asked for names whose addresses were checked here (https: for the checked address itself).
-    `ca_file` names a certificate bundle to trust instead of the public one.
+    `accepted_types` are prefixes of the media type ("text/", "application/xhtml"); an empty tuple accepts all. `cookies` and
+    `headers` belong to the requested site: they are not sent to another host after a redirect, and if `own_origins`
+    ("https://a.example", …) are given, they are sent to those only. `allow_private` lists the private addresses that may be
+    connected to (see `guard.check_address`). `private_only` refuses every public address: an installation whose user agent
+    names no contact may only connect to its own network. `proxy_private`: the proxy itself may have a private address.
+    `proxy_resolves`: the proxy resolves host names, including ones unknown here; without it the proxy is only asked for names
+    whose addresses were checked here (for https it is asked for the checked address itself). `ca_file` names a file of CA
+    certificates to trust instead of the public ones.
     """
 
     user_agent: str
@@ -86,10 +89,10 @@ class FetchSettings:
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """One request; `etag` and `last_modified` are the stored values of an earlier response and make it conditional.
+    """One request. `etag` and `last_modified` are values from an earlier response and make the request conditional.
 
-    `cookies` belong to the requested origin, like the settings' own. A response to a `confidential` request is not archived. A
-    redirect to an address that `shuns` holds for is not followed.
+    `cookies` belong to the requested origin, as those of the settings do. The response to a `confidential` request is not
+    archived. `shuns`, if given, returns True for an address to which a redirect is not followed.
     """
 
     url: str
@@ -105,7 +108,8 @@ class FetchRequest:
 
 @dataclass(frozen=True)
 class Hop:
-    """A redirect that was followed: the response of `url` that pointed to `location` (absolute)."""
+    """A redirect that was followed: `url` was requested, and its response pointed to `location` (absolute). The other fields
+    are those of FetchResponse."""
 
     url: str
     status: int
@@ -123,7 +127,7 @@ class Hop:
 
     @classmethod
     def of(cls, response: FetchResponse, location: str) -> Hop:
-        """Makes a Hop from a response whose redirect to `location` is followed."""
+        """Makes a Hop of the redirect `response`, whose target is the absolute address `location`."""
         return cls(
             url=response.url,
             status=response.status,
@@ -143,10 +147,12 @@ class Hop:
 
 @dataclass(frozen=True)
 class FetchResponse:
-    """The response, complete or not: with `failure` set, body and headers hold what had arrived by then.
+    """The response to a request, complete or not: with `failure` set, body and headers hold what had arrived by then.
 
-    `body` is decoded (Content-Encoding undone) and possibly truncated; `raw_body` is as received after transfer decoding. `cut`
-    names what is missing: "body" (because of length, time or a broken connection), None if nothing is missing.
+    `request_url` is the address asked for, `url` the one that answered after `redirects`. `body` is decoded (Content-Encoding
+    undone) and possibly truncated; `raw_body` is as received, with chunks joined but Content-Encoding kept. `cut` is "body" if
+    the body is incomplete because of a size or time limit or a broken connection, otherwise None. `address` is the IP address
+    connected to.
     """
 
     request_url: str
@@ -181,7 +187,7 @@ class FetchResponse:
         return self.failure is None and self.status == 304
 
     def header(self, name: str) -> str | None:
-        """The value of a header, all its lines joined by ", "; None when absent. Case does not matter."""
+        """Returns the value of a header, several lines joined by ", "; None if it is absent. Case does not matter."""
         wanted = name.lower()
         values = [value for key, value in self.headers if key.lower() == wanted]
         return ", ".join(values) if values else None
@@ -192,21 +198,24 @@ class FetchResponse:
 
     @property
     def text(self) -> str:
-        """The body as text; decoded once, on first use."""
+        """The body decoded to text, on first use."""
         return self._decoded[0]
 
     @property
     def encoding(self) -> str:
-        """The name of the encoding that `text` was decoded with."""
+        """The standard name of the encoding that `text` was decoded with."""
         return self._decoded[1]
 
 
 def request_headers(
     step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool, own: bool = True
 ) -> dict[str, str]:
-    """The headers to send; of several with one name (case ignored), the last. Headers of the request are included only if
-    `secrets` (it goes to the origin they are meant for), those of the settings only if `own` as well; `conditional` adds the
-    validators of a stored copy."""
+    """Returns the headers to send for the request `step`, by name; of several with one name (case ignored), the last is kept.
+
+    Headers of the request are included only if `secrets` is True (the request goes to the origin they are meant for), headers
+    of the settings only if `own` is True as well (see `FetchSettings.owns`). `conditional` adds If-None-Match and
+    If-Modified-Since.
+    """
     headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": "gzip, deflate, br"}
     if conditional and step.etag:
         headers["If-None-Match"] = step.etag

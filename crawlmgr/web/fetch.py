@@ -1,4 +1,5 @@
-"""The fetcher, the only module that opens sockets: connections per host, address checks, limits, redirects."""
+"""The HTTP client of all crawls: connections per host, address checks, limits, redirects. It is the only module of crawlmgr/web
+that opens connections for pages."""
 
 from __future__ import annotations
 
@@ -53,13 +54,15 @@ def utc_now() -> datetime:
 
 
 def resolve(host: str, port: int) -> list[Address]:
-    """All TCP addresses of a name, as the system's resolver gives them. Raises OSError or UnicodeError."""
+    """Returns all TCP addresses of a host name as (family, socket address) pairs, as the system's resolver gives them. Raises
+    OSError or UnicodeError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [(int(family), sockaddr) for family, _kind, _protocol, _name, sockaddr in found]
 
 
 def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
-    """`resolve` with a time-out, which the system's resolver does not have. Literal addresses need no thread."""
+    """Calls `resolve` with a time-out, which the system's resolver does not have: in a thread that is abandoned after
+    `seconds`. Literal IP addresses need no thread. Raises TimeoutError as well."""
     if ":" in host or not host.strip("0123456789."):
         return resolve(host, port)
     answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
@@ -81,14 +84,15 @@ def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
 
 
 def _check(ip: str, host: str, port: int, settings: FetchSettings) -> None:
-    """Applies the address guard to an address about to be connected to. Raises AddressRefused."""
+    """Applies the address guard to `ip`, an address of `host` that is about to be connected to. Raises AddressRefused."""
     check_address(ip, host, port, settings.allow_private)
     if settings.private_only and is_public(ip):
         raise AddressRefused("no_contact", ip, host, port)
 
 
 class _Guarded:
-    """Mixin for urllib3's connections: resolves once, checks every address, and connects to a checked one."""
+    """Mixin for urllib3's connections: resolves the host name once, checks every address it has, and connects to one of the
+    checked addresses."""
 
     host: str
     port: int
@@ -97,6 +101,8 @@ class _Guarded:
     peer = ""  # the address connected to
 
     def _new_conn(self) -> socket.socket:
+        """Opens the socket; called by urllib3. Raises AddressRefused, or an OSError after recording the failure in the current
+        exchange."""
         exchange = current.exchange
         exchange.fresh = True
         seconds = exchange.settings.connect_timeout_seconds
@@ -140,7 +146,7 @@ class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]  # urllib
 
 class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]  # the same
     def set_tunnel(self, host: str, *args: Any, **kwargs: Any) -> None:
-        """Makes a proxy's tunnel lead to the checked address; the certificate is checked against the name."""
+        """Makes the proxy's tunnel lead to the checked IP address; the certificate is still checked against the host name."""
         self.server_hostname = host
         super().set_tunnel(current.exchange.handed or host, *args, **kwargs)
 
@@ -166,7 +172,8 @@ def _ssl_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 class _Adapter(HTTPAdapter):
-    """requests' adapter for one host: guarded pools, one TLS context, and no repeated set-up per page."""
+    """The `requests` transport adapter for one host: uses connections checked by the address guard and one TLS context, and
+    avoids what `requests` sets up again for every page."""
 
     def __init__(self, ca_file: str | None, tls: bool) -> None:
         self._ssl: dict[str, Any] = {"ssl_context": _ssl_context(ca_file)} if tls else {}
@@ -194,12 +201,12 @@ class _Adapter(HTTPAdapter):
         return resp
 
     def pool(self, prepared: requests.PreparedRequest) -> Any:
-        """The pool of connections to the host itself."""
+        """Returns the pool of direct connections to the host, without a proxy."""
         return self.get_connection_with_tls_context(prepared, True)
 
 
 class _Origin:
-    """State kept per scheme, host and port: connections and cookies."""
+    """State kept per scheme, host and port: the adapter with its connections, and the cookies that were set."""
 
     def __init__(self, ca_file: str | None, tls: bool) -> None:
         self.adapter = _Adapter(ca_file, tls)
@@ -209,10 +216,11 @@ class _Origin:
 class Fetcher:
     """Fetches pages for any number of threads; connections and cookies are kept per scheme, host and port.
 
-    `clock` gives `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (robots.txt, the host's
-    clock); HopRefused from it ends the exchange with `Failure.refused_hop`. The total time-out applies to each request of a chain
-    and does not include such a wait. `on_sent()` is called in the same thread when a request has been sent. `room` limits the
-    bytes of response bodies that all threads together hold in memory.
+    `clock` returns the time stored in `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (for
+    robots.txt, or for the host's next allowed request time); HopRefused raised by it ends the exchange with
+    `Failure.refused_hop`. The total time-out applies to each request of a redirect chain and does not include that wait.
+    `on_sent()` is called in the same thread when a request has been sent. `room` limits the bytes of response bodies that all
+    threads together hold in memory.
     """
 
     def __init__(
@@ -234,7 +242,7 @@ class Fetcher:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Closes every idle connection and forgets the cookies."""
+        """Closes every idle connection and discards the cookies."""
         with self._lock:
             origins = list(self._origins.values())
             self._origins.clear()
@@ -242,7 +250,7 @@ class Fetcher:
             origin.adapter.close()
 
     def abort(self) -> None:
-        """Aborts exchanges in progress; nothing is sent any more. Called by another thread."""
+        """Aborts all exchanges in progress; requests made afterwards fail without being sent. Called from another thread."""
         self._over = True
         if self._room is not None:
             self._room.shut()
@@ -250,10 +258,11 @@ class Fetcher:
             exchange.abort()
 
     def fetch(self, request: FetchRequest, settings: FetchSettings | None = None) -> FetchResponse:
-        """Fetches one page, following redirects; network errors are returned as `failure`, never raised.
+        """Fetches one page, following redirects, and returns the last response. Network errors are returned in its `failure`,
+        never raised.
 
-        `settings` replace the fetcher's own for this call. Raises only what `on_hop` raises (HopRefused apart) and ValueError for
-        invalid settings.
+        `settings` replace the fetcher's own for this call. Raises only what `on_hop` raises (except HopRefused), and ValueError
+        for invalid settings.
         """
         settings = settings or self.settings
         hops: list[Hop] = []
@@ -289,7 +298,10 @@ class Fetcher:
             step = step_to
 
     def _origin(self, parts: UrlParts, settings: FetchSettings) -> _Origin:
-        # The guard's exceptions are part of the key: a connection opened with an exception is not reused without it.
+        """Returns the connections and cookies for an origin, made on first use; at most 512 are kept, the least recently used
+        are dropped."""
+        # The allowed private addresses are part of the key: a connection that was allowed by them must not be reused without
+        # them.
         proxy = (settings.proxy, settings.proxy_private, settings.proxy_resolves)
         key = (parts.scheme, parts.authority, *proxy, settings.allow_private, settings.private_only, settings.ca_file)
         with self._lock:
@@ -305,7 +317,8 @@ class Fetcher:
     def _once(
         self, step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
     ) -> tuple[FetchResponse, bool]:
-        """Sends one request without following redirects. Second value: whether the response set cookies."""
+        """Sends one request without following redirects. Returns the response, and whether it set cookies. `secrets` and
+        `conditional` are explained in `request_headers`."""
         parts = parse(step.url)
         origin = self._origin(parts, settings)
         prepared = requests.PreparedRequest()
@@ -335,6 +348,7 @@ class Fetcher:
         step: FetchRequest,
         fetched_at: datetime,
     ) -> tuple[FetchResponse, bool]:
+        """Sends the prepared request, reads the response and stores its cookies. Returns what `_once` returns."""
         host = () if "host" in prepared.headers else (("Host", exchange.parts.authority),)
         exchange.sent = (*host, *prepared.headers.items())
         raw, failure, detail = self._send(origin.adapter, prepared, exchange)
@@ -357,7 +371,8 @@ class Fetcher:
     def _send(
         self, adapter: _Adapter, prepared: requests.PreparedRequest, exchange: Exchange
     ) -> tuple[Any, Failure | None, str]:
-        """Sends the request and reads the headers. Retries once if a kept connection had been closed by the server."""
+        """Sends the request and reads the headers. Retries once if the server had closed the idle connection that was reused.
+        Returns (response, None, "") or (None, failure, message)."""
         settings = exchange.settings
         proxies = {"http": settings.proxy, "https": settings.proxy} if settings.proxy else None
         while True:
@@ -384,9 +399,12 @@ class Fetcher:
 
 
 def _check_target(exchange: Exchange) -> None:
-    """Checks the target of a proxied request. A name unknown here is allowed only if the proxy is known to resolve names, since
-    its result is not visible here. Over plain http the proxy is given the checked name, because it must not trust the Host
-    header."""
+    """Applies the address guard to the target of a request through a proxy. Raises AddressRefused, or OSError if the name
+    cannot be resolved.
+
+    A name that cannot be resolved here is allowed only if the settings say that the proxy resolves names; the address it finds
+    is not visible here. Otherwise the checked address is stored in `exchange.handed`, and an https tunnel leads to it.
+    """
     host, port = exchange.parts.host.strip("[]"), exchange.parts.effective_port
     try:
         addresses = _resolve_within(host, port, exchange.seconds_left(exchange.settings.connect_timeout_seconds))

@@ -1,4 +1,5 @@
-"""The address guard: host spellings as browsers read them, forbidden ranges, and exceptions per site."""
+"""The address guard: decides to which IP addresses a connection may be made. It reads host names and IP addresses in all
+spellings that browsers accept, refuses private and reserved ranges, and knows the exceptions allowed for a site."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ import idna
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Explicit tables instead of `ipaddress.is_global`, whose answers changed between Python versions.
+# Forbidden ranges, each with a reason code. Explicit tables instead of `ipaddress.is_global`, whose answers differ between
+# Python versions.
 _CLOSED_V4: tuple[tuple[ipaddress.IPv4Network, str], ...] = tuple(
     (ipaddress.IPv4Network(network), reason)
     for network, reason in (
@@ -64,11 +66,12 @@ _LABELS = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
 class HostError(ValueError):
-    """A host name or address that no browser would accept."""
+    """A host name or IP address that no browser would accept."""
 
 
 class AddressRefused(Exception):
-    """The guard refuses a connection; `reason` is a short code ("loopback", "private", …)."""
+    """The address guard refuses a connection to the address `ip` of `host`; `reason` is a short code ("loopback", "private",
+    …)."""
 
     def __init__(self, reason: str, ip: str, host: str, port: int) -> None:
         super().__init__(f"{host}:{port} is {ip}: {reason}")
@@ -79,7 +82,8 @@ class AddressRefused(Exception):
 
 
 def _ipv4_number(part: str) -> int:
-    """The value of one part of an IPv4 spelling: decimal, octal (leading 0) or hex (leading 0x)."""
+    """Returns the value of one part of an IPv4 address: decimal, octal (leading 0) or hexadecimal (leading 0x). Raises
+    HostError."""
     if part[:2] in ("0x", "0X"):
         digits, base = part[2:] or "0", 16
     elif len(part) > 1 and part[0] == "0":
@@ -95,6 +99,7 @@ def _ipv4_number(part: str) -> int:
 
 
 def _parse_ipv4(host: str) -> str:
+    """Returns the dotted decimal form of an IPv4 address of one to four numbers. Raises HostError."""
     parts = host.split(".")
     if parts[-1] == "" and len(parts) > 1:
         parts.pop()
@@ -108,6 +113,7 @@ def _parse_ipv4(host: str) -> str:
 
 
 def _ends_in_number(host: str) -> bool:
+    """Tells whether the last label of a host name is a number, so that the URL standard reads the host as an IPv4 address."""
     labels = host.split(".")
     if labels[-1] == "" and len(labels) > 1:
         labels.pop()
@@ -116,7 +122,8 @@ def _ends_in_number(host: str) -> bool:
 
 
 def _to_ascii(host: str) -> str:
-    """The ASCII form of a Unicode host: compatibility mapping, then punycode."""
+    """Returns the ASCII form of a Unicode host name: compatibility characters are replaced (NFKC), then punycode is used.
+    Raises HostError."""
     mapped = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "").lower()
     if mapped.isascii():
         return mapped
@@ -124,17 +131,18 @@ def _to_ascii(host: str) -> str:
         return idna.encode(mapped, uts46=True, transitional=False).decode("ascii")
     except idna.IDNAError:
         try:
-            return mapped.encode("idna").decode("ascii")  # older rules, for names with symbols that browsers still open
+            return mapped.encode("idna").decode("ascii")  # the older IDNA 2003 allows symbols in names, which browsers still open
         except UnicodeError as error:
             raise HostError(f"not an international name: {host!r}") from error
 
 
 @lru_cache(maxsize=4096)
 def parse_host(host: str) -> str:
-    """The canonical host of a URL: lower-case ASCII name, dotted IPv4, or IPv6 in brackets.
+    """Returns the canonical host of a URL: a lower-case ASCII name, a dotted IPv4 address, or an IPv6 address in brackets.
 
-    Follows the URL standard's host parser: percent-encoding undone, full-width letters and dots mapped, IDN to punycode, and
-    decimal, octal, hexadecimal and short IPv4 forms read as the address they are. A zone id is refused. Raises HostError.
+    Follows the host parser of the URL standard: percent-encoding is undone, full-width letters and dots are replaced by ASCII
+    ones, international names become punycode, and decimal, octal, hexadecimal and short IPv4 forms are read as the address they
+    stand for. Raises HostError, also for an IPv6 zone id.
 
     >>> parse_host("0x7f.1"), parse_host("2130706433"), parse_host("[::FFFF:7f00:1]")
     ('127.0.0.1', '127.0.0.1', '[::ffff:7f00:1]')
@@ -165,7 +173,8 @@ def parse_host(host: str) -> str:
 
 @lru_cache(maxsize=4096)
 def refusal(ip: str) -> str | None:
-    """Why an address is closed to crawlers, as a short code; None for a public one. A zone id is always refused."""
+    """Returns a short code for the reason why crawlers may not connect to an IP address; None for a public address. An address
+    with a zone id is always refused."""
     if "%" in ip:
         return "zone_id"
     try:
@@ -179,12 +188,13 @@ def refusal(ip: str) -> str | None:
 
 
 def is_public(ip: str) -> bool:
-    """Tells whether an address (text form, no brackets) is on the public Internet."""
+    """Tells whether an IP address (as text, IPv6 without brackets) is on the public Internet."""
     return refusal(ip) is None
 
 
 class _Exceptions:
-    """Parsed exceptions: names (with or without a port) and networks."""
+    """The parsed exceptions of the address guard: `hosts` holds (canonical host, port or None for every port), `networks` IP
+    networks."""
 
     __slots__ = ("hosts", "networks")
 
@@ -199,7 +209,8 @@ class _Exceptions:
 
 
 def _split_entry(entry: str) -> tuple[str, int | None]:
-    """Parses "host", "host:port", "ip", "ip:port", "v6", "[v6]" or "[v6]:port" to (canonical host, port or None)."""
+    """Parses an exception ("host", "host:port", "ip", "ip:port", "v6", "[v6]" or "[v6]:port") to (canonical host, port or
+    None). Raises ValueError."""
     if entry.count(":") > 1 and not entry.startswith("["):
         return parse_host(f"[{entry}]"), None
     host, colon, port = entry.rpartition(":")
@@ -216,16 +227,17 @@ def _exceptions(entries: frozenset[str]) -> _Exceptions:
 
 
 def check_entries(entries: frozenset[str]) -> None:
-    """Raises ValueError for an invalid exception; used by forms and settings, before anything is fetched."""
+    """Raises ValueError if one of the address guard's exceptions is invalid; called by forms and settings before anything is
+    fetched."""
     _exceptions(entries)
 
 
 def check_address(ip: str, host: str, port: int, allow: frozenset[str] = frozenset()) -> None:
-    """Returns if a connection to `ip`, made for `host:port`, is allowed; raises AddressRefused otherwise.
+    """Raises AddressRefused unless a connection to the IP address `ip`, made for `host:port`, is allowed.
 
-    `allow` holds exceptions: "host:port" or "host" (a name or a literal address) allows only the host that the URL names, so that
-    neither another name of the same address nor a redirect elsewhere is allowed; a network such as "10.0.0.0/8" allows every host
-    with an address in it. ValueError for an invalid exception.
+    Public addresses always are. `allow` lists exceptions: "host:port" or "host" (a name or a literal address) allows only the
+    host that the URL names, so that neither another name of the same address nor a redirect to another host is allowed; a
+    network such as "10.0.0.0/8" allows every host with an address in it. Raises ValueError for an invalid exception.
     """
     reason = refusal(ip)
     if reason is None:

@@ -1,4 +1,4 @@
-"""Names of request headers that hold no secret. Pure."""
+"""Names of request headers that hold no secret."""
 
 # Request headers without secrets; the value of any other may be a key, and is neither shown nor archived.
 PLAIN_HEADERS = frozenset((

@@ -1,7 +1,7 @@
-"""Links, text and head of a page in one pass, in bounded time and memory even for hostile pages. Pure.
+"""Extracts links, text and head elements of a page in one pass, in bounded time and memory even for hostile pages. No Django.
 
-Ordinary pages are parsed to a tree (by selectolax's lexbor, which is fast, but extremely slow on thousands of unclosed elements);
-larger or badly formed ones are read as a stream of events by libxml2's parser, whose cost is linear in the length.
+Ordinary pages are parsed to a tree (by selectolax's lexbor, which is fast, but extremely slow on thousands of unclosed
+elements); larger or badly formed pages are read as a stream of events by libxml2's parser, whose cost is linear in the length.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ CONTEXT_CHARS = 200
 
 # Limits for parsing to a tree: the worst known pages of this size take lexbor about half a second.
 _TREE_CHARS = 400_000
-_UNCHECKED_CHARS = 100_000  # smaller pages are not checked: even a single tag full of attributes is no slower
+# characters up to which a page is not checked for endless tags: in so few, a tag full of attributes costs little
+_UNCHECKED_CHARS = 100_000
 _TAG_CHARS = 20_000
 _WHOLE_TAG = re.compile(rf"!--|(?:[^\"'>]|\"[^\"]*\"|'[^']*'){{0,{_TAG_CHARS}}}+>")
 _TREE_TAGS, _TREE_UNCLOSED = 6_000, 1_500
 _HEAD_CHARS = 100_000  # characters searched for a title in a page not parsed to a tree
 _FEED_BYTES = 1 << 14
-_MAX_DEPTH = 1_000  # limit of open elements; each end tag may cost libxml2 a search through all of them
+_MAX_DEPTH = 1_000  # open elements at once, in the stream of events; each end tag may cost libxml2 a search through all of them
 
 _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)
@@ -39,9 +40,13 @@ _REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^'
 
 
 class Link(NamedTuple):
-    """A link of a page. `url` is absolute with its fragment, `anchor` its text (with the alt texts of its images, at most 1,000
-    characters), `at` its offset in the page's text (for `PageScan.context`; None unless requested, and inside noscript),
-    `nofollow` whether its own rel says so, `tag` one of a, area, frame, meta (a refresh to another page)."""
+    """A link of a page.
+
+    `url` is absolute, with its fragment. `anchor` is the link's text including the alt texts of its images, at most 1,000
+    characters. `at` is its offset in the page's text, used by `PageScan.context`; None inside noscript, or if contexts were not
+    requested. `nofollow` tells whether the link's own rel contains that word. `tag` is one of a, area, frame, meta (a refresh
+    to another page).
+    """
 
     url: str
     anchor: str
@@ -53,9 +58,12 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageScan:
-    """The content of a page. `text` is the body's text, white space collapsed, without scripts, templates and noscript content;
-    `base` is what relative links are resolved against; `robots_meta` holds the words of `<meta name=robots>` in lower
-    case; `refresh` is the target of a meta refresh; `canonical` that of `<link rel=canonical>`; "" for anything missing."""
+    """The links, text and head of a page; "" for anything missing.
+
+    `text` is the body's text with white space collapsed, without scripts, templates and noscript content. `base` is the address
+    that relative links are resolved against. `canonical` is the address in `<link rel=canonical>`, `refresh` the target of a
+    meta refresh, both absolute. `robots_meta` holds the words of `<meta name=robots>` in lower case.
+    """
 
     title: str
     text: str
@@ -67,14 +75,14 @@ class PageScan:
     lang: str = ""
 
     def context(self, link: Link) -> str:
-        """The text around a link of the page (see `around`); "" if the link's position is not known."""
+        """Returns the text around a link of the page (see `around`), including its own; "" if the position of the link is not
+        known."""
         return "" if link.at is None else around(self.text, link.at, len(link.anchor))
 
 
 def around(text: str, at: int, length: int) -> str:
-    """The part of a text from 200 characters before to 200 characters after the `length` characters at offset `at`; words are
-    kept whole where there are spaces.
-    """
+    """Returns the part of `text` from 200 characters before to 200 characters after the `length` characters at offset `at`;
+    words are kept whole where there are spaces."""
     start, end = at - CONTEXT_CHARS, at + length + CONTEXT_CHARS
     start = text.find(" ", start, start + 30) + 1 or start if start > 0 else 0
     if end < len(text):
@@ -84,11 +92,12 @@ def around(text: str, at: int, length: int) -> str:
 
 
 def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
-    """Extracts links, text and head of a page in document order (links inside noscript come last).
+    """Returns links, text and head of a page. Links are in document order, those inside noscript last.
 
     Nothing is taken from comments, templates, scripts or text areas. `<base href>` is honoured wherever it is. Links within the
-    page ("#top") and to anything but http(s) are left out; reading stops after 20,000 links, 10,000,000 characters, or where more
-    than 1,000 elements are open. Raises UrlError if `base_url` is not an http(s) address.
+    page ("#top") and to anything but http(s) are left out, as are links after the first 20,000. A page that is not parsed to a
+    tree is read up to 10,000,000 characters, and not further than where more than 1,000 elements are open. Raises UrlError if
+    `base_url`, the page's address, is not an http(s) address.
     """
     page = _Page(base_url, want_context)
     tree = _tree(html)
@@ -100,12 +109,12 @@ def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
 
 
 def links(html: str, base_url: str, want_context: bool = False) -> tuple[Link, ...]:
-    """The links of a page only (see `scan`)."""
+    """Returns only the links of a page (see `scan`)."""
     return scan(html, base_url, want_context).links
 
 
 def page_title(html: str) -> str:
-    """The page's title, white space collapsed; "" where there is none.
+    """Returns the page's title with white space collapsed; "" if there is none.
 
     >>> page_title("<title>A\\n page</title>")
     'A page'
@@ -117,12 +126,13 @@ def page_title(html: str) -> str:
 
 
 def _collapse(text: str) -> str:
-    """The text with every run of white space as one space, and none at the ends."""
+    """Returns the text with every run of white space replaced by one space, and none at the ends."""
     return " ".join(text.split())
 
 
 def _tree(html: str) -> LexborHTMLParser | None:
-    """The page parsed to a tree; None if it must be read as a stream of events."""
+    """Parses the page to a tree; returns None if the page is too large or badly formed for that and must be read as a stream of
+    events."""
     tags = html.count("<")
     if len(html) > _TREE_CHARS or (len(html) > _UNCHECKED_CHARS and _has_endless_tag(html)):
         return None
@@ -135,16 +145,16 @@ def _tree(html: str) -> LexborHTMLParser | None:
 
 
 def _has_endless_tag(html: str) -> bool:
-    """Tells whether a tag has too many attributes: lexbor compares each with all before it."""
+    """Tells whether a tag has extremely many attributes: lexbor compares each attribute with all before it."""
     return any(len(piece) > _TAG_CHARS and _WHOLE_TAG.match(piece) is None for piece in html.split("<"))
 
 
 _Found = tuple[str, str, str, str, int | None]
-"""A link as found in the page: href, anchor, rel, tag, and its offset in the text (None outside of it)."""
+"""A link as found in the page, not yet absolute: (href, anchor text, rel, tag, offset in the page's text or None if unknown)."""
 
 
 class _Page:
-    """What has been found of a page so far, in the tree or in the stream."""
+    """Collects what has been found of a page so far, by the tree or by the stream of events."""
 
     def __init__(self, url: str, want_context: bool) -> None:
         self.url = url
@@ -160,7 +170,7 @@ class _Page:
         self.lang = ""
 
     def head(self, tag: str, attributes: Mapping[str, str | None]) -> None:
-        """Records an element of the head."""
+        """Records an element of the head: base, meta, link or html, with its attributes."""
         if tag == "base":
             if not self.based:  # only the first base counts
                 self.based = True
@@ -182,7 +192,7 @@ class _Page:
             self.lang = self.lang or (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
 
     def result(self) -> PageScan:
-        """The finished scan. Addresses are made absolute here, because a base may follow the first links."""
+        """Returns the finished scan. Links are made absolute only here, because a `<base>` may follow the first links."""
         absolute = self.resolver.absolute
         out: list[Link] = []
         refresh = absolute(self.refresh) if self.refresh else None
@@ -205,11 +215,12 @@ class _Page:
 
 
 def _is_drawn(title: LexborNode) -> bool:
-    """Tells whether a title belongs to an SVG drawing and not to the page."""
+    """Tells whether a title element belongs to an SVG drawing and not to the page."""
     return title.parent is not None and title.parent.tag == "svg"
 
 
 def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
+    """Fills `page` from a parsed tree, which is changed: scripts, templates and noscript elements are removed."""
     tree.strip_tags(_UNSEEN)
     aside: list[_Found] = []
     unscripted = False
@@ -245,6 +256,7 @@ def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
 
 
 def _found(node: LexborNode, tag: str) -> _Found:
+    """Returns the link that an element of the tree makes, without its offset in the text."""
     attributes = node.attributes
     if tag != "a":
         return _shape(tag, attributes, None)
@@ -253,18 +265,19 @@ def _found(node: LexborNode, tag: str) -> _Found:
 
 
 def _shape(tag: str, attributes: Mapping[str, str | None], at: int | None) -> _Found:
-    """The link of an image area or a frame, whose text is in its attributes."""
+    """Returns the link of an image map's area or a frame, whose description is in its attributes and not in a text."""
     words = attributes.get("alt") or attributes.get("title") or "" if tag == "area" else attributes.get("name") or ""
     href = attributes.get("src" if tag == "frame" else "href") or ""
     return href, _collapse(words)[:MAX_ANCHOR_CHARS], attributes.get("rel") or "", tag, at
 
 
 def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
-    """Sets the body's text and the offset of each link in it, by inserting a mark before each link and removing it again."""
+    """Sets the page's text, and the offset of each link in it: inserts a marker character before each link element in `places`,
+    then splits the text at the markers."""
     for node in places:
         node.insert_before(_MARK)
     segments = [_collapse(segment) for segment in body.text(separator=" ").split(_MARK)]
-    if len(segments) == len(places) + 1:  # no contexts for a page that contains the mark character itself
+    if len(segments) == len(places) + 1:  # offsets stay unknown for a page that contains the marker character itself
         at, begins = 0, []
         for segment in segments:
             begins.append(at)
@@ -275,18 +288,18 @@ def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
 
 
 class _Stream:
-    """Receives libxml2's events; keeps text and links only, no tree."""
+    """Parser target for libxml2: receives start, end and text events, and keeps text and links without building a tree."""
 
     def __init__(self, page: _Page) -> None:
         self.page = page
         self.depth = 0
-        self.hidden = 0  # open elements with invisible content
-        self.aside = 0  # open noscript elements
+        self.hidden = 0  # number of open script, style, template and similar elements
+        self.aside = 0  # number of open noscript elements
         self.heading = False  # inside the page's title
         self.drawn = 0
         self.buffer: list[str] = []
         self.parts: list[str] = []
-        self.length = 0  # length of all parts with a space after each
+        self.length = 0  # length of the page's text so far: all parts with a space after each
         self.open: tuple[str, str, int | None] | None = None  # href, rel and offset of the open link
         self.words: list[str] = []  # anchor text of that link
         self.late: list[_Found] = []
@@ -350,7 +363,7 @@ class _Stream:
         self.page.found += self.late
 
     def _flush(self) -> None:
-        """Adds the text since the last tag to the page's text, and to the anchor of the open link."""
+        """Adds the text since the last tag to the page's text, and to the anchor text of the open link."""
         if not self.buffer:
             return
         text = _collapse("".join(self.buffer))
@@ -364,6 +377,7 @@ class _Stream:
             self.length += len(text) + 1
 
     def _open_link(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Begins an `a` element's link, whose anchor text follows, or records an `area` element's link."""
         if tag == "a":
             self._close_link()
         if "href" not in attributes or len(self.page.found) + len(self.late) >= MAX_LINKS:
@@ -375,6 +389,7 @@ class _Stream:
             (self.late if self.aside else self.page.found).append(_shape(tag, attributes, at))
 
     def _close_link(self) -> None:
+        """Records the open link with the anchor text collected since it was opened."""
         if self.open is None:
             return
         href, rel, at = self.open
@@ -385,6 +400,7 @@ class _Stream:
 
 
 def _scan_stream(html: str, page: _Page) -> None:
+    """Fills `page` from the stream of libxml2's parsing events, up to the limit of open elements."""
     data = html.encode("utf-8", "replace")
     stream = _Stream(page)
     parser = etree.HTMLParser(target=stream, encoding="utf-8", huge_tree=True)

@@ -6,15 +6,16 @@ import zlib
 
 import brotli
 
-# Registered codings that we do not request and cannot decode. Any other unknown one ("utf-8", "none") is a server's mistake,
-# which browsers ignore.
+# Registered codings that the crawler does not request and cannot decode. Any other unknown one ("utf-8", "none") is a server's
+# mistake, which browsers ignore.
 _UNSUPPORTED = frozenset({"zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"})
 _MAX_CODINGS = 3
 _PIECE_BYTES = 262_144
 
 
 class InflateError(Exception):
-    """Decoding was aborted. `code` is "bomb", "truncated" or "bad_encoding"; `partial` is what was decoded until then."""
+    """Decoding was aborted. `code` is "bomb" (too large), "truncated" or "bad_encoding"; `partial` holds the bytes decoded
+    until then."""
 
     def __init__(self, code: str, partial: bytes) -> None:
         super().__init__(code)
@@ -23,9 +24,10 @@ class InflateError(Exception):
 
 
 def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
-    """Decodes a Content-Encoding (gzip, deflate with and without header, br, and up to three in a row).
+    """Returns `raw` decoded according to the header value `content_encoding`: gzip, deflate (with and without zlib header), br,
+    or up to three codings in a row. Unregistered names of codings are ignored.
 
-    The output is at most `max_bytes`, also after each step. Raises InflateError.
+    The result has at most `max_bytes` bytes, also between two codings. Raises InflateError.
     """
     codings = [coding.strip().lower() for coding in content_encoding.split(",")]
     if not raw:
@@ -45,7 +47,7 @@ def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
 
 
 def _gunzip(raw: bytes, max_bytes: int) -> bytes:
-    """Decodes all members of a gzip stream; what follows the last one is ignored, as browsers do."""
+    """Returns all decoded members of a gzip stream; bytes after the last one are ignored, as browsers do."""
     out = b""
     while True:
         decoder = zlib.decompressobj(wbits=31)

@@ -1,6 +1,5 @@
-"""The outline of a page's tree: its elements and texts in document order, as parallel lists of integers and short strings. An
-element is called by its node number, its index in these lists.
-"""
+"""The outline of a page: its elements and texts in document order, as parallel lists of integers and short strings. An element
+is identified by its node number, its index in these lists."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from lxml.html import HtmlElement
 MAX_NODES = 120_000
 MAX_TEXT = 4_000_000  # characters; the rest of a longer page is not read
 
-MAX_SPAN = 1_000  # rows that one cell may span
+MAX_SPAN = 1_000  # greatest rowspan that is honoured
 
 SKIPPED = frozenset({"script", "style", "template", "textarea", "select", "iframe", "object", "head", "datalist"})
 BLOCKS = frozenset(
@@ -32,14 +31,13 @@ _STATE = re.compile(
 )
 _INLINE = re.compile(r"time|date|ago|icon|badge|mark|emoji|link|name|count|number|label")
 _DIGITS = re.compile(r"\d+")
-# matches rowOdd and msgevenTable, but not "event"
+# "odd" and "even" inside class names that alternate from row to row: matches rowOdd and msgevenTable, but not "event"
 _ALTERNATING = re.compile(r"(?<=[a-zA-Z])[-_]?(?:[oO]dd|[eE]ven|ODD|EVEN)(?=[A-Z]|$)")
 
 
 class Piece(NamedTuple):
-    """A run of text: `node` is the number of the element that contains it, `line` the number of the displayed line on which it
-    is.
-    """
+    """A run of text: `node` is the node number of the element that contains it, `line` counts the lines on which a browser
+    would show the text (block elements start a new line)."""
 
     text: str
     node: int
@@ -50,11 +48,11 @@ class Outline:
     """The elements of a page in document order, as parallel lists indexed by node number.
 
     `ends[i]` is the number of the first node after the sub-tree of node i. `paths[i]` is a number for the tag path from the
-    root to i; nodes with equal tag paths have equal numbers. `shapes[i]` is the tag with the classes that similar elements
-    share (`lasting_classes`), `ordinals[i]` the index of i among its siblings with the same shape. `pieces` are the texts in
-    document order; those in the sub-tree of i are `pieces[piece_from[i]:piece_to[i]]`. `leads` holds, for table rows whose
-    first columns are taken by cells of rows above (rowspan), the number of these cells, which count in the ordinals of the
-    row's own cells. `is_cut` is True if the page was larger than the limits, so that its end is missing.
+    root to i; nodes with equal tag paths have equal numbers. `shapes[i]` is the tag name with the class names that similar
+    elements share (see `lasting_classes`), `ordinals[i]` the index of i among its siblings with the same shape. `pieces` are
+    the texts in document order; those in the sub-tree of i are `pieces[piece_from[i]:piece_to[i]]`. `leads` holds, for table
+    rows whose first columns are taken by cells of earlier rows (rowspan), the number of these cells, which count in the
+    ordinals of the row's own cells. `is_cut` is True if the page was larger than the limits, so that its end is missing.
     """
 
     def __init__(self) -> None:
@@ -78,20 +76,20 @@ class Outline:
         return len(self.tags)
 
     def text(self, node: int) -> str:
-        """All text in the sub-tree of a node, pieces joined by spaces."""
+        """Returns all text in the sub-tree of a node, pieces joined by spaces."""
         return " ".join(piece.text for piece in self.pieces[self.piece_from[node] : self.piece_to[node]])
 
     def text_length(self, node: int) -> int:
-        """The number of characters of text in the sub-tree of a node."""
+        """Returns the number of characters of text in the sub-tree of a node."""
         return self._lengths[self.piece_to[node]] - self._lengths[self.piece_from[node]]
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """The total length of the texts before each index of `pieces`; computed once the outline is complete."""
+        """Item i is the total length of the texts before `pieces[i]`; computed once the outline is complete."""
         return list(accumulate((len(piece.text) for piece in self.pieces), initial=0))
 
     def children(self, node: int, most: int = MAX_NODES) -> list[int]:
-        """The numbers of the first `most` child elements of a node."""
+        """Returns the node numbers of the first `most` child elements of a node."""
         found: list[int] = []
         ends = self.ends
         child, end = node + 1, ends[node]
@@ -101,13 +99,12 @@ class Outline:
         return found
 
     def contains(self, node: int, other: int) -> bool:
-        """Tells whether node `other` is in the sub-tree of `node`, or `node` itself."""
+        """Tells whether node `other` is `node` itself or in its sub-tree."""
         return node <= other < self.ends[node]
 
     def relative(self, node: int, top: int) -> str:
-        """The path from node `top` (exclusive) down to `node`, by shapes and ordinals. Corresponding elements of repeated
-        records have equal paths.
-        """
+        """Returns the path from node `top` (exclusive) down to `node`, as shapes and ordinals joined by "/". Corresponding
+        elements of repeated records have equal paths below their records."""
         known, climbed = self._relative, []
         while node > top and (top, node) not in known:
             climbed.append(node)
@@ -122,9 +119,8 @@ class Outline:
 
 @lru_cache(maxsize=8_192)
 def lasting_classes(value: str) -> str:
-    """Of the class attribute `value`, up to two classes that similar elements share: without digits, and without words of a
-    state (odd, unread, sticky …).
-    """
+    """Returns up to two class names of the class attribute `value`, joined by ".": those that similar elements share. Digits
+    are removed, and names that express a state (odd, unread, sticky …) are left out."""
     kept = []
     for token in value.split()[:6]:
         bare = _ALTERNATING.sub("", _DIGITS.sub("", token).strip("-_"))
@@ -134,19 +130,20 @@ def lasting_classes(value: str) -> str:
 
 
 def _is_own_block(tag: str) -> bool:
-    """Tells whether a custom element (with a hyphen in its name) starts a new line; not if its name says that it is a time, a
-    mark or something else inside a line.
-    """
+    """Tells whether a custom element (with a hyphen in its name) starts a new line; False if its name says that it is a time,
+    an icon or something else inside a line."""
     return "-" in tag and _INLINE.search(tag) is None
 
 
 def _is_hidden_noscript(element: HtmlElement) -> bool:
-    """Tells whether to ignore a `<noscript>` element: yes, unless it holds several links, paragraphs or list items, as on some
+    """Tells whether to ignore a `<noscript>` element: yes, unless it holds at least five links, paragraphs or list items, as on
     script-based sites that provide the page's content there for robots."""
     return sum(1 for _ in element.iter("a", "p", "article", "li")) < 5
 
 
 class _Builder:
+    """Builds an Outline in one pass over the tree; `build` may be called once."""
+
     def __init__(self, root: HtmlElement) -> None:
         self.made = Outline()
         self.walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
@@ -156,7 +153,8 @@ class _Builder:
         self.shape_of: dict[tuple[str, str], str] = {}
         self.seen: list[dict[str, int]] = [{}]
         self.open: list[int] = [-1]
-        self.spanning: dict[int, list[tuple[str, int]]] = {}  # first cells of earlier rows, and how many more rows they span
+        # by parent of the rows: (shape of a row's first cell, number of further rows it spans)
+        self.spanning: dict[int, list[tuple[str, int]]] = {}
 
     def build(self) -> Outline:
         made, opened = self.made, self.open
@@ -215,8 +213,8 @@ class _Builder:
             self._text(text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
-        """The number of cells, by shape, that extend from rows above into the first columns of the table row `row` (rowspan);
-        also recorded in `leads`."""
+        """Returns, by shape, the number of cells of earlier rows that extend into the first columns of the table row `row`
+        (rowspan); also records their number in `leads`."""
         going = self.spanning.get(table, [])
         if going:
             self.made.leads[row] = len(going)
@@ -224,7 +222,7 @@ class _Builder:
         return Counter(shape for shape, _ in going) if going else {}
 
     def _span(self, element: HtmlElement, node: int, row: int) -> None:
-        """Records the rowspan of a table cell if it is the first of its row."""
+        """Records the rowspan of the table cell `node` if it is the first of its row."""
         rows = element.get("rowspan") or ""
         if row >= 0 and self.made.tags[row] == "tr" and node == row + 1 and rows.isdigit() and 1 < int(rows) <= MAX_SPAN:
             self.spanning.setdefault(self.made.parents[row], []).append((self.made.shapes[node], int(rows) - 1))
@@ -252,5 +250,5 @@ class _Builder:
 
 
 def outline(root: HtmlElement) -> Outline:
-    """The outline of a parsed page: one pass, bounded by MAX_NODES elements and MAX_TEXT characters."""
+    """Returns the outline of a parsed page: made in one pass, bounded by MAX_NODES elements and MAX_TEXT characters."""
     return _Builder(root).build()

@@ -1,8 +1,8 @@
-"""Pagination links of a page: next, all, last.
+"""Finds the pagination links of a page: next, last, and the numbered ones.
 
-Rows of page numbers have priority: links are grouped by their address without the counting number, and the group that includes
-the page itself wins over the small pagers beside the titles of a list. Words and arrows in many languages, `rel=next` and class
-names come after that, and must lead to the same list.
+Page numbers have priority: links are grouped by their address without the number that counts pages, and the group whose
+addresses fit the page's own wins over the small pagers beside the titles of a list. Words and arrows in many languages,
+`rel=next` and class names come after that, and must lead to the same list.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from crawlmgr.web.pagination_groups import SURE, PageGroup, PageLink, best_group
 from crawlmgr.web.pagination_urls import Address, address, moves_cursor, same_list, similarity, slots
 from crawlmgr.web.pagination_words import NEXT_NAME, NEXT_NAME_JOINED, flip_word, leads_to_neighbour, page_number
 
-MOST_LINKS = 20_000  # links examined, half from either end of the page
+MOST_LINKS = 20_000  # links examined, half from the beginning and half from the end of the page
 _LONGEST_TEXT = 60
 _NEXT_CURSOR = re.compile(r"_?next_?id|(?:next|page)?_?cursor|page_?token|next_?(?:page_?)?token", re.I)
 
 
 class PageLinks(NamedTuple):
-    """Absolute addresses of the other pages of the list or thread that a page belongs to, and its own number.
+    """Absolute addresses of the other pages of the list or thread that a page belongs to, and the page's own number
+    (`current`).
 
-    `pages` are those that numbers lead to, in the order of the numbers, then `last`; `next` None on the last page. `rivals` are
-    all addresses that may be the next page, each with its origin (numbers, word, head): if there are two, only fetching them
-    shows which one is right.
+    `pages` are the addresses of numbered links in the order of their numbers, then `last`; `next` is None on the last page.
+    `rivals` are all addresses that may be the next page, as (origin, address) with the origin "numbers", "word" or "head"
+    (`rel=next` in the head): if there are two, only fetching them shows which one is right.
     """
 
     next: str | None = None
@@ -40,15 +41,16 @@ class PageLinks(NamedTuple):
 
 
 def _any_address(_url: str) -> bool:
+    """The default of `find_pages`: accepts every address."""
     return True
 
 
 def find_pages(root: HtmlElement, url: str, fits: Callable[[str], bool] = _any_address) -> PageLinks:
-    """Finds the pager of the page at `url`; empty if there is none.
+    """Finds the pagination links of the page at `url`. All fields of the result are empty if there are none.
 
-    `root` is the page's tree, whose <base href> is honoured. Ignored are small pagers beside titles of a list, links to the
-    previous or next thread, and `rel=next` that leads there. `fits` tells which addresses can be pages of the same list or
-    thread. Time and memory are linear in the number of links, up to MOST_LINKS.
+    `root` is the page's tree, whose <base href> is honoured. Ignored are small pagers beside titles of a list, and links to the
+    previous or next thread, also as `rel=next`. `fits` tells whether an address can be a page of the same list or thread. Time
+    and memory are linear in the number of links, of which at most MOST_LINKS are examined.
     """
     base = _base(root, url)
     links = [link for link in _candidates(root, base) if fits(link.url)]
@@ -77,6 +79,7 @@ def find_pages(root: HtmlElement, url: str, fits: Callable[[str], bool] = _any_a
 
 
 def _base(root: HtmlElement, url: str) -> str:
+    """Returns the address that the page's relative links are resolved against."""
     for element in root.iter("base"):
         href = element.get("href")
         if href:
@@ -85,6 +88,7 @@ def _base(root: HtmlElement, url: str) -> str:
 
 
 def _join(base: str, href: str) -> str | None:
+    """Returns a link's absolute address without its fragment; None for a link within the page and for anything but http(s)."""
     href = href.strip()
     if not href or href[0] == "#" or href[:11].lower() == "javascript:":
         return None
@@ -96,7 +100,7 @@ def _join(base: str, href: str) -> str | None:
 
 
 def _other_names(root: HtmlElement, base: str) -> Iterator[str]:
-    """Other addresses that the page gives for itself (canonical link and the like)."""
+    """Yields further addresses that the page states for itself: its canonical link and og:url."""
     for element in root.iter("link"):
         if "canonical" in (element.get("rel") or "").lower() and element.get("href"):
             joined = _join(base, element.get("href"))
@@ -115,7 +119,7 @@ def _anchors(root: HtmlElement) -> list[HtmlElement]:
 
 
 def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
-    """Links that could be pagination: with a number, a word, an arrow, or a class or label that says so."""
+    """Yields links that could be pagination: with a number, a word such as "next", an arrow, or a class or label that says so."""
     for element in _anchors(root):
         href = element.get("href")
         if not href:
@@ -134,7 +138,8 @@ def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
 
 
 def _text(element: HtmlElement) -> str:
-    """The text of a link, truncated if far longer than texts of pagers; for an image its alternative text."""
+    """Returns the text of a link, truncated if far longer than texts of pagination links are; for an image its alternative
+    text."""
     if not len(element):
         return (element.text or "").strip()[: _LONGEST_TEXT + 1]
     parts: list[str] = []
@@ -152,9 +157,8 @@ def _text(element: HtmlElement) -> str:
 
 
 def _named_next(element: HtmlElement, text: str) -> bool:
-    """Tells whether a link without useful text is called "next" in a label, title, class or id, of the link itself or of its
-    only child element.
-    """
+    """Tells whether a link is called "next" in its label or title, or, if it has at most two characters of text, in a class or
+    id: of the link, of its first two child elements, or of its parent if that contains nothing else."""
     for name in ("aria-label", "title"):
         if flip_word(element.get(name) or "") == "next":
             return True
@@ -169,9 +173,8 @@ def _named_next(element: HtmlElement, text: str) -> bool:
 
 
 def _next_by_group(group: PageGroup, links: list[PageLink]) -> str | None:
-    """The address of the page after the current one: that of the link with its number, or of a link that says "next" and whose
-    address contains its number.
-    """
+    """Returns the address of the page after the current one: that of the link with this page number, or of a link that says
+    "next" and whose address contains it; None if there is none."""
     if group.current is None:
         return None
     for number, link in group.links:
@@ -184,7 +187,7 @@ def _next_by_group(group: PageGroup, links: list[PageLink]) -> str | None:
 
 
 def _is_last(group: PageGroup, links: list[PageLink]) -> bool:
-    """Tells whether the current page is known to be the last: no link of its list has a higher number."""
+    """Tells whether the current page is known to be the last: no link to its list has a higher number."""
     if group.current is None:
         return False
     numbers = [number for number, _ in group.links]
@@ -193,7 +196,7 @@ def _is_last(group: PageGroup, links: list[PageLink]) -> bool:
 
 
 class _Paths:
-    """Hosts and paths of all links of a page, including those that show only an icon; collected on first use."""
+    """Hosts and paths of all links of a page, including links that show only an icon; collected on first use."""
 
     def __init__(self, root: HtmlElement, base: str) -> None:
         self._root, self._base = root, base
@@ -205,11 +208,13 @@ class _Paths:
         return frozenset((target.host, target.path.rstrip("/")) for target in targets)
 
     def link_to(self, host: str, path: str) -> bool:
+        """Tells whether the page links to this host and path (without a "/" at its end)."""
         return (host, path) in self._all
 
 
 def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup | None, paths: _Paths) -> str | None:
-    """The address of the link that says "next" and most likely leads to the same list; None if there is none."""
+    """Returns the address of the link that says "next" and most likely leads to the same list; None if there is none. `pages`
+    are the addresses of the page itself."""
     best: tuple[float, str] | None = None
     for link in links:
         if link.number is not None or link.word in ("previous", "first", "last"):
@@ -228,6 +233,8 @@ def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup 
 
 
 def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) -> bool:
+    """Tells whether the address `target` can be the page after the current one: by its number in `group`, by numbers that count
+    pages, or by a cursor in its query."""
     if group is not None:
         number = group.page(target)
         if number is not None:
@@ -238,14 +245,16 @@ def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) ->
     if here and any(_NEXT_CURSOR.fullmatch(key) and value for key, value in target.query):
         return True
     front = any(page.path in ("", "/") and not page.query and page.host == target.host for page in pages)
-    # a site's home page can be the first page of a list
+    # a site's home page can be the first page of a list, whose second page has a path of its own
     return front and any(slot.named and slot.number == 2 for slot in slots(target))
 
 
 def _adds_a_page(target: Address, pages: list[Address], paths: _Paths) -> bool:
-    """Tells whether a "next" link only appends a page number to the path: /t/title/19/ to /t/title/19/2/.
+    """Tells whether a "next" link only appends a page number to the path, as from /t/title/19/ to /t/title/19/2/, or increases
+    it by one.
 
-    Otherwise the path without its number must be a link of the page with an id of its own: /entry/19/ is no page of /entry/.
+    In the latter case the path without the number must contain an id and be linked on the page: /entry/20/ is no further page
+    of /entry/19/.
     """
     base, number = _bare_number(target.path)
     for page in pages:
@@ -260,20 +269,22 @@ def _adds_a_page(target: Address, pages: list[Address], paths: _Paths) -> bool:
 
 
 def _bare_number(path: str) -> tuple[str, int | None]:
-    """A path without its last segment if that is a short number, and that number."""
+    """Returns a path without its last segment if that is a number of at most four digits, and this number; otherwise the whole
+    path and None."""
     base, _slash, last = path.rstrip("/").rpartition("/")
     return (base, int(last)) if last.isascii() and last.isdigit() and len(last) <= 4 else (path.rstrip("/"), None)
 
 
 def _counts_up(page: Address, target: Address) -> bool:
     """Tells whether `target` may be a later page than `page`: False if both addresses have a number that counts pages in the
-    same place and that of `target` is not the larger one.
-    """
+    same position and that of `target` is not the larger one."""
     own = {slot.template: slot.number for slot in slots(page)}
     return all(slot.number > own[slot.template] for slot in slots(target) if slot.template in own)
 
 
 def _next_in_head(root: HtmlElement, base: str, pages: list[Address], group: PageGroup | None) -> str | None:
+    """Returns the address that `rel=next` in the page's head names, if it can be the page after the current one (see
+    `_leads_on`)."""
     for element in root.iter("link"):
         if "next" not in (element.get("rel") or "").lower().split():
             continue
@@ -284,9 +295,8 @@ def _next_in_head(root: HtmlElement, base: str, pages: list[Address], group: Pag
 
 
 def _head_link(root: HtmlElement, base: str, pages: list[Address]) -> str | None:
-    """The next page according to the page's head (`rel=next`), if its address has the page's own path; this includes addresses
-    with a cursor, from which no page number can be read.
-    """
+    """Returns the address that `rel=next` in the page's head names, if it has the page's own host and path; this includes
+    addresses with a cursor, from which no page number can be read. None if there is none."""
     for element in root.iter("link"):
         if "next" in (element.get("rel") or "").lower().split():
             url = _join(base, element.get("href") or "")
@@ -299,7 +309,8 @@ def _head_link(root: HtmlElement, base: str, pages: list[Address]) -> str | None
 
 
 def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> str | None:
-    """The address of the page with the highest number among all links of the list; None if that is the current page."""
+    """Returns the address of the page with the highest number among all links to the list; None if that is the current page.
+    `numbered` holds the addresses of the numbered links by page number."""
     highest, url = max(numbered.items())
     for link in links:
         number = group.page(link.target)
@@ -309,9 +320,8 @@ def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> 
 
 
 def _without_group(links: list[PageLink], pages: list[Address], follow: str | None) -> PageLinks:
-    """The result for a page without a row of page numbers: from words such as "next", or from a single link "1", as on the
-    second page of two.
-    """
+    """Returns the result for a page without a row of page numbers: from words such as "next", or from a single link "1", as on
+    the second page of two."""
     last = _last_by_word(links, pages)
     for link in links:
         if link.number == 1 and any(_first_of(page, link.target) for page in pages):
@@ -323,12 +333,13 @@ def _without_group(links: list[PageLink], pages: list[Address], follow: str | No
 
 
 def _first_of(page: Address, target: Address) -> bool:
-    """Tells whether the address `target` is `page` without the part that counts pages, as the first page of a list often is.
-    """
+    """Tells whether `page` is an address of a list whose first page may be `target`: `page` has a number that counts pages, and
+    `target` is the same address without it or with another one."""
     return any(slot.named and similarity(slot.template, target) >= SURE for slot in slots(page))
 
 
 def _last_by_word(links: list[PageLink], pages: list[Address]) -> str | None:
+    """Returns the address of a link that says "last" and leads to a later page of the same list; None if there is none."""
     for link in links:
         if link.word == "last" and any(same_list(page, link.target) and _counts_up(page, link.target) for page in pages):
             return link.url

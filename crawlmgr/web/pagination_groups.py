@@ -1,4 +1,5 @@
-"""Groups of numbered links that share their address except for the counting number, ranked."""
+"""Groups of numbered pagination links, one group for each form of address, and the choice of the group that belongs to the
+page's own list. Links of one group have the same address except for the number that counts pages."""
 
 from __future__ import annotations
 
@@ -11,14 +12,17 @@ from lxml.html import HtmlElement
 from crawlmgr.web.pagination_urls import Address, Slot, page_of, relation, similarity, slots
 from crawlmgr.web.pagination_words import CURRENT_NAME, PAGER_NAME, page_number
 
-_LEAST_SCORE = 2.5  # a single number needs a plausible address, or a pager around it
-_MOST_GROUPS = 60  # groups examined in detail, most plausible first
+# least score of a group; a single number reaches it only with a plausible address, or inside an element that is named as a
+# pager
+_LEAST_SCORE = 2.5
+_MOST_GROUPS = 60  # groups examined in detail, those with the highest scores first
 SURE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """A link that may lead to another page of the list, and what speaks for it: its number, its word, its address."""
+    """A link that may lead to another page of the list, with the evidence for it: the page number in its text, its word, its
+    address."""
 
     element: HtmlElement
     url: str
@@ -31,10 +35,9 @@ class PageLink:
 
 @dataclass(slots=True)
 class PageGroup:
-    """Links whose addresses differ only in one number u, which follows the page number n that the links show: u = base + step
-    * (n - 1). `links` are (n, link) pairs; `template` is the address with a placeholder for u; `current` is the number of the
-    current page, if known.
-    """
+    """Links whose addresses differ only in one number u, which follows the page number n in the links' texts: u = base + step *
+    (n - 1). `links` are (n, link) pairs; `template` is the address with a placeholder for u; `current` is the number of the
+    current page, None if unknown."""
 
     template: str
     step: int
@@ -44,7 +47,7 @@ class PageGroup:
     current: int | None = None
 
     def page(self, target: Address) -> int | None:
-        """The page number of an address of this group; None for another address."""
+        """Returns the page number of an address of this group; None for an address that does not fit the group's template."""
         for slot in slots(target):
             if slot.template == self.template:
                 return page_of(slot.number, self.step, self.base)
@@ -52,9 +55,8 @@ class PageGroup:
 
 
 def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
-    """The group of numbered links that most likely leads to the other pages of this page's list; None if none is likely
-    enough. `pages` are the addresses of the page itself.
-    """
+    """Returns the group of numbered links that most likely leads to the other pages of this page's list; None if none is likely
+    enough. `pages` are the addresses of the page itself (requested and canonical)."""
     collected: dict[str, list[tuple[int, Slot, PageLink]]] = defaultdict(list)
     for link in links:
         if link.number is not None:
@@ -75,11 +77,13 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
     groups = _without_shared_links(groups)[:_MOST_GROUPS]
     for group in groups:
         if group.score < _LEAST_SCORE and _continues(group, links):
-            group.score += 2.5  # the current page has another URL form than the pager's links, as on forums with rewritten URLs
+            # the current page's own address has another form than those of its pager, as on forums with rewritten URLs
+            group.score += 2.5
     rows = Counter(_place(group.links[0][1].element) for group in groups)
     for group in groups:
         if rows[_place(group.links[0][1].element)] > 2:
-            group.score -= 4  # the same position in several rows, each with its own template: pagers beside titles
+            # several groups at the same position of repeated elements are small pagers beside the titles of a list
+            group.score -= 4
     best = max(groups, key=lambda group: group.score, default=None)
     if best is None or best.score < _LEAST_SCORE:
         return None
@@ -89,7 +93,8 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
 
 
 def _without_shared_links(groups: list[PageGroup]) -> list[PageGroup]:
-    """The groups, best first; a link that belongs to several groups is removed from all but the best of them."""
+    """Returns the groups in descending order of score; a link that belongs to several groups is removed from all but the best
+    of them."""
     taken: set[int] = set()
     kept = []
     for group in sorted(groups, key=lambda group: (-group.score, -len(group.links), group.template)):
@@ -101,13 +106,16 @@ def _without_shared_links(groups: list[PageGroup]) -> list[PageGroup]:
 
 
 def _continues(group: PageGroup, links: list[PageLink]) -> bool:
-    """Tells whether the pager shows a number without a link (the current page) and a "next" link leads to the page after it."""
+    """Tells whether the group's pager shows a number without a link (the current page) and a "next" link leads to the page
+    after it."""
     numbers = {number for number, _ in group.links}
     own = [number for number in unlinked_numbers(group) if number not in numbers]
     return bool(own) and any(link.word == "next" and group.page(link.target) == own[0] + 1 for link in links)
 
 
 def _score(group: PageGroup, pages: list[Address], named: bool) -> float:
+    """Returns how likely the group leads to pages of this page's list, from about 0 to 9; from 2.5 it is accepted. `named`: a
+    word in the addresses says that their number counts pages."""
     alike = max(similarity(group.template, page) for page in pages)
     numbers = {number for number, _ in group.links}
     first = group.links[0][1].element
@@ -120,9 +128,8 @@ def _score(group: PageGroup, pages: list[Address], named: bool) -> float:
 
 
 def _place(element: HtmlElement) -> str:
-    """The position of a link on the page: its tag path with classes, up to six levels. It is equal for corresponding links of
-    repeated rows.
-    """
+    """Returns the position of a link on the page as its tag path with classes, up to six levels. It is equal for corresponding
+    links of repeated elements, such as the rows of a list."""
     steps: list[str] = []
     node = element.getparent()
     while node is not None and len(steps) < 6:
@@ -132,6 +139,7 @@ def _place(element: HtmlElement) -> str:
 
 
 def in_pager(element: HtmlElement) -> bool:
+    """Tells whether an element or one of its four nearest ancestors has a class, id or role that names a pager."""
     node = element
     for _ in range(5):
         if node is None:
@@ -143,9 +151,8 @@ def in_pager(element: HtmlElement) -> bool:
 
 
 def _add_first_page(group: PageGroup, links: list[PageLink]) -> None:
-    """Adds a link with the text "1" near the group's links to the group; its address often lacks the part that counts pages
-    and thus does not fit the template.
-    """
+    """Adds links with the text "1" near the group's links to the group; their address often lacks the part that counts pages
+    and therefore does not fit the template."""
     parents = {_around(link.element) for _, link in group.links}
     known = {id(link) for _, link in group.links}
     for link in links:
@@ -154,7 +161,8 @@ def _add_first_page(group: PageGroup, links: list[PageLink]) -> None:
 
 
 def _around(element: HtmlElement) -> HtmlElement:
-    """The block that contains a link's pager: the first ancestor with other links in it."""
+    """Returns the block of pagination links that contains a link: its nearest ancestor with more than one child element, at
+    most five levels up."""
     node = element.getparent()
     for _ in range(4):
         if node is None or node.getparent() is None or len(node) > 1:
@@ -164,8 +172,8 @@ def _around(element: HtmlElement) -> HtmlElement:
 
 
 def _current(group: PageGroup, pages: list[Address]) -> int | None:
-    """The number of the current page: from its address, from a highlighted link, from a number that is not a link, or from the
-    number missing in the row of links; 1 if the links suggest it; None if unknown."""
+    """Returns the number of the current page: from its address, from a highlighted link, from a number that is not a link, or
+    from the number missing in the row of links; 1 if the links suggest it; None if unknown."""
     for page in pages:
         own = group.page(page)
         if own is not None:
@@ -186,6 +194,8 @@ def _current(group: PageGroup, pages: list[Address]) -> int | None:
 
 
 def _marked(element: HtmlElement) -> bool:
+    """Tells whether a link, or its parent if it contains nothing else, is marked as the current page by aria-current or a
+    class."""
     parent = element.getparent()
     for node in (element, parent if parent is not None and len(parent) == 1 else None):
         if node is not None and (node.get("aria-current") or CURRENT_NAME.search(node.get("class") or "")):
@@ -194,7 +204,8 @@ def _marked(element: HtmlElement) -> bool:
 
 
 def unlinked_numbers(group: PageGroup) -> list[int]:
-    """Numbers in the pager that are not links, those in highlighted elements first."""
+    """Returns page numbers that are shown in the group's pager without a link, those in highlighted elements first. One of them
+    is usually the current page."""
     marked: list[int] = []
     plain: list[int] = []
     for block in dict.fromkeys(_around(link.element) for _, link in group.links[:12]):

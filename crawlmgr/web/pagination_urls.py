@@ -1,4 +1,5 @@
-"""Pagination from addresses alone: the number in them that counts pages, and whether two are pages of one list."""
+"""Pagination from addresses alone: finds the number in an address that counts pages, and tells whether two addresses are pages
+of the same list."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ CURSORS = re.compile(
 _PATH_COUNTER = re.compile(
     r"(?:page|paged|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)(?:[-_=.,/]|__)?$", re.I
 )
-_SHORT_CURSORS = frozenset(("t", "ts", "key", "marker"))  # as often the id of what a page shows
+_SHORT_CURSORS = frozenset(("t", "ts", "key", "marker"))  # names of cursors that as often hold the id of what a page shows
 _NOISE = re.compile(
     r"sid|phpsessid|s|session_?id|utm_\w+|sort\w*|order\w*|dir|direction|sk|sd|highlight|hl|extra|filter"
     r"|scope|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile|mode|view|ajax",
     re.I,
 )
 _SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|max-results", re.I)
-# Threads or posts per page that are plausible from a single address.
+# Numbers of threads or posts per page that are believed when only a single address shows them.
 _STEPS = frozenset((5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200))
 _TAIL = re.compile(r"\d+$")
 _ROUTED = re.compile(r"[^=&]*[/\d][^=&]*(?:&|$)")
@@ -38,9 +39,12 @@ _INDEX = re.compile(r"/(?:index|default|forum|home)\.(?:php|html?|aspx?|jsp|cgi)
 
 
 class Slot(NamedTuple):
-    """One number of an address that may count pages: `template`, the address with a placeholder for the number (query
-    parameters sorted, on a line of their own); the number; and `named`, True if a word before the number says that it counts
-    pages or entries (`page=`, `start=`, `/page-`)."""
+    """One number of an address that may count pages.
+
+    `template` is the address with a placeholder for the number: host and path on a first line, the sorted query parameters on a
+    second. `named` is True if a word before the number says that it counts pages or entries (`page=`, `start=`, `/page-`), or
+    if other text precedes it in its query parameter.
+    """
 
     template: str
     number: int
@@ -48,8 +52,8 @@ class Slot(NamedTuple):
 
 
 class Address(NamedTuple):
-    """The parts of an address that distinguish lists: host, path, and the query parameters in their order, without those for
-    sessions and tracking."""
+    """The parts of an address that distinguish lists: host, path, and the (name, value) pairs of the query in their order,
+    without those for sessions."""
 
     host: str
     path: str
@@ -57,7 +61,8 @@ class Address(NamedTuple):
 
 
 def address(url: str) -> Address:
-    """Parses an absolute URL to an Address, http and https alike, without `www.`, fragment and session parameters."""
+    """Parses an absolute URL to an Address: http and https alike, without `www.`, fragment and session parameters. A URL that
+    cannot be parsed is returned whole as the path."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -66,7 +71,7 @@ def address(url: str) -> Address:
     host = host.removesuffix(":80") if parts.scheme == "http" else host.removesuffix(":443")
     query = parts.query.replace(";", "&")
     path = unquote(parts.path)
-    if _ROUTED.match(query):  # index.php?forums/name.3/page-2: a path instead of the query
+    if _ROUTED.match(query):  # index.php?forums/name.3/page-2: the query begins with a path
         routed, _, query = query.partition("&")
         path = f"{path}?{unquote(routed)}"
     path, named = _named_segments(path)
@@ -75,9 +80,8 @@ def address(url: str) -> Address:
 
 
 def _named_segments(path: str) -> tuple[str, list[tuple[str, str]]]:
-    """Splits the path at its last segments of the form name:value, as in /questions/sort:age/page:2/: returns the path before
-    them, and their (name, value) pairs.
-    """
+    """Splits a path at its last segments of the form name:value, as in /questions/sort:age/page:2/. Returns the path before
+    them, and their (name, value) pairs."""
     segments, named = path.rstrip("/").split("/"), []
     while len(segments) > 1 and (found := _NAMED_SEGMENT.fullmatch(segments[-1])):
         named.append((found[1], found[2]))
@@ -86,16 +90,15 @@ def _named_segments(path: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def session_like(key: str, value: str) -> bool:
-    """Tells whether a parameter only carries a visitor's session."""
+    """Tells whether a query parameter only identifies a visitor's session."""
     return key.lower() in ("sid", "phpsessid", "session_id", "sessionid") or (
         key == "s" and re.fullmatch(r"[0-9a-fA-F]{32}", value) is not None
     )
 
 
 def slots(target: Address) -> Iterator[Slot]:
-    """Yields every number of an address that may count pages, those in the query last; also several numbers at once that count
-    together.
-    """
+    """Yields every number of an address that may count pages, those in the query last; then numbers that occur several times,
+    with all occurrences replaced together."""
     single = list(_single_slots(target))
     yield from (slot for slot, _ in single)
     for number in {slot.number for slot, _ in single}:
@@ -112,7 +115,8 @@ def slots(target: Address) -> Iterator[Slot]:
 
 
 def _single_slots(target: Address) -> Iterator[tuple[Slot, tuple[int, int]]]:
-    """Slots with the position of their number: a span of the path, or (-1 - index, 0) for a parameter of the query."""
+    """Yields (slot, position) for every number that may count pages; the position is the number's span in the path, or (-1 -
+    index, 0) for the query parameter of that index."""
     for found in _DIGITS.finditer(target.path):
         before, after = target.path[: found.start()], target.path[found.end() :]
         if before[-1:].isdigit() or after[:1].isdigit():
@@ -132,21 +136,20 @@ def _single_slots(target: Address) -> Iterator[tuple[Slot, tuple[int, int]]]:
 def _write(
     target: Address, path: str | None = None, query: list[tuple[str, str]] | tuple[tuple[str, str], ...] | None = None
 ) -> str:
+    """Returns an address as the text of `Slot.template`, with `path` or `query` in place of its own."""
     pairs = sorted(target.query if query is None else query)
     return "\n".join((target.host + (target.path if path is None else path), "&".join(f"{k}={v}" for k, v in pairs)))
 
 
 def fits(n: int, u: int, step: int) -> bool:
-    """Tells whether the address of page n may contain the number u if numbers grow by `step` from page to page: n or n - 1 for
-    step 1, otherwise (n-1)*step, n*step or (n-1)*step+1.
-    """
+    """Tells whether the address of page n may contain the number u if the numbers in addresses grow by `step` from page to
+    page: u is n or n - 1 for step 1, otherwise (n-1)*step, n*step or (n-1)*step+1."""
     return u in ((n, n - 1) if step == 1 else ((n - 1) * step, n * step, (n - 1) * step + 1))
 
 
 def page_of(u: int, step: int, base: int) -> int | None:
-    """The number of the page whose address contains u, if u grows by `step` from `base` on page 1; None if no page number
-    gives u.
-    """
+    """Returns the number of the page whose address contains u, if page 1 has `base` and each further page `step` more; None if
+    u is not such a number."""
     if (u - base) % step:
         return None
     n = (u - base) // step + 1
@@ -154,10 +157,10 @@ def page_of(u: int, step: int, base: int) -> int | None:
 
 
 def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, int] | None:
-    """How a number u in addresses follows the page number n that their links show, from (n, u) pairs: (step, base) with u =
-    base + step * (n - 1); None if u does not count pages.
+    """Finds how a number u in addresses follows the page number n in the texts of the links, given (n, u) pairs. Returns (step,
+    base) with u = base + step * (n - 1); None if u does not count pages.
 
-    `named` tells that a word before the number says that it counts pages; without such a word a single pair with n = 1 is no
+    `named` tells whether a word before the number says that it counts pages; without such a word a single pair with n = 1 is no
     evidence.
 
     >>> relation([(2, 25), (3, 50)]), relation([(2, 2), (3, 3)]), relation([(2, 871), (3, 452)])
@@ -167,7 +170,7 @@ def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, in
     if len(distinct) == 1:
         n, u = distinct[0]
         if n == 1 and not named:
-            return None  # it is as likely the board's own id
+            return None  # u may just as well be the board's own id
         if u in (n, n - 1):
             return 1, u - n + 1
         if named and n > 1 and u % (n - 1) == 0 and u // (n - 1) in _STEPS:
@@ -188,11 +191,11 @@ def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, in
 
 
 def similarity(template: str, page: Address) -> float:
-    """Probability in [0, 1] that addresses of the form `template` (with a placeholder for the counting number) are pages of
+    """Returns how likely, in [0, 1], addresses of the form `template` (with a placeholder for the counting number) are pages of
     the list to which the address `page` belongs.
 
     1 if `page` matches the template or only lacks the counting part; less for an address with the same path and fewer of the
-    template's parameters.
+    template's parameters; 0 for another host or another value of a shared parameter.
     """
     host_path, _, query = template.partition("\n")
     host, slash, path = host_path.partition("/")
@@ -224,8 +227,8 @@ _FILLED = re.compile(r"[-_/.,=a-z]{0,12}\d{0,7}/?(?:\.[a-z]{2,5})?", re.I)
 
 
 def _path_similarity(template: str, path: str) -> float:
-    """How well a path fits a template's path: 1 if the path matches with a number in place of the placeholder, or equals the
-    template without its counting part; otherwise below 1."""
+    """Returns in [0, 1] how well a path fits a template's path: 1 if the path matches with a number in place of the
+    placeholder, or equals the template without its counting part; otherwise at most 0.5."""
     plain, page = _INDEX.sub("/", template), _INDEX.sub("/", path)
     if "{}" not in template:
         return 1.0 if plain.rstrip("/") == page.rstrip("/") else 0.0
@@ -246,9 +249,8 @@ def _path_similarity(template: str, path: str) -> float:
 
 
 def same_list(page: Address, target: Address) -> bool:
-    """Tells, by the addresses alone, whether `target` may be a further page of the list `page`: only parameters or a part of
-    the path that count pages are added or changed.
-    """
+    """Tells, by the addresses alone, whether `target` may be a further page of the list at `page`: only parameters or a part of
+    the path that count pages are added or changed."""
     if page.host != target.host:
         return False
     if page.path.rstrip("/") == target.path.rstrip("/") or (
@@ -264,9 +266,11 @@ _FLAG = re.compile(r"[01]?|true|false|yes|no|on|off", re.I)
 
 
 def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bool:
-    """Tells whether the query `other` differs from `own` only in parameters that count pages. With `flags` (the path alone
-    identifies the thread), a parameter with a yes-or-no value may be added as well, as in ?page=2&v=0 of /topic/10/; after
-    index.php such a parameter may lead to another topic."""
+    """Tells whether the query `other` differs from `own` only in parameters that count pages.
+
+    With `flags` (the path alone identifies the thread), a parameter with a yes-or-no value may be added as well, as in
+    ?page=2&v=0 of /topic/10/; after a general path such as index.php such a parameter may lead to another topic.
+    """
     if flags and any(COUNTERS.fullmatch(key) and key not in own for key in other):
         other = {
             key: value for key, value in other.items() if key in own or COUNTERS.fullmatch(key) or not _FLAG.fullmatch(value)
@@ -304,9 +308,8 @@ def moves_cursor(page: Address, target: Address) -> bool:
 
 
 def _tail_counts(own: str, other: str) -> bool:
-    """Tells whether two values consist of the same id and differ only in a number after it: 18.0 and 18.20, or garden and
-    garden/20.
-    """
+    """Tells whether two parameter values consist of the same id and differ only in a number after it: 18.0 and 18.20, or garden
+    and garden/20."""
     if re.fullmatch(re.escape(own) + r"[/.,]\d{1,7}", other):
         return True
     found, further = re.fullmatch(r"(.+\D)(\d+)", own), re.fullmatch(r"(.+\D)(\d+)", other)

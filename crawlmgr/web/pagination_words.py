@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a multi-line list separated by "|"."""
+    """Splits a multi-line list at "|" and returns the set of its words."""
     return frozenset(" ".join(word.split()) for word in text.split("|"))
 
 
@@ -42,7 +42,7 @@ FIRST_WORDS = _words("""
     début|primera|primero|primeira|prima|inizio|eerste|pierwsza|первая|начало|в начало|ilk|första|første|první|
     első|πρώτη|đầu|pertama|প্রথম
 """)
-# Links to a neighbouring thread, not to a further page of this one.
+# Words in the text of links to a neighbouring thread, not to a further page of the same one.
 _NEIGHBOUR = re.compile(
     r"thread|topic|post\b|article|oldest|newest|unread|new posts|discussion|主题|主題|帖|贴|篇|话题|話題|記事|トピック"
     r"|スレッド|글|thema|beitrag|ungelesen|sujet|message|tema|hilo|mensaje|argomento|tópico|temat|wątek|onderwerp"
@@ -77,7 +77,7 @@ CURRENT_NAME = re.compile(
 
 
 def page_number(text: str) -> int | None:
-    """The number in a link's text; None if there is other text ("2", "[2]", "Page 2", "1,390", "第2页").
+    """Returns the page number in a link's text ("2", "[2]", "Page 2", "1,390", "第2页"); None if there is other text.
 
     >>> page_number("[ 2 ]"), page_number("1,390"), page_number("第 3 页"), page_number("2 replies")
     (2, 1390, 3, None)
@@ -94,7 +94,7 @@ def page_number(text: str) -> int | None:
 
 @lru_cache(maxsize=8_192)
 def flip_word(text: str) -> str | None:
-    """What a link's text says: "next", "previous", "last" or "first" page; None for anything else.
+    """Returns which page a link's text names: "next", "previous", "last" or "first"; None for anything else.
 
     "Next thread" leads to another thread, not to another page, so it gives None. A lone arrow counts as a word; if a page has
     two kinds of arrows, the caller decides by the addresses which one leads to the next page.
@@ -128,6 +128,7 @@ def flip_word(text: str) -> str | None:
 
 
 def _arrow(text: str) -> str | None:
+    """Returns "next" or "previous" for a text of one to four arrows; None for anything else."""
     marks = text.strip(" \xa0|[]().…-")
     if not marks or len(marks) > 4:
         return None
@@ -137,5 +138,5 @@ def _arrow(text: str) -> str | None:
 
 
 def leads_to_neighbour(href: str) -> bool:
-    """Tells whether an address requests the previous or next thread (prev_next=next, goto=nextnewest)."""
+    """Tells whether an address requests the previous or next thread of a board (prev_next=next, goto=nextnewest)."""
     return _NEIGHBOUR_LINK.search(href) is not None

@@ -1,4 +1,5 @@
-"""Query parameters that do not affect which page is meant: session ids, tracking, and those of a site's rules."""
+"""Decides which query parameters belong to the canonical address of a page. Dropped are session ids, tracking parameters, and
+those that a site's rules name."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ _SESSION_NAMES = frozenset(
         "osadminid", "cfid", "cftoken", "aspsessionid", "asp.net_sessionid",
     }
 )
-# Dropped only if the value looks like a session id or is empty.
+# Names of parameters that are dropped only if their value looks like a session id or is empty.
 _MAYBE_SESSION_NAMES = frozenset(
     {
         "sid", "s", "session", "sess", "ses",
     }
 )
-_SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")  # the value may be empty
+_SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")  # a session id, or nothing
 _TRACKING_NAMES = frozenset(
     {
         "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "ymclid", "twclid", "ttclid",
@@ -34,8 +35,8 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "hsa_")
 class UrlRules:
     """A site's rules for canonical addresses.
 
-    `drop_parameters` and `keep_parameters` are query names, case ignored; a name that ends in "*" is a prefix. Keeping has
-    precedence over dropping, also over the built-in session and tracking names.
+    `drop_parameters` and `keep_parameters` are names of query parameters, case ignored; a name that ends in "*" is a prefix.
+    Keeping has precedence over dropping, also over the built-in session and tracking names.
     """
 
     drop_parameters: frozenset[str] = frozenset()
@@ -47,6 +48,7 @@ class UrlRules:
 
 
 def _matches(name: str, patterns: frozenset[str]) -> bool:
+    """Tells whether a lower-case parameter name is in `patterns` or begins with one of the prefixes there."""
     for pattern in patterns:
         low = pattern.lower()
         if name == low or (low.endswith("*") and name.startswith(low[:-1])):
@@ -56,9 +58,8 @@ def _matches(name: str, patterns: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _fate(name: str, rules: UrlRules) -> str:
-    """What the rules say about a query parameter of this name: "keep", "drop", or "session" (dropped if its value looks like a
-    session id).
-    """
+    """Returns what the rules say about a query parameter of this name: "keep", "drop", or "session" (dropped only if its value
+    looks like a session id)."""
     name = name.lower()
     if rules.keep_parameters and _matches(name, rules.keep_parameters):
         return "keep"
@@ -72,7 +73,7 @@ def _fate(name: str, rules: UrlRules) -> str:
 
 
 def keeps(parameter: str, rules: UrlRules) -> bool:
-    """Tells whether a query parameter is kept in canonical addresses."""
+    """Tells whether a query parameter ("name=value") is kept in canonical addresses."""
     if not parameter:
         return False
     name, _, value = parameter.partition("=")

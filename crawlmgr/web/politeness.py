@@ -1,4 +1,5 @@
-"""Calculations for a host's clock: crawl delays, Retry-After, back-off. Pure."""
+"""Calculations for the time at which a host may be requested next: crawl delays, Retry-After, back-off after failures. No
+Django."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from email.utils import parsedate_to_datetime
 
 from crawlmgr.web.exchange import Failure, FetchResponse
 
-# Failures of the host rather than of one page: each one lengthens the pause.
+# Failures that concern the host rather than one page: each one lengthens the pause before the host's next request.
 HOST_FAILURES = frozenset(
     {Failure.dns, Failure.connect, Failure.tls, Failure.timeout, Failure.too_slow, Failure.reset, Failure.proxy}
 )
@@ -18,9 +19,8 @@ LONGEST_WISH = timedelta(days=366)
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """A host's clock: the times and delays that decide when it may be requested next. `failures` is the number of failures in
-    a row; `retry_after_until` is the time that the server named in Retry-After.
-    """
+    """What decides when a host may be requested next: `next_at` is that time, `failures` the number of failures in a row,
+    `retry_after_until` the time that the server named in Retry-After, `crawl_delay_seconds` the Crawl-delay of its robots.txt."""
 
     next_at: datetime
     failures: int = 0
@@ -30,8 +30,8 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class PacePolicy:
-    """Politeness settings: delay between requests, first pause after a failure and its cap, the longest Crawl-delay that is
-    obeyed."""
+    """Politeness settings in seconds: our own delay between two requests to a host, the first pause after a failure and its
+    upper limit, and the longest Crawl-delay that is obeyed."""
 
     delay_seconds: float = 1.0
     backoff_base_seconds: float = 2.0
@@ -40,8 +40,8 @@ class PacePolicy:
 
 
 def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
-    """The time that a Retry-After header names, either in seconds from now or as an HTTP date; never before now and at most 366
-    days after it. None if it is neither.
+    """Returns the time that a Retry-After header names, either in seconds from `now` or as an HTTP date; None if it is neither.
+    The result is never before `now` and at most 366 days after it.
 
     >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
     '2026-01-01T00:02:00+00:00'
@@ -61,15 +61,15 @@ def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
 
 
 def pace(state: HostState, policy: PacePolicy) -> float:
-    """Seconds between two requests: the larger of our delay and the site's Crawl-delay (up to the policy's maximum)."""
+    """Returns the seconds between two requests to a host: the larger of our own delay and the site's Crawl-delay, the latter up
+    to the policy's maximum."""
     wished = min(state.crawl_delay_seconds or 0.0, policy.max_crawl_delay_seconds)
     return max(policy.delay_seconds, wished)
 
 
 def backoff(failures: int, policy: PacePolicy) -> float:
-    """Seconds to pause after `failures` failures in a row: the policy's base × 2^(failures − 1), up to its cap; 0 for no
-    failure.
-    """
+    """Returns the seconds to pause after `failures` failures in a row: the policy's base × 2^(failures − 1), up to its cap; 0
+    for no failure."""
     if failures <= 0:
         return 0.0
     return min(policy.backoff_base_seconds * 2.0 ** min(failures - 1, 40), policy.backoff_cap_seconds)
@@ -78,11 +78,11 @@ def backoff(failures: int, policy: PacePolicy) -> float:
 def after(
     state: HostState, response: FetchResponse, now: datetime, policy: PacePolicy, sent_at: datetime | None = None
 ) -> HostState:
-    """The host's clock after a response that arrived at `now`.
+    """Returns the host's new state after a response that arrived at `now`.
 
-    The delay counts from `sent_at`, the time the last request was sent (None: from its response); Retry-After and back-off count
-    from the response. A success resets the failures. 429 and 503 obey Retry-After in full, and without it back off as for an
-    unreachable host. The clock never moves back, so a Retry-After that outlasts a restart is kept.
+    The delay counts from `sent_at`, the time the last request was sent (None: from `now`); Retry-After and back-off count from
+    `now`. A success resets the failures. The statuses 429 and 503 obey Retry-After in full, and without that header back off as
+    an unreachable host does. `next_at` never becomes earlier, so that a long Retry-After is not shortened by a later response.
     """
     busy = response.status in BUSY
     failed = response.failure in HOST_FAILURES or busy

@@ -1,5 +1,5 @@
-"""Grouping of repeated sub-trees of a page into records: given nodes of which each record contains one (anchors, such as a
-link to a thread, or a time), finds the sub-tree, or the run of sibling sub-trees, that makes up each record.
+"""Groups the repeated sub-trees of a page into records. Given are nodes of which each record contains at least one (anchors,
+such as a link to a thread, or a time); the result is the sub-tree, or the run of sibling sub-trees, that makes up each record.
 
 Similar to MDR and DEPTA (data regions are runs of similar siblings) and to mining by tag paths, but it starts from anchors and
 uses no edit distance, only operations on the integers of `crawlmgr.web.outline`.
@@ -13,13 +13,12 @@ from collections.abc import Callable, Hashable, Sequence
 from crawlmgr.web.outline import Outline
 
 Record = tuple[int, ...]
-"""The nodes (siblings in order) whose sub-trees make up one record."""
+"""A record as the node numbers of its top elements: one, or several siblings in order."""
 
 
 def _widest(page: Outline, node: int, before: int, after: int) -> int:
-    """The highest ancestor of `node` (or `node` itself) whose sub-tree begins after node `before` and ends no later than node
-    `after`.
-    """
+    """Returns the highest ancestor of `node` (or `node` itself) whose sub-tree begins after node `before` and ends no later
+    than node `after`."""
     best, above = node, page.parents[node]
     while above >= 0 and above > before and page.ends[above] <= after:
         best, above = above, page.parents[above]
@@ -27,12 +26,13 @@ def _widest(page: Outline, node: int, before: int, after: int) -> int:
 
 
 def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int | None:
-    """The tag path (number in `page.paths`) of the elements that are the records, None if none fits. `widest` is parallel to
-    `anchors`: the highest ancestor of each anchor that contains no anchor of another record.
+    """Returns the number (in `page.paths`) of the tag path that the records' top elements have in common; None if no path fits.
+    `widest` is parallel to `anchors`: the highest ancestor of each anchor that contains no anchor of another record.
 
-    Each anchor votes for the tag path of its `widest` node. A path is eligible if it has at least two votes and 60 % of the
-    anchors have an ancestor with this path below or at their `widest` node. The path with most votes wins, the deeper one in a
-    tie. Without the 60 %, a group with a single record would include its heading in the record."""
+    Each anchor votes for the tag path of its node in `widest`. A path is eligible if it has at least two votes and 60 % of the
+    anchors have an ancestor with this path, at or below their node in `widest`. The path with most votes wins, the deeper one
+    in a tie. Without the 60 %, a group with a single record would include its heading in the record.
+    """
     votes = Counter(page.paths[node] for node in widest)
     depth = {page.paths[node]: page.depths[node] for node in widest}
     passed: Counter[int] = Counter()
@@ -47,7 +47,8 @@ def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int 
 
 
 def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
-    """The nearest ancestor of node `anchor` (or itself) with the tag path number `path`; None if there is none."""
+    """Returns the nearest ancestor of node `anchor` (or `anchor` itself) with the tag path number `path`; None if there is
+    none."""
     node = anchor
     while node >= 0:
         if page.paths[node] == path:
@@ -57,13 +58,17 @@ def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
 
 
 def _sketch(page: Outline, node: int) -> tuple[str, tuple[str, ...]]:
+    """Returns a short description of a node for comparisons: its shape and the tags of its first eight children."""
     return page.shapes[node], tuple(page.tags[child] for child in page.children(node, 8))
 
 
 def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
-    """Completes the records of flat layouts, in which a record consists of several siblings. `tops` are the nodes with the
-    records' anchors; if they are siblings with mostly equal numbers of other nodes between them, these nodes are added to the
-    records. The nodes before the first of `tops` show how many belong to the record that follows them (`_leading`)."""
+    """Completes the records of flat layouts, in which a record consists of several siblings, and returns all records.
+
+    `tops` are the top nodes of the records found so far, in document order. If they are siblings with mostly equal numbers of
+    other nodes between them, these nodes are added to the records. The nodes before the first of `tops` show how many nodes
+    belong to the record that follows them (`_leading`).
+    """
     gaps: Counter[int] = Counter()
     between: dict[int, list[int]] = {}
     for left, right in zip(tops, tops[1:], strict=False):
@@ -101,11 +106,13 @@ def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
 
 
 def _preceding(page: Outline, node: int) -> list[int]:
+    """Returns the siblings before a node, in document order."""
     parent = page.parents[node]
     return [child for child in page.children(parent) if child < node] if parent >= 0 else []
 
 
 def _following(page: Outline, node: int, count: int) -> list[int]:
+    """Returns at most `count` siblings after a node, in document order."""
     run: list[int] = []
     after, parent = page.ends[node], page.parents[node]
     while len(run) < count and parent >= 0 and after < page.ends[parent]:
@@ -115,9 +122,8 @@ def _following(page: Outline, node: int, count: int) -> list[int]:
 
 
 def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usual: int) -> int:
-    """The number of siblings before each of `tops` that belong to its record: as many as look alike before the first of `tops`
-    and before a later one. `between` holds the nodes that follow each top, `usual` their usual number.
-    """
+    """Returns how many siblings before each of `tops` belong to its record: as many as look alike before the first of `tops`
+    and before a later one. `between` maps each top to the nodes between it and the next top, `usual` is their usual number."""
     model = next((run for run in between.values() if len(run) == usual), [])
     ahead = _preceding(page, tops[0])
     lead = 0
@@ -140,11 +146,11 @@ def records_around(
 ) -> list[tuple[Hashable, Record]]:
     """Finds the record around the anchors of each key, and returns (key, record) pairs in document order.
 
-    `anchors` are (node, key) pairs in document order; nodes with one key belong to one record, whose position is that of the
-    first. A record is the highest sub-tree that contains anchors of one key only, reduced to the tag path that the records
-    have in common; in a flat layout the siblings between records are added. If such a record contains the anchors of further
-    keys (sub-boards named in a board's row), these keys get no record. If there is only one key, its record is its first
-    ancestor for which `lone` is true, and if no ancestor is, there is none.
+    `anchors` are (node, key) pairs in document order; nodes with the same key belong to the same record, whose position is that
+    of the first. A record is the highest sub-tree that contains anchors of one key only, reduced to the tag path that the
+    records have in common; in a flat layout the siblings between records are added. If such a record contains the anchors of
+    further keys (sub-boards named in a board's row of the list), these keys get no record. If there is only one key, its record
+    is the first anchor, or that anchor's nearest ancestor, for which `lone` is true; if there is none, the result is empty.
     """
     first: dict[Hashable, int] = {}
     for node, key in anchors:
@@ -159,9 +165,8 @@ def records_around(
 
 
 def _tops(page: Outline, anchors: Sequence[tuple[int, Hashable]], first: dict[Hashable, int]) -> list[tuple[Hashable, int]]:
-    """The (key, node) pairs of the top nodes of the records, in document order; keys without a record are left out. `first` is
-    the first anchor of each key.
-    """
+    """Returns (key, top node) of each record in document order; keys without a record are left out. `first` holds the first
+    anchor of each key."""
     position = {node: at for at, (node, _) in enumerate(anchors)}
     widest = []
     for key, node in first.items():

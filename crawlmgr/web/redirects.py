@@ -1,4 +1,4 @@
-"""Redirects: which request follows, and what it may carry along. Pure functions of values."""
+"""Redirects: which request follows a redirect response, and which headers, cookies and body it may carry. Opens no socket."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class RedirectError(Exception):
-    """The redirect must not be followed."""
+    """The redirect must not be followed; `failure` is the reason code, `detail` the refused address or a message."""
 
     def __init__(self, failure: Failure, detail: str) -> None:
         super().__init__(f"{failure}: {detail}")
@@ -22,7 +22,7 @@ class RedirectError(Exception):
 
 def carries_secrets(first: str, target: str) -> bool:
     """Tells whether the headers, cookies and body that are meant for the address `first` may be sent to `target`: only to the
-    same origin, or from http to https of the same host on the default ports."""
+    same origin, or from http to https of the same host on the default ports. Both addresses are absolute."""
     if first == target:
         return True
     one, other = parse(first), parse(target)
@@ -33,7 +33,8 @@ def carries_secrets(first: str, target: str) -> bool:
 
 
 def _location(value: str) -> str:
-    """The intended text of a Location header (which http.client decodes as Latin-1): UTF-8, or raw bytes escaped."""
+    """Returns the intended text of a Location header, which http.client decodes as Latin-1: decoded as UTF-8 if its bytes are
+    valid UTF-8, otherwise with the non-ASCII bytes percent-encoded."""
     if value.isascii():
         return value
     data = value.encode("latin-1", "replace")
@@ -46,10 +47,11 @@ def _location(value: str) -> str:
 def next_request(
     step: FetchRequest, response: FetchResponse, hops: int, max_redirects: int, secrets: bool
 ) -> FetchRequest | None:
-    """The request that a redirect asks for; None when `response` is no redirect. Raises RedirectError.
+    """Returns the request that a redirect response asks for; None if `response` is not a redirect. Raises RedirectError.
 
-    303 and, for POST, 301 and 302 turn into GET without a body; 307 and 308 repeat method and body, which are never
-    sent to another origin. Validators (ETag, dates) belong to the first address and are dropped.
+    `step` is the request that was answered, `hops` the number of redirects followed so far, `secrets` whether `step` carried
+    the secret headers and body. 303 and, for POST, 301 and 302 turn into GET without a body; 307 and 308 repeat method and
+    body, but a body is never sent to another origin. ETag and Last-Modified belong to the first address and are dropped.
     """
     value = response.header("location") if response.status in REDIRECTS else None
     if value is None:

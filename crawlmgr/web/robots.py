@@ -1,4 +1,4 @@
-"""robots.txt: protego's matching under the rules of RFC 9309. Pure."""
+"""robots.txt under the rules of RFC 9309, matched by the library protego. Opens no socket."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DENIED_CACHE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class RobotsRules:
-    """What a robots.txt allows to the crawler with one product token.
+    """What the robots.txt of a host allows to the crawler with the product token `agent`.
 
-    `verdict` is "rules" (they are in `text`), "allow" (there is no such file: 4xx), or "deny" (5xx or unreachable: nothing may
-    be fetched for now).
+    `verdict` is "rules" (the file's contents, in `text`, decide), "allow" (everything: there is no such file), or "deny"
+    (nothing for now: the server failed or was unreachable). The rules are used until `expires_at`.
     """
 
     text: str | None
@@ -37,7 +37,7 @@ class RobotsRules:
         return Protego.parse(self.text or "")
 
     def allowed(self, url: str) -> bool:
-        """Tells whether the address may be fetched; robots.txt itself always may."""
+        """Tells whether an address of the host may be fetched; robots.txt itself always may."""
         if urlsplit(url).path == "/robots.txt":
             return True
         if self.verdict != "rules":
@@ -46,7 +46,7 @@ class RobotsRules:
 
     @property
     def crawl_delay(self) -> float | None:
-        """The Crawl-delay in seconds for this agent; None if absent or invalid."""
+        """The Crawl-delay in seconds for `agent`; None if it is absent or not between 0 and 86,400."""
         if self.verdict != "rules":
             return None
         delay = self._parsed.crawl_delay(self.agent)
@@ -54,12 +54,12 @@ class RobotsRules:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """Addresses of sitemaps that the file names."""
+        """Addresses of the sitemaps that the file names."""
         return tuple(self._parsed.sitemaps) if self.verdict == "rules" else ()
 
 
 def robots_url(url: str) -> str:
-    """The address of the robots.txt that applies to a URL.
+    """Returns the address of the robots.txt that applies to a URL.
 
     >>> robots_url("https://example.org:8443/a/b?c=1")
     'https://example.org:8443/robots.txt'
@@ -68,23 +68,24 @@ def robots_url(url: str) -> str:
 
 
 def product_token(user_agent: str) -> str:
-    """The token that groups of robots.txt are matched with: the product name without its version."""
+    """Returns the product name in a User-Agent header, without version and comments; groups of rules in robots.txt are matched
+    with it."""
     return user_agent.split("/", 1)[0].split(" ", 1)[0].strip()
 
 
 def from_response(response: FetchResponse, now: datetime, agent: str = "crawlmgr") -> RobotsRules:
-    """Rules from the response to a request for robots.txt (up to five redirects already followed).
+    """Returns the rules from the response to a request for robots.txt, for which up to five redirects were followed.
 
     2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed. 5xx, 429, or no complete
     response: nothing is allowed for now. Valid for the time in Cache-Control, between five minutes and 24 hours (default 24
-    hours); a denial is checked again after ten minutes.
+    hours); after a denial, robots.txt is requested again after ten minutes.
     """
     partial = response.failure is Failure.too_large and bool(response.body)
     if 200 <= response.status < 300 and (response.failure is None or partial):
         text = response.body[:MAX_BYTES].decode("utf-8-sig", "replace")
         return RobotsRules(text, "rules", now, now + _lifetime(response), agent)
     if response.failure in (Failure.too_many_redirects, Failure.redirect_loop):
-        # not reached within five redirects: treated as absent
+        # not reached within five redirects: RFC 9309 treats the file as absent
         return RobotsRules(None, "allow", now, now + _lifetime(response), agent)
     if 400 <= response.status < 500 and response.status != 429 and response.failure is None:
         return RobotsRules(None, "allow", now, now + _lifetime(response), agent)
@@ -92,6 +93,7 @@ def from_response(response: FetchResponse, now: datetime, agent: str = "crawlmgr
 
 
 def _lifetime(response: FetchResponse) -> timedelta:
+    """Returns how long the rules are valid: max-age in Cache-Control, between five minutes and 24 hours; 24 hours without it."""
     for part in (response.header("cache-control") or "").lower().split(","):
         name, _, value = part.strip().partition("=")
         if name == "max-age" and value.strip('"').isdigit():

@@ -14,8 +14,8 @@ _VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-p
 
 @dataclass(frozen=True, slots=True)
 class PageWishes:
-    """A page's robots directives: noindex (do not store as a result), nofollow (do not follow its links), noarchive (keep no
-    copy)."""
+    """A page's robots directives: `noindex` (do not use it as a result), `nofollow` (do not follow its links), `noarchive`
+    (keep no copy)."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -23,7 +23,8 @@ class PageWishes:
 
 
 def header_words(lines: Iterable[str], product: str) -> frozenset[str]:
-    """The words of X-Robots-Tag lines that apply to all robots or to `product`; a line may begin with the name of one robot.
+    """Returns the lower-case words of X-Robots-Tag header lines that apply to all robots or to the robot `product`; a line may
+    begin with the name of one robot.
 
     >>> sorted(header_words(["noindex, noarchive", "otherbot: nofollow", "CrawlMgr: none"], "crawlmgr"))
     ['noarchive', 'noindex', 'none']
@@ -40,7 +41,8 @@ def header_words(lines: Iterable[str], product: str) -> frozenset[str]:
 
 
 def wishes(response: FetchResponse, product: str) -> PageWishes:
-    """The robots directives of a response: from its header and, for HTML, its meta tags; `none` means noindex and nofollow."""
+    """Returns the robots directives of a response, from its header and, for HTML, its meta tags; `none` means noindex and
+    nofollow. `product` is the crawler's product name."""
     words = header_words((value for name, value in response.headers if name.lower() == "x-robots-tag"), product)
     if "html" in response.content_type.lower() or not response.content_type:
         words |= scan(response.text, response.url).robots_meta

@@ -1,4 +1,4 @@
-"""Reading of sitemaps, sitemap indexes, RSS, Atom and plain lists of addresses, in bounded time and memory. Pure."""
+"""Reads sitemaps, sitemap indexes, RSS, Atom and plain lists of addresses, in bounded time and memory. Opens no socket."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _W3C = re.compile(r"(\d{4})(?:-(\d\d?)(?:-(\d\d?))?)?")
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """An address and its last change, if the file gives one."""
+    """An address that a sitemap or feed lists, and the time of its last change; None if the file gives none."""
 
     url: str
     lastmod: datetime | None = None
@@ -36,7 +36,7 @@ class SitemapEntry:
 @dataclass(frozen=True, slots=True)
 class Sitemap:
     """The contents of a sitemap or feed. `kind` is "urlset", "index" (its entries are sitemaps), "rss", "atom", "text" or
-    "unknown"; `cut` tells that reading ended early, at a limit or damage."""
+    "unknown"; `cut` is True if reading ended early, at a limit or at damage."""
 
     kind: str
     entries: tuple[SitemapEntry, ...] = ()
@@ -44,10 +44,10 @@ class Sitemap:
 
 
 def parse_sitemap(body: bytes, url: str) -> Sitemap:
-    """Reads the sitemap or feed from `url`, gzipped or not; never raises for its contents.
+    """Parses the body of a sitemap or feed that was fetched from `url`, gzipped or not; never raises for its contents.
 
-    Entries are distinct absolute http(s) addresses, at most 50,000 from at most 50 MiB. Documents that declare their own entities
-    are not read: sitemaps need none, and XML bombs consist of them.
+    Entries are distinct absolute http(s) addresses, at most 50,000 from at most 50 MiB. XML documents that declare their own
+    entities are not read: sitemaps need none, and XML bombs consist of them.
     """
     cut = False
     if body.startswith(b"\x1f\x8b"):
@@ -64,9 +64,10 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap:
 
 
 def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
+    """Parses an XML sitemap or feed. `cut`: `body` is already truncated."""
     if b"<!ENTITY" in body or b"<\0!\0E\0N\0T\0I\0T\0Y\0" in body or b"\0<\0!\0E\0N\0T\0I\0T\0Y" in body:
         return Sitemap("unknown", cut=True)
-    body = _BARE_AMPERSAND.sub(b"&amp;", body)  # a bare & is common in practice, and would cut the address
+    body = _BARE_AMPERSAND.sub(b"&amp;", body)  # an unescaped & is common in practice, and the parser would cut the address there
     reader = etree.iterparse(
         io.BytesIO(body), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False
     )
@@ -78,12 +79,12 @@ def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
 
 
 def _local(element: etree._Element) -> str:
-    """An element's name without its namespace; "" for comments and processing instructions."""
+    """Returns an element's name without its namespace; "" for comments and processing instructions."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
 def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str]]:
-    """(address, date) of each item; elements are freed after reading, so that the tree does not grow."""
+    """Yields (address, date text) of each item; elements are freed after reading, so that memory does not grow with the file."""
     for event, element in reader:
         if event != "end" or _ITEMS.get(_local(element)) != kind:
             continue
@@ -95,6 +96,8 @@ def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
+    """Returns (address, date text) of an item of a sitemap, RSS or Atom file, each "" if missing. A permalink in `guid`
+    replaces a missing address."""
     address = permalink = date = ""
     for child in item:
         name = _local(child)
@@ -112,7 +115,8 @@ def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
 
 
 def _collect(kind: str, items: Iterator[tuple[str, str]], url: str, cut: bool) -> Sitemap:
-    """Collects the distinct entries; if an XML file is damaged, those before the damage are kept."""
+    """Makes a Sitemap of (address, date text) pairs, without duplicates; if an XML file is damaged, the entries before the
+    damage are kept. Addresses are resolved against `url`."""
     resolver = Resolver(url)
     found: dict[str, SitemapEntry] = {}
     try:
@@ -134,7 +138,8 @@ def _collect(kind: str, items: Iterator[tuple[str, str]], url: str, cut: bool) -
 
 
 def parse_moment(text: str) -> datetime | None:
-    """A date of a sitemap or feed (W3C form down to the year, or that of RFC 2822), in UTC; None for what is neither.
+    """Returns a date of a sitemap or feed as a time in UTC; None for an invalid one. Accepted are the W3C format, down to a
+    year alone, and the format of RFC 2822.
 
     >>> parse_moment("2026-03-01T10:00:00+08:00").isoformat(), parse_moment("2026-03").isoformat()
     ('2026-03-01T02:00:00+00:00', '2026-03-01T00:00:00+00:00')

@@ -1,4 +1,4 @@
-"""Recognition of crawler traps (endless address spaces) by the shape of an address."""
+"""Recognises crawler traps (endless sets of generated addresses) by the form of an address."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _YEAR = re.compile(r"(?<!\d)((?:1[89]|2\d|3\d)\d\d)(?:(?:0[1-9]|1[0-2])(?:[0-3]\
 class TrapLimits:
     """Limits above which an address counts as a trap.
 
-    With `current_year` set, only calendar pages more than `calendar_years` from it are traps; without it, every calendar page
-    with a year is.
+    `max_segment_repeats` is the number of equal path segments that makes a trap, `max_depth` the most path segments,
+    `max_length` the most characters. If `current_year` is set, calendar pages more than `calendar_years` away from it are
+    traps; if it is None, every calendar page with a year in its address is.
     """
 
     max_segment_repeats: int = 3
@@ -32,9 +33,9 @@ DEFAULT_LIMITS = TrapLimits()
 
 
 def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
-    """Why an address looks like a trap: "too_long", "too_deep", "repeated_segment", "calendar"; None if it does not.
+    """Returns why an address looks like a trap: "too_long", "too_deep", "repeated_segment" or "calendar"; None if it does not.
 
-    `url` is canonical. Depth counts path segments; a segment counts as repeated at `max_segment_repeats` occurrences.
+    `url` must be canonical. Depth counts path segments; a segment counts as repeated if it occurs `max_segment_repeats` times.
     """
     if len(url) > limits.max_length:
         return "too_long"
@@ -47,7 +48,7 @@ def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
             return "too_deep"
         if any(segments.count(segment) >= limits.max_segment_repeats for segment in set(segments)):
             return "repeated_segment"
-    years = _YEAR.findall(tail)  # checked before the word for a calendar: few addresses contain a year, and it is found faster
+    years = _YEAR.findall(tail)  # years are searched first, because that is faster and few addresses contain one
     if years and _CALENDAR.search(tail):
         near = limits.current_year
         if near is None or any(abs(int(year) - near) > limits.calendar_years for year in years):

@@ -1,4 +1,4 @@
-"""URLs: parsed as browsers parse them, and converted to one canonical form."""
+"""URLs: parsing as browsers do it, resolving of relative links, and the canonical form of an address."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
 _INNER = {ord(char): None for char in "\t\n\r"}  # removed anywhere
 _QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
 _SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # characters that no standard escapes in a path or query
-# An escape that does not begin inside a broken one: "%%34%31" read twice would be another address each time.
+# A percent-escape that does not begin inside a broken one: "%%34%31" unescaped twice would give another address each time.
 _PERCENT = re.compile(r"(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
-# Already canonical: nothing to lower, decode, sort, resolve or strip (true of most links).
+# Addresses that are already canonical, as most links are: nothing to lower-case, decode, sort, resolve or strip.
 _PLAIN = re.compile(
     r"https?://(?=[^/:]{1,253}[/:])(?:[a-z0-9_-]{1,63}\.)*[a-z][a-z0-9-]{0,62}(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?/"
     r"(?:[A-Za-z0-9_~!$'*+,=:@-]|\.(?!\.?(?:/|$))|/(?!\.{1,2}(?:/|$)))*"
@@ -39,12 +39,13 @@ _ASP_SESSION = re.compile(r"/\([A-Z]\([a-z0-9]{8,}\)\)(?=/|$)", re.IGNORECASE)
 
 
 class UrlError(ValueError):
-    """Not an http or https address, or one that no browser would open."""
+    """The address is not http or https, or no browser would open it."""
 
 
 @dataclass(frozen=True, slots=True)
 class UrlParts:
-    """A parsed address. `host` is canonical (see `parse_host`), `port` None for the scheme's default."""
+    """A parsed address. `host` is canonical (see `parse_host`), `port` is None for the scheme's default, `userinfo` is
+    "user:password" or ""."""
 
     scheme: str
     host: str
@@ -56,16 +57,16 @@ class UrlParts:
 
     @property
     def authority(self) -> str:
-        """host, or host:port if the port is not the scheme's default."""
+        """The host, or host:port if the port is not the scheme's default."""
         return self.host if self.port is None else f"{self.host}:{self.port}"
 
     @property
     def effective_port(self) -> int:
-        """The port to connect to."""
+        """The port to connect to: the address's own or the scheme's default."""
         return self.port or _DEFAULT_PORTS[self.scheme]
 
     def unsplit(self) -> str:
-        """The address as text, without user and password."""
+        """Returns the address as text, without user and password."""
         query = "" if self.query is None else f"?{self.query}"
         fragment = "" if self.fragment is None else f"#{self.fragment}"
         return f"{self.scheme}://{self.authority}{self.path}{query}{fragment}"
@@ -75,7 +76,8 @@ DEFAULT_RULES = UrlRules()
 
 
 def parse(url: str) -> UrlParts:
-    """Parses an absolute http(s) address the way the URL standard does (spaces trimmed, backslashes, odd hosts).
+    """Parses an absolute http(s) address as the URL standard does: spaces at both ends are removed, backslashes read as
+    slashes, all spellings of hosts accepted.
 
     The path keeps its dot segments and percent-encoding. Raises UrlError.
     """
@@ -103,6 +105,8 @@ def parse(url: str) -> UrlParts:
 
 
 def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
+    """Splits "host:port" into the host and the port (None if missing). Raises UrlError for an invalid port; `url` is the whole
+    address, for the message."""
     end = hostport.rfind("]")
     colon = hostport.find(":", end + 1)
     if colon < 0:
@@ -116,7 +120,7 @@ def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
 
 
 def _resolve_dots(path: str) -> str:
-    """The path with its dot segments resolved, also percent-encoded ones; never above the root."""
+    """Returns the path with its dot segments resolved, also percent-encoded ones; ".." at the root is ignored."""
     if not _DOT_SEGMENT.search(path):
         return path
     kept: list[str] = []
@@ -138,12 +142,15 @@ def _resolve_dots(path: str) -> str:
 
 
 def _fix_escape(found: re.Match[str]) -> str:
+    """Returns the canonical form of one percent-escape: the character itself if it needs no escaping, otherwise upper-case
+    digits."""
     char = chr(int(found.group(1), 16))
     return char if char in _UNRESERVED else found.group().upper()
 
 
 def _normalise(text: str) -> str:
-    """Percent-escapes in canonical form: unreserved characters unescaped, hexadecimal digits in upper case."""
+    """Returns the text with its percent-escapes in canonical form: unreserved characters unescaped, hexadecimal digits in upper
+    case."""
     return _PERCENT.sub(_fix_escape, text) if "%" in text else text
 
 
@@ -151,14 +158,15 @@ _ANY_ORIGIN = "http://h"
 
 
 def _escaped(prefix: str, rest: str) -> str:
-    """A path and query with all characters escaped that the standard requires; existing escapes are kept."""
+    """Returns `prefix` followed by `rest`, a path and query in which all characters are escaped that the standard requires;
+    existing escapes are kept. `prefix` (an origin) is not changed."""
     if _SAFE.fullmatch(rest):
         return prefix + rest
     text = rest.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded
     return prefix + safe_url_string(_ANY_ORIGIN + text)[len(_ANY_ORIGIN) :]
 
 
-# What most links look like: nothing in them to escape or resolve.
+# Form of most links (absolute, rooted or relative), in which nothing needs to be escaped or resolved.
 _EASY_HREF = re.compile(
     r"(?:(?P<whole>https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?(?=/))|(?P<rooted>(?=/))"
     r"|(?:\./)?(?P<near>[A-Za-z0-9_~-](?:[!$-,;=@_~A-Za-z0-9.-])*))"
@@ -167,9 +175,10 @@ _EASY_HREF = re.compile(
 
 
 class Resolver:
-    """Makes the links of one page absolute; parses the base address once.
+    """Makes the links of one page absolute; parses the base address only once.
 
-    `encoding` is the page's: as in browsers, non-ASCII characters of a query are encoded with it (those of the path in UTF-8).
+    `base` is the address that links are relative to. `encoding` is that of the page: as in browsers, non-ASCII characters of a
+    query are encoded with it (those of the path with UTF-8). Raises UrlError if `base` is not an http(s) address.
     """
 
     __slots__ = ("_directory", "_encoding", "_origin", "_path", "_prefix", "_query", "base")
@@ -185,7 +194,7 @@ class Resolver:
         self._encoding = encoding
 
     def absolute(self, href: str) -> str | None:
-        """The absolute address of `href` on this page, with its fragment; None for anything but http(s)."""
+        """Returns the absolute address of `href`, a link on the page, with its fragment; None if it is not an http(s) address."""
         easy = _EASY_HREF.fullmatch(href)
         if easy is not None:
             kind = easy.lastgroup
@@ -195,6 +204,7 @@ class Resolver:
         return self._resolve(href)
 
     def _resolve(self, href: str) -> str | None:
+        """Resolves a link of any form, as `absolute` does."""
         href = href.strip(_EDGES)
         if "\n" in href or "\t" in href or "\r" in href:
             href = href.translate(_INNER)
@@ -222,7 +232,8 @@ class Resolver:
         return self._origin + path.replace(" ", "%20") + query_mark + self._quoted(query) + hash_mark + fragment
 
     def _with_scheme(self, href: str, scheme: str, rest: str) -> str | None:
-        """Resolves an address that names its scheme; `rest` follows the colon. One of the page's own scheme may be relative."""
+        """Resolves an address that names its scheme; `rest` is the part after the colon. As in browsers, an address with the
+        page's own scheme and no slash after it ("http:b.html") is relative."""
         if scheme not in _DEFAULT_PORTS:
             return None
         if rest[:1] in ("/", "\\") or scheme + ":" != self._prefix:
@@ -230,11 +241,13 @@ class Resolver:
         return self._resolve("./" + rest) if rest[:1] not in ("?", "#", "") else self._resolve(rest)
 
     def _quoted(self, query: str) -> str:
+        """Returns a query with non-ASCII characters escaped in the page's encoding, and spaces escaped."""
         if not query.isascii():
             query = quote(query, safe=_QUERY_SAFE, encoding=self._encoding, errors="xmlcharrefreplace")
         return query.replace(" ", "%20")
 
     def _parsed(self, url: str) -> str | None:
+        """Returns a complete address with canonical host and resolved dot segments; None if it cannot be parsed."""
         try:
             parts = parse(url)
         except UrlError:
@@ -249,9 +262,9 @@ def _resolver(base: str) -> Resolver:
 
 
 def absolute(href: str, base: str) -> str | None:
-    """The absolute address of a link on the page `base`; None for mailto:, javascript:, malformed and the like.
+    """Returns the absolute address of a link on the page `base`; None for mailto:, javascript:, malformed links and the like.
 
-    Raises UrlError when `base` itself is not an http(s) address.
+    Raises UrlError if `base` itself is not an http(s) address.
 
     >>> absolute("../t.php?id=3#p7", "http://forum.example/a/b/")
     'http://forum.example/a/t.php?id=3#p7'
@@ -260,14 +273,14 @@ def absolute(href: str, base: str) -> str | None:
 
 
 def _canonical_query(query: str, rules: UrlRules) -> str:
-    """A query with session and tracking parameters removed, the rest normalised and, if the rules say so, sorted by name (values
-    keep their order).
+    """Returns a query with session and tracking parameters removed, and, if the rules say so, sorted by parameter name;
+    parameters of equal name keep their order.
 
-    A first parameter without "=" is a route ("?threads/name.123/&page=2") and stays first.
+    A first parameter without "=" is a path ("?threads/name.123/&page=2") and stays first.
     """
     kept: list[str] = []
     for parameter in query.split("&"):
-        if ";" in parameter:  # SMF and old Perl forums separate parameters with semicolons
+        if ";" in parameter:  # the forum software SMF and old Perl forums separate parameters with semicolons
             parameter = ";".join(part for part in parameter.split(";") if keeps(part, rules))
             if parameter:
                 kept.append(parameter)
@@ -284,11 +297,12 @@ def _parameter_name(parameter: str) -> str:
 
 
 def canonical(url: str, rules: UrlRules = DEFAULT_RULES) -> str:
-    """The canonical form of an address, under which a page is stored and requested again.
+    """Returns the canonical form of an address, under which a page is stored and requested again.
 
-    Scheme and host lower-case, IDN in punycode, IPv4 spellings as dotted decimal, default port, user and fragment dropped, dot
-    segments resolved, percent-encoding normalised, session ids and tracking parameters stripped, query sorted by name.
-    Idempotent. Raises UrlError.
+    Scheme and host are lower-case, international names in punycode, IPv4 addresses in dotted decimal; default port, user and
+    fragment are dropped, dot segments resolved, percent-encoding normalised, session ids and tracking parameters removed, the
+    query is sorted by name; `rules` say which fragments and parameters are dropped, and whether the query is sorted. The
+    canonical form of a canonical address is itself. Raises UrlError.
 
     >>> canonical("HTTP://Forum.Example:80/a/../viewtopic.php?t=5&sid=0123456789abcdef0123456789abcdef#p9")
     'http://forum.example/viewtopic.php?t=5'
@@ -324,7 +338,7 @@ def _canonical(url: str, rules: UrlRules) -> str:
 
 
 def _pieces(url: str) -> tuple[str, str, str, str]:
-    """(origin, path, query, fragment) of an address; origins are cached."""
+    """Returns (origin, path, query, fragment) of an address, the last two without "?" and "#"; origins are cached."""
     if _INNER_OR_BACKSLASH.search(url) is None and url.startswith(("http://", "https://")):
         start = url.index("//") + 2
         end = url.find("/", start)
@@ -337,7 +351,7 @@ def _pieces(url: str) -> tuple[str, str, str, str]:
 
 
 def fetchable(url: str) -> str:
-    """An address as a browser would send it: canonical host, unsafe characters escaped, no user, no fragment.
+    """Returns an address as a browser would send it: canonical host, unsafe characters escaped, no user, no fragment.
 
     Unlike `canonical` it keeps all parameters, their order and existing escapes. Raises UrlError.
     """
@@ -349,7 +363,7 @@ def fetchable(url: str) -> str:
 
 
 def url_hash(url: str) -> int:
-    """Signed 64-bit key of an address (BLAKE2b, 8 bytes, big-endian), in [-2**63, 2**63)."""
+    """Returns a signed 64-bit key of an address (BLAKE2b, 8 bytes, big-endian), in [-2**63, 2**63)."""
     return int.from_bytes(blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
 
 
@@ -360,24 +374,27 @@ def _origin_of(url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """scheme://host[:port] of an address. Raises UrlError."""
+    """Returns scheme://host[:port] of an address; the port is left out if it is the scheme's default. Raises UrlError."""
     return _pieces(url)[0]
 
 
 def host_key(url: str) -> str:
-    """The unit of politeness: "host", or "host:port" if the port is not the scheme's default. Raises UrlError."""
+    """Returns the key of an address's host, the unit of politeness: "host", or "host:port" if the port is not the scheme's
+    default. Raises UrlError."""
     return _pieces(url)[0].partition("://")[2]
 
 
 @lru_cache(maxsize=1)
 def _extract() -> TLDExtract:
-    import tldextract  # half a second on a slow machine, and only those need it who ask for domains
+    import tldextract  # imported on first use: it takes up to half a second, and few processes need domains
 
-    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the public suffix list inside the package, no network
+    # uses the public suffix list in the package, without network access
+    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 
 @lru_cache(maxsize=8192)
 def registered_domain(host: str) -> str:
-    """The registered domain of a host ("news.example.co.uk" -> "example.co.uk"); the host itself if it has none."""
+    """Returns the registered domain of a host, with or without a port ("news.example.co.uk" -> "example.co.uk"); the host
+    itself if it has none."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") and host.count(":") == 1 else host
     return _extract()(name).top_domain_under_public_suffix or name

@@ -1,5 +1,5 @@
-"""Writing WARC/1.1 files: one gzip member per record, warcinfo first, request with response or revisit. For reading see
-`warc_reader`."""
+"""Writes WARC/1.1 files: one gzip member per record, a warcinfo record first, then pairs of request and response (or revisit).
+Reading is in `warc_reader`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ __all__ = [
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-COMPRESSION_LEVEL = 4  # libdeflate's level 4: 2 % larger than its level 6 (which equals zlib's 6 in size), in half the time
-# Why a body is incomplete, in the standard's terms.
+COMPRESSION_LEVEL = 4  # libdeflate's level 4: output 2 % larger than at level 6 (which equals zlib's 6 in size), in half the time
+# Values of WARC-Truncated: why a body is incomplete.
 _TRUNCATED: dict[Failure | None, str] = {
     Failure.too_large: "length",
     Failure.bomb: "length",
@@ -43,13 +43,13 @@ _TRUNCATED: dict[Failure | None, str] = {
     Failure.truncated: "disconnect",
     Failure.reset: "disconnect",
 }
-_HOP_HEADERS = frozenset({"transfer-encoding"})  # decoded before the body is stored, so the header would be wrong
+_HOP_HEADERS = frozenset({"transfer-encoding"})  # the body is stored decoded, so this header would be wrong
 
 
 @dataclass(frozen=True, slots=True)
 class RecordPointer:
-    """Position of a written record: offset in bytes from the file's start, length of its member, its urn, type and payload
-    digest."""
+    """Position of a written record: `offset` in bytes from the file's start and `length` in bytes of its gzip member; with its
+    URN, its type and its payload digest."""
 
     offset: int
     length: int
@@ -59,7 +59,7 @@ class RecordPointer:
 
 
 def payload_digest(payload: bytes) -> str:
-    """Digest of a payload in WARC's notation.
+    """Returns the digest of a payload in WARC's notation ("sha1:" and base32).
 
     >>> payload_digest(b"")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -67,34 +67,38 @@ def payload_digest(payload: bytes) -> str:
     return "sha1:" + base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode("ascii")
 
 
-# the bits of a random UUID that are not random: RFC 9562, version 4
+# Bits of a UUID of version 4 (RFC 9562) that are not random: their values, and a mask of the random ones.
 _VERSION_4 = (4 << 76) | (2 << 62)
 _NOT_VERSION = ((1 << 128) - 1) ^ ((0xF << 76) | (3 << 62))
 
 
 def _urn() -> str:
-    # from Python's own generator, seeded anew in each process: `uuid4` asks the system, and gives up the interpreter for it
+    """Returns a new random record id (URN of a UUID)."""
+    # Python's own generator, seeded anew in each process; `uuid4` would make a system call, which releases the interpreter
+    # lock.
     digits = f"{random.getrandbits(128) & _NOT_VERSION | _VERSION_4:032x}"
     return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}>"
 
 
 def _stamp(moment: datetime) -> str:
+    """Returns a time in WARC's notation: UTC with microseconds."""
     moment = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     return moment.isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def _line(text: str) -> str:
-    """Header text on one line, so that text from the web cannot inject a header."""
+    """Returns header text on one line, so that text from the web cannot inject a header."""
     return text.replace("\r", " ").replace("\n", " ")
 
 
 def _http_head(start: str, headers: Iterable[tuple[str, str]]) -> bytes:
+    """Returns a start line and headers as the bytes of an HTTP message's head, without Transfer-Encoding."""
     lines = [start, *[f"{name}: {value}" for name, value in headers if name.lower() not in _HOP_HEADERS]]
     return _head(lines).encode("iso-8859-1", "replace")
 
 
 def _head(lines: list[str]) -> str:
-    """Header lines with the empty line that ends them, each forced onto one line."""
+    """Returns header lines with the empty line that ends them; line breaks inside a line are replaced by spaces."""
     text = "\r\n".join(lines)
     if text.count("\n") > len(lines) - 1 or text.count("\r") > len(lines) - 1:
         text = "\r\n".join(map(_line, lines))
@@ -102,23 +106,25 @@ def _head(lines: list[str]) -> str:
 
 
 def _member(fields: list[tuple[str, str]], block: bytes) -> bytes:
-    """A record as a gzip member."""
+    """Returns a record with the given header fields and content as a gzip member."""
     head = _head(["WARC/1.1", *[f"{name}: {value}" for name, value in fields], f"Content-Length: {len(block)}"])
     return bytes(deflate.gzip_compress(head.encode("utf-8") + block + b"\r\n\r\n", COMPRESSION_LEVEL))
 
 
 class WarcWriter:
-    """Writes a new file from its beginning; an existing one is refused, so that nothing is written after a truncated record.
+    """Writes a new WARC file. An existing file is refused with FileExistsError, so that nothing is written after a truncated
+    record.
 
-    Every record is passed to the system before `write_exchange` returns: a process killed afterwards loses none of it. The file
-    is locked while the writer lives, so that others can tell whether one that was never closed is still written to.
+    Every record is passed to the operating system before `write_exchange` returns, so that a process killed afterwards loses
+    none of it. The file is locked while the writer lives; the lock tells other processes whether a file that was never closed
+    is still being written.
     """
 
     def __init__(self, path: Path, *, hostname: str, now: datetime, software: str = "crawlmgr") -> None:
         self.path = path
-        # a buffer would write the data that a full disk refused after the file was truncated
+        # unbuffered: a buffer would later write the data that a full disk refused, after the file was truncated
         self.file = path.open("xb", buffering=0)
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # the file system has no locks
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.size = 0
         self.records = 0
@@ -134,15 +140,17 @@ class WarcWriter:
         self._append(fields, about.encode())
 
     def _append(self, fields: list[tuple[str, str]], block: bytes) -> tuple[int, int]:
+        """Appends a record with the given header fields and content; returns its (offset, length)."""
         return self.append_member(_member(fields, block))
 
     def append_member(self, member: bytes) -> tuple[int, int]:
-        """Appends one gzip member that holds one record; returns its (offset, length). After an OSError the file is unchanged."""
+        """Appends one gzip member that holds one record; returns its (offset, length) in bytes. After an OSError the file is
+        unchanged."""
         (place,) = self._append_members([member])
         return place
 
     def _append_members(self, members: Sequence[bytes]) -> list[tuple[int, int]]:
-        """Appends several members in one write (see `append_member`)."""
+        """Appends several members in one write; returns their (offset, length) pairs. After an OSError the file is unchanged."""
         offset = self.size
         rest = memoryview(b"".join(members) if len(members) > 1 else members[0])
         try:
@@ -160,14 +168,15 @@ class WarcWriter:
         return places
 
     def copy(self, record: WarcRecord) -> tuple[int, int]:
-        """Copies a record of another file unchanged, in a member of its own; returns its (offset, length)."""
+        """Copies a record of another file unchanged, as a member of its own; returns its (offset, length) in bytes."""
         return self._append([field for field in record.fields if field[0].lower() != "content-length"], record.block)
 
     def write_exchange(self, response: FetchResponse, *, revisit_of: WarcRecord | None = None) -> list[RecordPointer]:
-        """Writes the response and its request, then those of each redirect before it. With `revisit_of`, the earlier record of
-        the same content, a revisit record replaces the response; a 304 is a revisit of the kind server-not-modified.
+        """Writes the response and its request, then those of each redirect before it, and returns the positions of all written
+        records; the first is the response's.
 
-        The first pointer is the response's. The digest is computed over the body as stored, with Content-Encoding, as other
+        With `revisit_of`, the earlier record of the same content, a revisit record replaces the response; a 304 becomes a
+        revisit of the kind server-not-modified. The digest is computed over the body as stored, with Content-Encoding, as other
         programs check it.
         """
         pointers = self._write_pair(response, revisit_of)
@@ -176,6 +185,7 @@ class WarcWriter:
         return pointers
 
     def _write_pair(self, response: FetchResponse, revisit_of: WarcRecord | None) -> list[RecordPointer]:
+        """Writes one response (or revisit) and its request; returns their positions in this order."""
         moment = response.fetched_at or datetime.now(UTC)
         common = [("WARC-Target-URI", response.url), ("WARC-Date", _stamp(moment)), ("WARC-Warcinfo-ID", self.info_id)]
         if response.address:
@@ -203,18 +213,20 @@ class WarcWriter:
         return [RecordPointer(*places[0], answer_id, kind, digest), RecordPointer(*places[1], request_id, "request")]
 
     def close(self) -> None:
-        """Closes the file; closing twice is harmless."""
+        """Closes the file; closing it twice is harmless."""
         self.file.close()
 
 
 def _target(url: str) -> str:
+    """Returns path and query of an address, as they stand in the request line."""
     rest = url.split("://", 1)[-1]
     path = rest[rest.find("/") :] if "/" in rest else "/"
     return path.split("#", 1)[0]
 
 
 def _revisit_fields(original: WarcRecord, not_modified: bool) -> list[tuple[str, str]]:
-    """The header fields by which a revisit refers to its original record."""
+    """Returns the header fields by which a revisit record refers to its original record. `not_modified`: the server responded
+    with 304."""
     fields = [
         ("WARC-Profile", NOT_MODIFIED if not_modified else IDENTICAL),
         ("WARC-Refers-To", original.record_id),
@@ -224,7 +236,7 @@ def _revisit_fields(original: WarcRecord, not_modified: bool) -> list[tuple[str,
 
 
 def _answer_of(hop: Hop) -> FetchResponse:
-    """The redirect response that a hop stands for."""
+    """Returns the redirect response from which a hop was made."""
     return FetchResponse(
         hop.url,
         hop.url,

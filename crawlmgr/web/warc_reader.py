@@ -1,5 +1,5 @@
-"""Reading WARC files: 1.0 and 1.1, one gzip member per record, a single gzip stream, or plain; a truncated end is reported, not
-fatal. Pure."""
+"""Reads WARC files of versions 1.0 and 1.1: with one gzip member per record, as a single gzip stream, or uncompressed. A
+truncated end of a file is reported, not fatal."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ MAX_DECODED_BYTES = 200_000_000
 MAX_HEADER_BYTES = 1_000_000
 MAX_BLOCK_BYTES = 250_000_000
 _CHUNK = 1 << 16
-_MAX_PIECE = 1 << 22  # bytes that one call of the decompressor may return
+_MAX_PIECE = 1 << 22  # most bytes that one call of the decompressor may return
 
 
 class WarcError(Exception):
-    """The file is not a WARC, or is damaged so that reading cannot continue; the text says where."""
+    """The file is not a WARC file, or is damaged so that reading cannot continue; the text says where."""
 
 
 @dataclass(frozen=True)
 class WarcRecord:
-    """One record. `offset` and `length` are its position in the file in bytes; for records inside one common gzip member the
-    offset is the member's and `length` is 0. `block` is the record's content as stored, at most its first 250 MB."""
+    """One record of a WARC file.
+
+    `fields` are the record's header fields, `block` its content as stored, at most the first 250 MB. `offset` and `length` are
+    its position in the file in bytes, those of its gzip member in a compressed file; for records that share one gzip member,
+    `offset` is the member's and `length` is 0.
+    """
 
     version: str
     fields: tuple[tuple[str, str], ...]
@@ -38,7 +42,7 @@ class WarcRecord:
     length: int
 
     def field(self, name: str) -> str:
-        """A WARC header field, "" when absent; case does not matter."""
+        """Returns the value of a WARC header field; "" if it is absent. Case does not matter."""
         wanted = name.lower()
         return next((value for key, value in self.fields if key.lower() == wanted), "")
 
@@ -49,27 +53,27 @@ class WarcRecord:
 
     @property
     def record_id(self) -> str:
-        """The record's own URN."""
+        """The record's own id, a URN."""
         return self.field("WARC-Record-ID")
 
     @property
     def refers_to(self) -> str:
-        """The URN of the original record of a revisit."""
+        """The id (URN) of the original record, for a revisit; "" for other records."""
         return self.field("WARC-Refers-To")
 
     @property
     def digest(self) -> str:
-        """The stored payload digest, such as sha1:…"""
+        """The stored payload digest, such as sha1:…; "" if there is none."""
         return self.field("WARC-Payload-Digest")
 
     @property
     def url(self) -> str:
-        """The target address, without the angle brackets that some old writers put around it."""
+        """The address that was requested, without the angle brackets that some old writers put around it."""
         return self.field("WARC-Target-URI").strip("<>")
 
     @property
     def date(self) -> datetime | None:
-        """WARC-Date in UTC; None if it is invalid."""
+        """WARC-Date in UTC; None if it is missing or invalid."""
         try:
             value = datetime.fromisoformat(self.field("WARC-Date").replace("Z", "+00:00"))
         except ValueError:
@@ -78,6 +82,7 @@ class WarcRecord:
 
     @cached_property
     def _http(self) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
+        """Status, headers and body of the HTTP message in the block; 0, no headers and the whole block if it holds none."""
         if not self.block.startswith(b"HTTP/"):
             return 0, (), self.block
         head, body = _split_head(self.block)
@@ -93,22 +98,23 @@ class WarcRecord:
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """HTTP headers as stored."""
+        """The HTTP headers as stored, as (name, value) pairs; empty if the record holds no HTTP message."""
         return self._http[1]
 
     def header(self, name: str) -> str:
-        """An HTTP header, "" when absent."""
+        """Returns the value of an HTTP header; "" if it is absent. Case does not matter."""
         wanted = name.lower()
         return next((value for key, value in self.headers if key.lower() == wanted), "")
 
     @property
     def content_type(self) -> str:
-        """Media type of the payload, with its parameters."""
+        """The payload's Content-Type with its parameters: from the HTTP headers if there are any, otherwise from the record."""
         return self.header("content-type") if self.headers else self.field("Content-Type")
 
     @cached_property
     def payload(self) -> bytes:
-        """The payload with chunking and Content-Encoding decoded, at most 200 MB; as stored if it cannot be decoded."""
+        """The body of the HTTP message (or the whole block of other records) with chunking and Content-Encoding decoded, at
+        most 200 MB; as stored if it cannot be decoded."""
         body = self._http[2]
         if "chunked" in self.header("transfer-encoding").lower():
             body = _dechunk(body)
@@ -122,11 +128,12 @@ class WarcRecord:
 
     @cached_property
     def text(self) -> str:
-        """The payload as text, decoded by declared charset, BOM, meta, or detection."""
+        """The payload decoded to text, by byte order mark, declared charset or detection."""
         return decode(self.payload, self.content_type)[0]
 
 
 def _split_head(block: bytes) -> tuple[bytes, bytes]:
+    """Splits an HTTP message at its first empty line into head and body."""
     for gap in (b"\r\n\r\n", b"\n\n"):
         at = block.find(gap)
         if at >= 0:
@@ -135,6 +142,7 @@ def _split_head(block: bytes) -> tuple[bytes, bytes]:
 
 
 def _headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
+    """Parses header lines to (name, value) pairs; continued lines are joined, other lines skipped."""
     found: list[tuple[str, str]] = []
     for line in lines:
         if line[:1] in (" ", "\t") and found:
@@ -146,7 +154,7 @@ def _headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _dechunk(body: bytes) -> bytes:
-    """Joins the chunks of a body; a body stored without chunk marks is returned unchanged."""
+    """Joins the chunks of a body in chunked transfer encoding; a body that was stored already joined is returned unchanged."""
     out: list[bytes] = []
     at = 0
     while True:
@@ -166,7 +174,8 @@ def _dechunk(body: bytes) -> bytes:
 
 
 class _Source:
-    """The file's decompressed bytes, with the file position of each gzip member's beginning."""
+    """Reads a file forward and decompresses it if it begins with a gzip header; keeps the file position of each gzip member's
+    beginning."""
 
     def __init__(self, file: BinaryIO, offset: int) -> None:
         self.file = file
@@ -174,7 +183,8 @@ class _Source:
         self.at = offset  # file position of the next byte to decompress
         self.buffer = bytearray()
         self.start = 0  # decompressed position of the buffer's first byte
-        self.members: list[tuple[int, int]] = []  # (decompressed position, file position) of members not yet passed
+        # (decompressed position, file position) of the beginnings of members not yet passed
+        self.members: list[tuple[int, int]] = []
         self.packed = file.read(2) == b"\x1f\x8b"
         file.seek(offset)
         self.decoder: zlib._Decompress | None = None
@@ -183,7 +193,8 @@ class _Source:
         self.line_start = 0
 
     def fill(self) -> bool:
-        """Adds bytes to the buffer; False at the end of the file (or of its readable part)."""
+        """Adds bytes to the buffer; returns False at the end of the file or at damage. Sets `torn` if the file ends inside a
+        gzip member or with other bytes."""
         if not self.packed:
             data = self.file.read(_CHUNK)
             self.buffer += data
@@ -216,13 +227,15 @@ class _Source:
                 return True
 
     def need(self, size: int) -> bool:
+        """Fills the buffer to at least `size` bytes; returns False if the file ends before."""
         while len(self.buffer) < size:
             if not self.fill():
                 return False
         return True
 
     def line(self) -> bytes | None:
-        """The next line without its line end; None at the end of the file."""
+        """Returns the next line without its line end; None at the end of the file. Raises WarcError for a line of more than
+        MAX_HEADER_BYTES."""
         while True:
             end = self.buffer.find(b"\n")
             if end >= 0:
@@ -234,13 +247,14 @@ class _Source:
                 return None
 
     def take(self, size: int) -> bytes:
+        """Removes the first `size` bytes from the buffer and returns them."""
         data = bytes(self.buffer[:size])
         del self.buffer[:size]
         self.start += size
         return data
 
     def skip(self, size: int) -> bool:
-        """Skips bytes without keeping them; False if the file ends before."""
+        """Skips `size` bytes without keeping them; returns False if the file ends before."""
         while size:
             if not self.buffer and not self.fill():
                 return False
@@ -248,7 +262,8 @@ class _Source:
         return True
 
     def place(self, position: int) -> int:
-        """File position of the gzip member (or byte) that contains the decompressed `position`."""
+        """Returns the file position of the gzip member that contains the decompressed `position`; in an uncompressed file
+        `position` itself."""
         if not self.packed:
             return position
         while len(self.members) > 1 and self.members[1][0] <= position:
@@ -256,7 +271,8 @@ class _Source:
         return self.members[0][1]
 
     def end(self) -> int:
-        """File position after the bytes taken so far, if a member (or a plain record) ends there; otherwise 0."""
+        """Returns the file position after the bytes taken so far, if a gzip member ends there or the file is uncompressed;
+        otherwise 0."""
         if not self.packed:
             return self.start
         if not self.buffer and self.decoder is not None:
@@ -266,11 +282,13 @@ class _Source:
         return next((where for position, where in self.members if position == self.start), 0)
 
     def at_boundary(self, position: int) -> bool:
+        """Tells whether a gzip member begins at the decompressed `position`; always True in an uncompressed file."""
         return not self.packed or (bool(self.members) and self.members[0][0] == position)
 
 
 def _version(source: _Source, base: int) -> bytes | None:
-    """The first line of the next record; None at the end of the file."""
+    """Returns the first line of the next record; None at the end of the file. Raises WarcError if something other than a record
+    follows. `base` is added to byte positions in messages."""
     line = source.line()
     while line is not None and not line.strip():
         line = source.line()
@@ -286,7 +304,8 @@ def _version(source: _Source, base: int) -> bytes | None:
 
 
 def _header_lines(source: _Source, offset: int) -> list[str] | None:
-    """The lines of a record's header; None if the file ends inside it."""
+    """Returns the lines of a record's header; None if the file ends inside it. `offset` is the record's position, for the
+    message of a WarcError."""
     lines: list[str] = []
     size = 0
     while header := source.line():
@@ -298,6 +317,8 @@ def _header_lines(source: _Source, offset: int) -> list[str] | None:
 
 
 def _read(source: _Source, base: int) -> WarcRecord | None:
+    """Reads the next record; returns None at the end of the file, and sets `source.torn` if the file ends inside a record.
+    `base` is the file position at which an uncompressed source begins."""
     line = _version(source, base)
     if line is None:
         return None
@@ -331,7 +352,8 @@ def _read(source: _Source, base: int) -> WarcRecord | None:
 
 
 def iter_records(path: Path, offset: int = 0) -> Iterator[WarcRecord]:
-    """Every record from `offset` on. A truncated end ends the iteration; raises WarcError if the file is no WARC, OSError."""
+    """Yields every record of a file from the byte position `offset` on, which must be the beginning of a record or its gzip
+    member. A truncated end just ends the iteration. Raises WarcError if the file is no WARC file or damaged, and OSError."""
     with path.open("rb") as file:
         source = _Source(file, offset)
         while (record := _read(source, 0 if source.packed else offset)) is not None:
@@ -339,14 +361,15 @@ def iter_records(path: Path, offset: int = 0) -> Iterator[WarcRecord]:
 
 
 def read_record(path: Path, offset: int) -> WarcRecord:
-    """The record at a file position. Raises WarcError if there is none, OSError."""
+    """Returns the record at a byte position of a file. Raises WarcError if there is none, and OSError."""
     for record in iter_records(path, offset):
         return record
     raise WarcError(f"no complete record at byte {offset} of {path.name}")
 
 
 def record_of(data: bytes, offset: int) -> WarcRecord:
-    """The record that begins these bytes, which lie at `offset` of a file. Raises WarcError if none does."""
+    """Returns the record with which `data` begins; `offset` is the position of `data` in its file, and becomes the record's.
+    Raises WarcError if no complete record is there."""
     found = _read(_Source(BytesIO(data), 0), 0)
     if found is None:
         raise WarcError(f"no complete record at byte {offset}")
@@ -355,8 +378,8 @@ def record_of(data: bytes, offset: int) -> WarcRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """Result of reading a file completely: number of records, their offsets, and a problem ("" for none, "torn tail", or a
-    description)."""
+    """Result of reading a file completely: number of records, their offsets in bytes, and a problem: "" for none, "torn tail"
+    for a truncated end, or a description of the damage."""
 
     records: int
     offsets: tuple[int, ...]
@@ -364,7 +387,7 @@ class FileReport:
 
 
 def check_file(path: Path) -> FileReport:
-    """Reads a file completely, including each record's content."""
+    """Reads a file completely, including each record's content, and reports whether it is damaged. Raises OSError."""
     offsets: list[int] = []
     with path.open("rb") as file:
         source = _Source(file, 0)

@@ -1,5 +1,5 @@
-"""Runs jobs in threads that wait for the network: results in order of arrival, with a limit on the memory of their results.
-Pure."""
+"""Runs jobs in threads, for work that mostly waits for the network: returns results in order of arrival, and limits the memory
+that results take."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # constants of glibc's malloc.h
-# more than libdeflate allocates for compressing a record: getting that memory from the system each time took twice as long as
+# more than libdeflate allocates for compressing a record: getting that memory from the system each time takes twice as long as
 # compressing
 _BIG_BYTES = 786_432
-_KEPT_BYTES = 4_000_000  # free memory kept at the end of an arena
+_KEPT_BYTES = 4_000_000  # bytes of free memory kept at the end of a malloc arena
 _NEW_OBJECTS = 20_000
 _SWITCH_SECONDS = 0.02
 IDLE_SECONDS = 30.0
-"""Seconds without work after which a thread ends."""
+"""Seconds without work after which a thread of a Window ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended(Generic[Key, Value]):
-    """A finished job: its value, or the error it raised."""
+    """A finished job: the key it was started with, and its value or the error it raised."""
 
     key: Key
     value: Value | None
@@ -38,10 +38,10 @@ class Ended(Generic[Key, Value]):
 
 
 class Window(Generic[Key, Value]):
-    """Runs jobs concurrently, one thread per waiting job, and gives their results to the one thread that owns it.
+    """Runs jobs concurrently, one thread per waiting job, and returns their results to the one thread that owns the Window.
 
-    `start`, `wait` and `len` are for the owner. Threads are created on demand and reused; they are daemons, so that a process can
-    exit without waiting for the network. `tell` wakes the owner between results.
+    Only the owner calls `start`, `wait` and `len`. Threads are created on demand and reused; they are daemons, so that a
+    process can exit without waiting for the network. A job may call `tell` to wake the owner between results.
     """
 
     def __init__(self) -> None:
@@ -53,11 +53,11 @@ class Window(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        """The number of started jobs whose results have not been returned yet."""
+        """Returns the number of started jobs whose results `wait` has not returned yet."""
         return self._out
 
     def start(self, key: Key, job: Callable[[], Value]) -> None:
-        """Starts a job at once, whatever else is running."""
+        """Starts a job in a thread of its own, however many are running; its result carries `key`."""
         self._out += 1
         with self._lock:
             spawn = self._idle == 0
@@ -71,7 +71,7 @@ class Window(Generic[Key, Value]):
 
     def wait(self, seconds: float, most: int, gather: float = 0.0) -> list[Ended[Key, Value]]:
         """Returns up to `most` results in order of arrival: at once if there are some, otherwise when one arrives, `tell` is
-        called, or `seconds` have passed. After the first result it waits `gather` seconds for further ones."""
+        called, or `seconds` have passed. After the first result it waits up to `gather` seconds for further ones."""
         found: list[Ended[Key, Value]] = []
         try:
             one = self._ended.get(timeout=seconds) if seconds > 0 else self._ended.get_nowait()
@@ -90,11 +90,11 @@ class Window(Generic[Key, Value]):
         return found
 
     def tell(self) -> None:
-        """Ends the owner's wait; for jobs that need something from the owner."""
+        """Ends the owner's `wait`; called from jobs that need something from the owner."""
         self._ended.put(None)
 
     def close(self) -> None:
-        """Lets idle threads end; results that have not arrived are discarded."""
+        """Lets idle threads end; results that have not been returned are discarded."""
         with self._lock:
             threads = self._threads
         for _ in range(threads):
@@ -127,9 +127,12 @@ class Window(Generic[Key, Value]):
 
 @cache
 def share_memory() -> bool:
-    """Configures malloc so that all threads share freed memory and large blocks return to the system at once. Otherwise each of
-    glibc's arenas keeps the bodies of its threads: 470 MB instead of 350 with 256 threads and pages of 1 MB. Call it
-    before starting threads. False if the C library is another."""
+    """Configures malloc so that all threads share freed memory and large blocks return to the system at once. Call it before
+    starting threads. Returns False if the C library has no `mallopt`, or refuses the values.
+
+    By default each arena of glibc keeps the memory that its threads freed: with 256 threads and pages of 1 MB, 470 MB instead
+    of 350.
+    """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
@@ -140,24 +143,26 @@ def share_memory() -> bool:
 
 @cache
 def calm_collector() -> None:
-    """Makes Python's cycle collector ignore everything loaded so far and check new objects less often: a page creates thousands
-    of objects and hardly any cycle, and the checks took a fifth of its time. Call it once per process."""
+    """Makes Python's cycle collector ignore all objects existing now and check new ones less often: parsing a page creates
+    thousands of objects and hardly any cycle, and checks at the default rate take a fifth of the time. Call it once per
+    process."""
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 20, 20)
 
 
 @cache
 def switch_rarely() -> None:
-    """Lets the thread that reads and stores pages run longer before a fetching thread takes over: fetching threads mostly wait
-    for the network anyway, and each switch costs both threads their caches. Call it once per process."""
+    """Lets the thread that parses and stores pages run longer before another thread takes over: fetching threads mostly wait
+    for the network, and each switch costs both threads their CPU caches. Call it once per process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 class Room:
-    """A limit on the bytes that many threads hold: a thread reserves memory before it reads, and waits while none is free.
+    """A limit on the bytes of memory that many threads hold: a thread reserves memory before it reads from the network, and
+    waits while none is free.
 
-    A reservation lasts until the owner of the thread's result gives it back. To avoid a deadlock among waiting threads, one of
-    them at a time may exceed the limit until it has finished.
+    A reservation lasts until the owner of the thread's result frees it by `give_back`. To avoid a deadlock among waiting
+    threads, one of them at a time may exceed the limit until it has finished.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -169,14 +174,15 @@ class Room:
         self._change = threading.Condition()
 
     def take(self, size: int) -> float:
-        """Reserves memory for received bytes; returns the seconds it had to wait."""
+        """Reserves memory for `size` received bytes in the name of the calling thread; returns the seconds it had to wait."""
         me = threading.get_ident()
         with self._change:
             waited = 0.0
             if self._full(size) and self._free != me:
                 began = time.monotonic()
                 while self._full(size) and self._free != me:
-                    if self._free is None and self.used == sum(self._held.values()):  # all of it is held by running jobs
+                    # all memory is held by running jobs, so waiting could last forever
+                    if self._free is None and self.used == sum(self._held.values()):
                         self._free = me
                         break
                     self._change.wait()
@@ -186,16 +192,18 @@ class Room:
         return waited
 
     def _full(self, size: int) -> bool:
+        """Tells whether `size` more bytes would exceed the limit; never after `shut`."""
         return self.used + size > self.limit_bytes and not self._shut
 
     def shut(self) -> None:
-        """Ends all waiting for memory: data read from now on is discarded."""
+        """Ends all waiting for memory; called when a run is aborted and its data will be discarded."""
         with self._change:
             self._shut = True
             self._change.notify_all()
 
     def end(self) -> int:
-        """Ends the calling thread's reservations; returns the bytes it holds, for `give_back`."""
+        """Ends the calling thread's reservations; returns the number of bytes it has reserved, which its owner passes to
+        `give_back` later."""
         me = threading.get_ident()
         with self._change:
             if self._free == me:
@@ -204,7 +212,7 @@ class Room:
             return self._held.pop(me, 0)
 
     def give_back(self, size: int) -> None:
-        """Frees bytes after the result has been processed."""
+        """Frees `size` reserved bytes; called after the thread's result has been processed."""
         if size:
             with self._change:
                 self.used -= size

@@ -1,4 +1,5 @@
-"""One request on the wire: its cookies, its deadline and byte limits, the bounded reading of its response, and its failure."""
+"""One HTTP request in progress: its cookies, its time and byte limits, the bounded reading of its response, and the code of its
+failure."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ from crawlmgr.web.window import Room
 PIECE_BYTES = 65536
 _USER = re.compile(r"//[^/\s]*@")
 _REDIRECT_BODY_BYTES = 65536
-_WIRE_SLACK_BYTES = 8_000_000  # headers and chunk framing on top of twice the body's cap
-# Exceptions that requests and its layers raise for faults of the server or the network.
+_WIRE_SLACK_BYTES = 8_000_000  # allowance for headers and chunk framing, on top of twice the limit of the body
+# Exceptions that requests, urllib3 and http.client raise for faults of the server or the network.
 NETWORK_ERRORS = (
     requests.RequestException,
     urllib3.exceptions.HTTPError,
@@ -39,7 +40,11 @@ NETWORK_ERRORS = (
 
 
 class Exchange:
-    """One request on the wire: its limits, and the failure that its connection found."""
+    """State of one HTTP request in progress: its limits, what has arrived so far, and the first failure that was found.
+
+    `parts` is the parsed address; `room` limits the memory of all requests together; `on_sent` is called when the request has
+    been sent.
+    """
 
     def __init__(
         self,
@@ -58,20 +63,22 @@ class Exchange:
         self.wire_limit = 2 * settings.max_body_bytes + _WIRE_SLACK_BYTES
         self.wire_bytes = 0
         self.fresh = False  # a connection was opened for this request
-        self.ended = False  # the server closed its side
+        self.ended = False  # the server has closed its side of the connection
         self.excess = False  # bytes came after the announced end of the body
         self.address = ""
         self.sent: tuple[tuple[str, str], ...] = ()  # the request's header lines
-        self.handed = ""  # the checked address given to a proxy instead of the name
+        self.handed = ""  # the checked IP address that a proxy is asked to connect to instead of the name; "" to use the name
         self.failure: Failure | None = None
 
     def failed(self, failure: Failure, message: str) -> OSError:
-        """Records the first failure and returns the exception that carries it through the calling libraries."""
+        """Records the failure unless one is recorded already, and returns the exception to raise: `classify` finds the recorded
+        failure when the exception comes back wrapped by the libraries."""
         self.failure = self.failure or failure
         return TimeoutError(message) if failure in (Failure.timeout, Failure.too_slow) else ConnectionError(message)
 
     def seconds_left(self, at_most: float) -> float:
-        """Seconds for one blocking call, at most `at_most`; raises if the total time of the exchange is over."""
+        """Returns the seconds that one blocking call may take, at most `at_most`; raises TimeoutError if the total time of the
+        exchange is over."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise self.failed(Failure.too_slow, "total time is over")
@@ -79,20 +86,19 @@ class Exchange:
 
     def arrived(self, size: int) -> None:
         """Reserves memory for `size` received bytes of the body. If it has to wait for memory, the deadline of the exchange is
-        moved by that time, since the server is not the cause.
-        """
+        moved by the time waited, since the server is not the cause."""
         if self.room is not None:
             self.deadline += self.room.take(size)
 
     def abort(self) -> None:
-        """Breaks the connection, so that blocked calls fail at once. Called by another thread."""
+        """Shuts the connection down, so that blocked calls fail at once. Called from another thread."""
         if self.sock is not None:
             with contextlib.suppress(OSError):
                 self.sock.shutdown(socket.SHUT_RDWR)
 
     def timed_out(self, what: str) -> OSError:
-        """The exception for a blocking call that timed out: too_slow if the time limit of the whole exchange has passed,
-        otherwise timeout."""
+        """Records the failure of a blocking call that timed out, and returns the exception to raise: too_slow if the time limit
+        of the whole exchange has passed, otherwise timeout. `what` names the call in the message."""
         over = time.monotonic() >= self.deadline
         return self.failed(Failure.too_slow if over else Failure.timeout, f"{what} timed out")
 
@@ -101,17 +107,18 @@ class _Local(threading.local):
     exchange: Exchange
 
 
-current = _Local()  # how a connection deep inside the pools finds its exchange
+current = _Local()  # how a connection inside the pools finds the exchange of its thread
 
 
 def wait(sock: socket.socket, seconds: float) -> None:
-    """Sets a socket's time-out, if it differs, since most reads do not need this system call."""
+    """Sets a socket's time-out unless it has this value already, which saves a system call for most reads."""
     if sock.gettimeout() != seconds:
         sock.settimeout(seconds)
 
 
 class BoundedReader(io.RawIOBase):
-    """A socket reader that enforces the deadline and the byte limit of its exchange, headers and framing included."""
+    """A socket reader that enforces the deadline of an exchange, and its limit on received bytes including headers and chunk
+    framing."""
 
     def __init__(self, inner: io.RawIOBase, sock: socket.socket, exchange: Exchange) -> None:
         self._inner = inner  # keeps the socket open until the body has been read
@@ -144,13 +151,13 @@ class BoundedReader(io.RawIOBase):
 
 
 class Answer(http.client.HTTPResponse):
-    """http.client's response over a bounded reader; notices bytes after the announced end."""
+    """http.client's response, read through a BoundedReader; notices bytes after the announced end of the body."""
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self._exchange = current.exchange
         if not self._exchange.address:  # a reused connection to a proxy
-            with contextlib.suppress(OSError):  # already closed: reading shows why
+            with contextlib.suppress(OSError):  # the connection is already closed: reading from it raises the reason
                 self._exchange.address = sock.getpeername()[0]
         self._socket: socket.socket | None = sock
         self._exchange.sock = sock
@@ -163,12 +170,12 @@ class Answer(http.client.HTTPResponse):
             self._reader.sealed = True
             if self.fp.peek(1):
                 self._exchange.excess = True
-                sock.shutdown(socket.SHUT_RDWR)  # excess bytes would be taken for the next response
+                sock.shutdown(socket.SHUT_RDWR)  # otherwise the excess bytes would be taken for the next response
         super()._close_conn()  # type: ignore[misc]  # no public name
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and all errors it wraps; requests and urllib3 wrap in arguments, `reason` and causes."""
+    """Yields an error and all errors it wraps; requests and urllib3 wrap errors in arguments, in `reason` and in causes."""
     seen: list[BaseException] = []
     todo = [error]
     while todo:
@@ -182,7 +189,8 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure:
-    """The failure code for an exception."""
+    """Returns the failure code for an exception that was raised during the exchange: the recorded failure if there is one.
+    `in_body`: it was raised while the body was read."""
     if exchange.failure is not None:
         return exchange.failure
     found = list(causes(error))
@@ -201,15 +209,17 @@ def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure
 
 
 def say(error: BaseException) -> str:
-    """The innermost message of a wrapped error, short enough for a log line, without user and password of an address."""
+    """Returns the innermost message of a wrapped error on one line of at most 300 characters, without user and password of an
+    address."""
     words = [str(cause) for cause in causes(error)]
     line = next((word for word in reversed(words) if word), type(error).__name__)[:300]
     return _USER.sub("//…@", "".join(char if char.isprintable() else " " for char in line))
 
 
 def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure | None, str]:
-    """The body as received, up to `limit` bytes, with the failure if any; what had arrived before a failure is kept."""
-    body = bytearray()  # one growing block: many small pieces of many threads would fragment memory
+    """Reads the body of the response `raw`, and returns it as received, up to `limit` bytes, with the failure (None if it is
+    complete) and a message. Bytes that arrived before a failure are kept."""
+    body = bytearray()  # one growing block, because many small pieces of many threads would fragment memory
     try:
         while piece := raw.read1(PIECE_BYTES, decode_content=False):
             exchange.arrived(len(piece))
@@ -227,7 +237,8 @@ def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure 
 
 
 def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse:
-    """Reads the body within the limits and decodes its Content-Encoding."""
+    """Reads the body of the response `raw` within the limits, decodes its Content-Encoding, and returns `blank` with all fields
+    of the response filled in."""
     settings = exchange.settings
     headers = tuple(raw.headers.iteritems())
     content_type = raw.headers.get("content-type", "")
@@ -271,13 +282,13 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
 
 
 def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, own: Mapping[str, str]) -> str:
-    """The Cookie header of a request: the cookies of `jar` for its address, then those of `own` (by name) for which the server
-    has not set another value; "" if there are no cookies."""
+    """Returns the Cookie header of a request: the cookies of `jar` for its address, then those of `own` (by name) for which the
+    server has not set another value; "" if there are no cookies."""
     kept = get_cookie_header(jar, prepared) if len(jar) else None  # type: ignore[no-untyped-call]  # has no types
     names = {pair.partition("=")[0].strip() for pair in kept.split(";")} if kept else set()
     return "; ".join([*([kept] if kept else []), *(f"{name}={value}" for name, value in own.items() if name not in names)])
 
 
 def take_cookies(jar: RequestsCookieJar, prepared: requests.PreparedRequest, headers: Any) -> None:
-    """Stores the cookies that a response sets and that are valid for its address."""
+    """Stores in `jar` the cookies that a response sets and that are valid for the address of its request."""
     jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]  # stands in for a response
