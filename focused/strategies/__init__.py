@@ -1,4 +1,6 @@
-"""The strategies by name, found by their files. Further ones are added in the settings by the dotted name of their class."""
+"""The crawl strategies by name, found by searching the files of this package. Further strategies are named in the setting
+TOPIC_STRATEGIES by the dotted names of their classes.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,11 @@ _NAME = re.compile(r' {4}name = "(\w+)"$')
 
 
 def find(folder: Path, package: str) -> dict[str, str]:
-    """The strategies in the files of a folder: names, sorted, with the dotted names of their classes.
+    """Finds the strategies in the files of `folder`, which is the Python package named `package`. Returns a dictionary, sorted
+    by name, from the strategy's name to the dotted name of its class.
 
     A strategy is a class with a line `name = "..."`. The files are read, not imported, so that listing the names loads none of
-    the libraries that strategies compute with. ValueError for a name that two classes have.
+    the libraries that strategies compute with. Raises ValueError if two classes have the same name.
     """
     found: dict[str, str] = {}
     for path in sorted(folder.glob("*.py")):
@@ -39,7 +42,9 @@ DEFAULT = "adaptive"
 
 
 def strategy_class(name: str, further: Mapping[str, str] | None = None) -> type[Strategy]:
-    """The class of a strategy; `further` maps names to dotted class names. ValueError for an unknown name."""
+    """Imports and returns the class of the strategy `name`. `further` maps the names of strategies outside this package to
+    dotted class names. Raises ValueError if the name is unknown or does not belong to a subclass of Strategy.
+    """
     known = {**BUILT_IN, **(further or {})}
     if name not in known:
         raise ValueError(f"no strategy {name}; there are: {', '.join(known)}")

@@ -1,4 +1,6 @@
-"""The strategy `adaptive`: scores every open link by what the crawl has learned, starting from a prior trained on other webs."""
+"""The strategy `adaptive`: ranks all open links by a linear model of link features that is trained during the crawl, starting
+from weights trained on other webs (the prior).
+"""
 
 from __future__ import annotations
 
@@ -24,30 +26,34 @@ from focused.strategies.link_features import FEATURES, Found, LinkFeatures, Rows
 Vector = NDArray[np.float64]
 PRIOR_FILE = Path(__file__).with_name("adaptive_prior.json")
 LINKS_A_FETCH = 2000
-"""Links scored again for each page, so that the cost per page does not grow with the frontier."""
+"""Number of links found for each link that is chosen before all open links are scored again: the more links a crawl has found,
+the more are chosen at once, so that the cost per page does not grow with the frontier."""
 PRIOR_PAGES = 30.0
-"""Number of pages that the prior's feature means and spreads count as."""
+"""Number of pages that the prior's feature means and standard deviations count as, relative to those of the run's own pages."""
 FEWEST = 5
-"""Pages before the weights are first updated."""
+"""Number of training examples before the weights are first updated."""
 ENOUGH = 60
-"""Relevant pages before the learning judge ranks: with fewer, the pages it takes as typical are themselves off topic."""
+"""Number of relevant pages from which the learning judge (`focused.judge.Feedback`) scores the pages: with fewer, the pages
+that it takes as typical are themselves off topic."""
 REFITS = 25
-"""The weights are updated when the examples have grown by the fraction 1 / REFITS."""
+"""The weights are updated when the number of examples has grown by 1 / REFITS of itself."""
 WINDOW = 2000
-"""Number of newest pages used for updating the weights."""
+"""Number of newest examples that are used for updating the weights."""
 NOWHERE: frozenset[int] = frozenset()
 SHARPEN_EVERY = 25
-"""Pages between two changes of the rewards' exponent; beyond 500 pages a twentieth of them, so that the cost per page stays
-constant."""
+"""Number of pages between two changes of the exponent of the rewards; beyond 500 pages a twentieth of the pages, so that the
+cost per page stays constant."""
 HALF_SHARP = 20.0
-"""Evidence at which the exponent is half way to `sharpness` (see `exponent`)."""
+"""Amount of evidence at which the exponent is half way between 1 and `sharpness` (see `exponent`)."""
 FIXED_SHARE = 0.75
-"""Weight of min(1, Sim / 2 tau) in a page's reward; the rest is the learning judge's score."""
+"""Weight of `reward` (min(1, Sim / 2 tau)) in a page's reward once the learning judge scores pages; the judge's score has the
+rest of the weight."""
 
 
 class Prior(NamedTuple):
-    """The result of training on other webs: three arrays indexed by feature, with the mean and the spread (standard deviation)
-    of each feature, and the weights of the features scaled by these.
+    """Weights of link features that result from training on other webs: three arrays indexed by feature (in the order of
+    FEATURES) with the mean and the standard deviation (`spread`) of each feature, and the weights of the features scaled by
+    these.
     """
 
     mean: Vector
@@ -57,12 +63,12 @@ class Prior(NamedTuple):
 
 @cache
 def shipped_prior() -> Prior:
-    """The packaged prior (see adaptive_prior.md)."""
+    """Returns the prior that is part of the package (see adaptive_prior.md)."""
     return read_prior(PRIOR_FILE)
 
 
 def read_prior(path: Path) -> Prior:
-    """A prior from its file. Raises ValueError if it was trained on other features."""
+    """Reads a prior from its JSON file. Raises ValueError if it was trained on other features than FEATURES."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     if tuple(stored["features"]) != FEATURES:
         raise ValueError(f"{path.name} was trained on other features")
@@ -70,22 +76,23 @@ def read_prior(path: Path) -> Prior:
 
 
 def reward(similarity: float, threshold: float) -> float:
-    """The reward of a page by its words alone, in [0, 1]: min(1, Sim / 2 tau), with Sim the page's similarity to the topic and
-    tau the `threshold`.
+    """Returns the reward of a page by its words alone, in [0, 1]: min(1, Sim / 2 tau), with Sim the page's `similarity` to the
+    topic and tau the `threshold` from which a page is relevant.
     """
     return min(1.0, similarity / (2 * max(threshold, 1e-9)))
 
 
 def exponent(relevant: int, pages: int, sharpness: float) -> float:
-    """The exponent to which rewards are raised: 1 at first, so that weak hints count as long as nothing is found. It rises
-    towards `sharpness` as e / (e + 20) with the evidence e = relevant * (pages - relevant) / pages, because weak hints mislead
-    once relevant pages are known."""
+    """Returns the exponent to which rewards are raised, from 1 to `sharpness`. It is 1 at first, so that pages of low
+    similarity count as long as nothing relevant is found. With the evidence e = relevant * (pages - relevant) / pages it rises
+    towards `sharpness` as e / (e + 20), because low similarities mislead once relevant pages are known.
+    """
     evidence = relevant * (pages - relevant) / max(1, pages)
     return 1.0 + (sharpness - 1.0) * evidence / (evidence + HALF_SHARP)
 
 
 def greatest(scores: Vector, number: int) -> Rows:
-    """Indices of the `number` highest scores, highest first; of equal scores the first."""
+    """Returns the indices of the `number` highest scores, highest first; of equal scores the first."""
     if number < len(scores) // 8:
         least = np.partition(scores, len(scores) - number)[len(scores) - number]
         among = np.flatnonzero(scores >= least)
@@ -95,17 +102,18 @@ def greatest(scores: Vector, number: int) -> Rows:
 
 class Adaptive(Strategy):
     """Orders links by score = w . (features - mean) / spread. The weights w are fitted to the fetched pages by ridge
-    regression, which pulls them towards those of the prior.
+    regression, which keeps them near those of the prior (weights trained on other webs).
 
     After every few fetches all open links are scored and the best few are chosen. A page's reward y is r = min(1, Sim / 2 tau)
     (Sim: its similarity to the topic, tau: the threshold), raised to a power that grows as relevant pages are found
     (`exponent`). After 60 relevant pages, or marks by the operator, y is 3/4 r plus 1/4 of the learning judge's score. The
     regression predicts for a link the credit of its page, G = y + tunnel * mean(G of the pages fetched from it), so that pages
-    that lead to relevant pages are rewarded. Mean and spread are those of the fetched links' features, in which the prior
-    counts as 30 pages. Two features, age and rank, stand for first-in-first-out order and for page rank.
+    that lead to relevant pages are rewarded. Mean and spread (standard deviation) are those of the fetched links' features, in
+    which the prior counts as 30 pages. Two of the features, age and rank, favour links that have waited long and links from
+    relevant pages.
 
-    The links are kept in memory wherever the graph is stored, so that the order is the same; a run is resumed by replaying its
-    pages.
+    The links are kept in memory even if the graph is in a database, so that the order is the same in both cases. A run is
+    resumed by passing its stored pages to a new object.
     """
 
     name = "adaptive"
@@ -161,9 +169,9 @@ class Adaptive(Strategy):
         self._credit = Credit()
         self._chosen: list[int] = []
         self._asked: set[int] = set()
-        """Selected targets whose pages have not arrived."""
+        """Numbers of the selected targets whose pages have not arrived."""
         self._at_choice: dict[int, Vector] = {}
-        """Features of selected targets at the time of selection."""
+        """Features of the selected targets at the time of selection, by target number."""
         self._examples = Examples(len(FEATURES), WINDOW)
         self._fixed: list[float] = []
         self._mean, self._spread, self._weights = self._prior
@@ -182,7 +190,7 @@ class Adaptive(Strategy):
         while (target := self._next()) is not None:
             url = self.links.urls[target]
             node = self.graph.node(url)
-            if node is None or node.state >= State.FETCHED:  # already reached under another address
+            if node is None or node.state >= State.FETCHED:  # already fetched through another address
                 self.links.close(url)
                 continue
             node.parent = self.links.names[self.links.parent(target)]
@@ -191,8 +199,9 @@ class Adaptive(Strategy):
         return None
 
     def _next(self) -> int | None:
-        """The next of the targets chosen together whose host is not in `graph.resting`; if all of them are on resting hosts,
-        the best open target on another host. None if there is none.
+        """Returns the number of the next target to fetch: the first of those chosen together whose host is not in
+        `graph.resting` (hosts that cannot be requested now); if all of them are on such hosts, the best open target on another
+        host. Returns None if there is none.
         """
         links, chosen = self.links, self._chosen
         while chosen and not links.is_open(chosen[0]):
@@ -259,16 +268,16 @@ class Adaptive(Strategy):
         return {"score": sum(parts), **dict(zip(FEATURES, parts, strict=True))}
 
     def weigh(self) -> tuple[Vector, Vector]:
-        """The features of the n open targets, as a matrix with a row for each in ascending order of target numbers and 14
-        columns, and their scores in the same order.
+        """Returns the features and the scores of the n open targets. The features are a matrix with a row for each target, in
+        ascending order of target numbers, and 14 columns in the order of FEATURES; the scores are an array in the same order.
         """
         features, scores = self._score()
         is_open = self.links.table.is_open
         return features[:, is_open].T, scores[is_open]
 
     def _score(self) -> tuple[Vector, Vector]:
-        """The features of the n columns of the link table, as a matrix (14 rows, n columns), and the score of each column;
-        -inf for closed targets.
+        """Returns the features of all n columns of the link table as a matrix with 14 rows and n columns, and an array with the
+        score of each column, -inf for closed targets. Updates the weights first if they are due.
         """
         features = self.links.columns()
         if self._unfitted >= max(1, len(self._examples) // REFITS):
@@ -279,7 +288,7 @@ class Adaptive(Strategy):
         return features, scores
 
     def _fit(self) -> None:
-        """Computes the mean and spread of the features and the weights again, from the examples so far."""
+        """Computes the means and standard deviations of the features and the weights again from the examples so far."""
         self._unfitted = 0
         self._mean, self._spread = self._examples.scale(self._prior.mean, self._prior.spread, PRIOR_PAGES)
         if self.settings.learn and len(self._examples) >= FEWEST:
@@ -287,17 +296,21 @@ class Adaptive(Strategy):
             self._weights = self._examples.ridge(self._mean, self._spread, goals, self._prior.weights, trust)
 
     def scaled(self, features: Vector) -> Vector:
-        """The features of a link, or of several links as rows, scaled by the current means and spreads."""
+        """Returns the features of a link, or of several links as rows of a matrix, minus the current means and divided by the
+        current standard deviations.
+        """
         return (features - self._mean) / self._spread
 
     @property
     def fetched_features(self) -> Vector:
-        """The features that the most recently fetched links had when they were chosen, a row for each."""
+        """The features that the most recently fetched links had when they were chosen: a matrix with a row for each link,
+        oldest first.
+        """
         return self._examples.rows
 
     def _best(self, number: int, resting: frozenset[int] = NOWHERE) -> list[int]:
-        """The `number` open targets with the highest scores that are not chosen yet and not on the hosts `resting` (numbers);
-        of equal scores the first found. Their present features are stored for training.
+        """Returns the numbers of the `number` open targets with the highest scores, without those that are already chosen or on
+        the hosts with the numbers `resting`; of equal scores the first found. Stores their present features for training.
         """
         table = self.links.table
         _, scores = self._score()
@@ -310,8 +323,8 @@ class Adaptive(Strategy):
         return chosen
 
     def _worth(self, parent: int) -> float:
-        """The reward in [0, 1] of the newest page, which was fetched by a link of page `parent`, by the judge's last ranking
-        if there is one.
+        """Returns the reward in [0, 1] of the newest page, which was fetched through a link of page number `parent`. The
+        learning judge has a part in it if it has ranked the pages before.
         """
         fixed = self._fixed[-1]
         if not self._judge.ranked:
@@ -320,7 +333,9 @@ class Adaptive(Strategy):
         return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
 
     def _judge_anew(self) -> None:
-        """Has the learning judge rank all pages, and computes the rewards of all pages again."""
+        """Has the learning judge score all pages again, and replaces the rewards of all pages. A page marked by the operator
+        has the reward 1 or 0.
+        """
         learned = self._judge.worth(self._judge.rank(*self.links.between_pages()))
         worth = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
         for number, on_topic in self._judge.marks.items():
@@ -328,8 +343,10 @@ class Adaptive(Strategy):
         self._revise(worth)
 
     def _sharpen(self) -> None:
-        """Sets the exponent of the rewards by the evidence so far (`exponent`), or to 1 once there are enough relevant pages
-        for the learning judge, and computes the rewards again if it changed."""
+        """Computes the exponent of the rewards from the number of relevant pages (`exponent`), and all rewards again if it
+        changed. The exponent is 1 if the weights are not to learn, or once there are enough relevant pages for the learning
+        judge.
+        """
         self._sharpened = len(self.links)
         plain = not self.settings.learn or self._relevant >= ENOUGH
         power = 1.0 if plain else exponent(self._relevant, len(self.links), self.settings.sharpness)
@@ -338,7 +355,9 @@ class Adaptive(Strategy):
             self._revise(np.array(self._fixed) ** power)
 
     def _revise(self, worth: Vector) -> None:
-        """Replaces the rewards of all pages by `worth`, indexed by page number, and has the weights fitted again."""
+        """Replaces the rewards of all pages by `worth`, indexed by page number; the weights are fitted again at the next
+        scoring.
+        """
         self._credit.revise(worth, self.settings.tunnel)
         self._unfitted = len(self._examples) + 1
         self.links.revise(worth)

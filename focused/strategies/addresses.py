@@ -1,4 +1,6 @@
-"""Features of an address's spelling: its host, template and words; computed once for all addresses of a folder."""
+"""Parses addresses (URLs) for link features: host, address pattern and words. The part that all addresses of a folder share is
+cached.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ from focused.relevance import url_tokens, words_in
 from focused.strategies.link_table import file_template, folder_template
 
 MOST_FOLDERS = 20_000
-"""Folders cached at once; the cache is emptied when full."""
+"""Number of folders whose parts are cached; the cache is emptied when full."""
 
 
 class Address(NamedTuple):
-    """The parts of an address: `words` as from `url_tokens`, `template` as from `link_table.template`."""
+    """The parts of an address. `template` is its pattern: host, folder and file type with numbers replaced, as from
+    `link_table.template`; `words` are those of path and query, as from `url_tokens`.
+    """
 
     host: str
     template: str
@@ -21,13 +25,15 @@ class Address(NamedTuple):
 
 
 class Addresses:
-    """Parses addresses, most of which differ from an earlier one only in the last path segment."""
+    """Parses addresses. The result for a folder is cached, because most addresses differ from an earlier one only in the last
+    path segment.
+    """
 
     def __init__(self) -> None:
         self._folders: dict[str, Address] = {}
 
     def __call__(self, url: str) -> Address:
-        """Parses a canonical address (without fragment)."""
+        """Returns the parts of a canonical address (without fragment)."""
         path, _, query = url.partition("?")
         folder, _, file = path.rpartition("/")
         known = self._folders.get(folder)

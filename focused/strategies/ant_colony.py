@@ -1,5 +1,6 @@
-"""The ant colony strategy (Liu and Lü; Dong, Liu and Liu): ants follow links, pheromone marks successful paths, and start pages
-are chosen by three objectives."""
+"""The ant colony strategy (Liu and Lü; Dong, Liu and Liu): simulated ants follow links, leave pheromone on links of relevant
+paths, and start on pages that are chosen by three objectives.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +23,15 @@ from focused.strategies.pareto import best_spread
 from focused.strategies.pheromone import TAU_MAX, TAU_MIN, Pheromone, Vector, transition
 
 ENOUGH_SCORES = 20
-"""Link scores needed before the threshold is computed from them."""
+"""Number of links from which the minimum score of a link is computed from the scores; before, it is the parameter `threshold`."""
 STILL_CYCLES = 3
 
 
 @dataclass(slots=True)
 class Ant:
-    """One ant's walk in one cycle: its page, the numbers of the pages visited (`tabu`), the links taken (`path`, rows)."""
+    """One ant's walk in one cycle: the URL of its present page, the numbers of the pages visited (`tabu`), and the links taken
+    (`path`, as row numbers of the link table).
+    """
 
     page: str
     tabu: set[int]
@@ -36,18 +39,19 @@ class Ant:
 
 
 class AntColony(Strategy):
-    """Ants start on chosen pages and take up to `depth` links each; only links with a score of at least eta are fetched, each
-    once for all ants.
+    """Lets ants start on chosen pages and take up to `depth` links each. Of the links that ants choose, those whose score is at
+    least a minimum eta are fetched, each once for all ants.
 
-    The score of link l is R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. R(target) is estimated from URLs of
-    the same template and the page's other links, until the target is fetched. After each cycle the pheromone of a link, tau,
-    becomes (1 - rho) tau + the sum, over the ants that took it, of the mean relevance of their paths, within [0.01, 5]. The start
-    pages of the next cycle are visited pages with open links: each is represented by its best open link; those on the best Pareto
-    fronts are selected, spread as widely as possible. After a cycle that fetched nothing, the best of all open links is fetched.
+    The score of link l is R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. Until the target is fetched,
+    R(target) is estimated from pages whose URLs have the same pattern and from the page's other links. After each cycle the
+    pheromone of a link, tau, becomes (1 - rho) tau + the sum, over the ants that took it, of the mean relevance of their paths,
+    within [0.01, 5]. The start pages of the next cycle are visited pages with open links: each is represented by its best open
+    link; those on the best Pareto fronts are selected, spread as widely as possible. After a cycle that fetched nothing, the
+    best of all open links is fetched.
 
-    Links to fetched pages are followed, guided by pheromone, only if a page has no others. If they competed equally (`revisit`),
-    ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three start pages found
-    more of the targets of recorded sites.
+    Links to pages already fetched are followed, guided by pheromone, only if a page has no others. If they competed equally
+    (`revisit`), ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three
+    start pages found more of the relevant pages of recorded sites.
     """
 
     name = "ant_colony"
@@ -188,9 +192,9 @@ class AntColony(Strategy):
         self._links = LinkTable(self.settings.prior, siblings=self.settings.siblings)
         self._pheromone = Pheromone(self._links, self.settings.initial, self.settings.rho)
         self._light = np.zeros(256, dtype=bool)
-        """Links whose score was too low in this cycle."""
+        """For each row of the link table, True if an ant chose the link in this cycle and its score was too low to fetch it."""
         self._too_light: Counter[int] = Counter()
-        """The number of links with too low a score in this cycle, by page number."""
+        """The number of links rejected in this cycle for a low score, by page number."""
         self._eta = self.settings.threshold
         self._fetched = 0
         self._waiting: dict[str, None] = {}
@@ -230,7 +234,7 @@ class AntColony(Strategy):
             self._light = np.concatenate([self._light, np.zeros_like(self._light)])
 
     def _kept(self, node: Node, page: Page) -> Sequence[Link]:
-        """The page's links without those that the one-per-concept rule drops."""
+        """Returns the page's links without those that the one-per-concept rule drops."""
         if self._concepts is None or not self.settings.one_per_concept:
             return page.links
         kept = self._concepts.kept(page.links)
@@ -245,7 +249,9 @@ class AntColony(Strategy):
         self._links.close(node.url)
 
     def score(self, rows: Rows) -> Vector:
-        """The scores R(l) of links (rows of the table), eq. (9) of the ant colony paper, with weights scaled to the sum 1."""
+        """Returns the scores R(l) of the links with these row numbers of the link table, eq. (9) of the ant colony paper; the
+        weights h1, h2 and h3 are scaled to the sum 1.
+        """
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
         scores: Vector = self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
         return scores
@@ -268,7 +274,9 @@ class AntColony(Strategy):
         return self.topic.page(words) if cosine is None else cosine
 
     def _cycles(self) -> Iterator[Node]:
-        """Yields nodes to fetch; to be resumed after `expand` or `fail` was called for the yielded node."""
+        """Runs cycles of walks and yields each node that is to be fetched. The caller resumes the generator after it has called
+        `expand` or `fail` for the node. Ends when no start pages are left, or by the stopping rule.
+        """
         still = 0
         while starts := self._starts():
             self._pheromone.cycle += 1
@@ -291,18 +299,22 @@ class AntColony(Strategy):
                 yield from self._best_open()
 
     def _weigh(self) -> None:
-        """Sets eta, the lowest score at which a link is fetched, to a quantile of the scores of all open links."""
+        """Sets eta, the score below which links are not fetched, to a quantile of the scores of all open links."""
         rows = self._links.open_rows()
         if len(self._links) >= ENOUGH_SCORES and len(rows):
             self._eta = float(np.quantile(self.score(rows), self.settings.quantile))
 
     def _directionless(self, ants: Sequence[Ant]) -> bool:
-        """Tells whether the pheromone on the ants' pages is nearly equal everywhere, so that it gives no direction."""
+        """Tells whether the pheromone is nearly equal on all links of the pages that the ants visited, so that it favours none
+        of them.
+        """
         pages = {self._links.page_of(row) for ant in ants for row in ant.path} | {ant.page for ant in ants}
         return self._pheromone.flat(np.concatenate([self._links.rows(page) for page in sorted(pages)]))
 
     def _best_open(self) -> Iterator[Node]:
-        """Yields the node of the open link with the highest score, after a cycle in which no link was fetched."""
+        """Yields the node of the open link with the highest score, if there is one. Called after a cycle in which no link was
+        fetched.
+        """
         rows = self._links.open_rows()
         if len(rows):
             row = int(rows[self.score(rows).argmax()])
@@ -314,7 +326,9 @@ class AntColony(Strategy):
                 self._wait(node)
 
     def _unfetched(self, row: int) -> Node | None:
-        """The node of the open link `row`; None, closing the link, if its target was reached under another address."""
+        """Returns the node of the open link in row `row` of the link table. If its target was already fetched through another
+        address, closes the link and returns None.
+        """
         url = self._links.urls[row]
         node = self.graph.node(url)
         if node is not None and node.state < State.FETCHED:
@@ -323,14 +337,18 @@ class AntColony(Strategy):
         return None
 
     def _wait(self, node: Node) -> bool:
-        """Adds a fetched page to the pages from which the next cycle may start; False if the page could not be fetched."""
+        """Adds a fetched page to the pages on which ants may start in the next cycle; returns False if the page could not be
+        fetched.
+        """
         if node.url not in self._links:
             return False
         self._waiting[node.url] = None
         return True
 
     def _step(self, ant: Ant) -> Iterator[Node]:
-        """Moves one ant by a link that it chooses. The node of an open link with a sufficient score is yielded to be fetched."""
+        """Moves one ant along a link that it chooses by pheromone and score. If the link's target is not fetched yet, yields
+        its node to be fetched; an ant whose link scores below eta, or whose page could not be fetched, stays on its page.
+        """
         links, settings = self._links, self.settings
         rows = self._candidates(ant)
         if not len(rows):
@@ -362,8 +380,10 @@ class AntColony(Strategy):
         ant.path.append(row)
 
     def _candidates(self, ant: Ant) -> Rows:
-        """The links (rows) that an ant may choose: open ones not rejected in this cycle; without any (or always, with
-        `revisit`), also links to fetched pages that it has not visited and that have such links."""
+        """Returns the row numbers of the links that an ant may take from its page: open links that were not rejected in this
+        cycle. If there are none (or always, with `revisit`), also links to fetched pages that the ant has not visited and that
+        still have such open links.
+        """
         links = self._links
         rows = links.rows(ant.page)
         fresh = rows[links.is_open(rows) & ~self._light[rows]]
@@ -376,7 +396,10 @@ class AntColony(Strategy):
         return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
     def _starts(self) -> list[str]:
-        """The start pages of the next cycle: waiting pages whose best open links have widely spread objectives."""
+        """Returns the URLs of the pages on which ants start in the next cycle, among visited pages with open links: those whose
+        best links are on the best Pareto fronts of the three objectives, spread as widely as possible. An empty list if no link
+        is open.
+        """
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
         rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
         rows = self._best_of_pages(rows[self._links.is_open(rows)])
@@ -389,7 +412,9 @@ class AntColony(Strategy):
         return [pages[pool[i]] for i in best_spread(objectives[pool], self.settings.starts)]
 
     def _best_of_pages(self, rows: Rows) -> Rows:
-        """The rows of the best link on each page, among these rows of the link table; pages in the order fetched."""
+        """Returns, for each page that has links among `rows` (row numbers of the link table), the row of its link with the
+        highest score; pages in the order in which they were fetched.
+        """
         pages = self._links.page_numbers(rows)
         order = np.lexsort((self.score(rows), pages))
         last = np.append(pages[order][1:] != pages[order][:-1], True)

@@ -1,4 +1,6 @@
-"""The interface of strategies: which URL is fetched next, and how a fetched page changes the order."""
+"""The interface of crawl strategies. A strategy decides which URL is fetched next, and how a fetched page changes the order of
+the URLs that wait.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from focused.parameters import Parameter, Value, parameters_of, read_settings
 from focused.relevance import Relevance
 
 GIVEN_UP = "given_up"
-"""Queue of links dropped by a rule of the strategy. Nothing is fetched from it; a link found again on another page leaves it."""
+"""Name of the queue of links that a rule of the strategy dropped. Nothing is fetched from this queue; a link that is found
+again on another page leaves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +25,24 @@ class NoSettings:
 
 
 class Strategy:
-    """Orders a crawl. The crawl loop calls `start` once, then repeatedly `select`, and `expand` or `fail` for each node
-    selected.
+    """Orders a crawl. The crawl loop calls `start` once, then repeatedly `select`, and for each node selected either `expand`
+    (its page arrived) or `fail`.
 
     A subclass sets its name, title and a one-line summary, declares its parameters as the fields of `Settings`, and implements
-    `expand`. Its texts are English, marked by `gettext_noop`; the desk shows them in the user's language. What a strategy
-    stores for a URL is kept in the graph's nodes (there may be millions, in a database). What it stores for the run is kept in
-    the object; it must depend only on `rng` and on the pages in the order of arrival, so that replaying these restores it.
+    `expand`. Its texts are English, marked by `gettext_noop`; the web interface shows them in the user's language. What a
+    strategy stores for a URL is kept in the graph's nodes (there may be millions, in a database). What it stores for the run is
+    kept in the object; it must depend only on `rng` and on the pages in the order of arrival, so that passing the same pages to
+    a new object restores it.
     """
 
     name: ClassVar[str]
-    """The identifier in commands, settings and stored runs."""
+    """The strategy's identifier in commands, settings and stored runs."""
     title: ClassVar[str] = ""
     """The strategy's display name; without one its identifier is shown."""
     summary: ClassVar[str]
     words: ClassVar[Mapping[str, str]] = {}
-    """Display names of what only this strategy has: choices of its parameters, parts of a score (`explain`), and queues."""
+    """Display names, by identifier, of what only this strategy has: choices of its parameters, parts of a score (keys of the
+    result of `explain`), and queues."""
     Settings: ClassVar[type] = NoSettings
 
     def __init__(
@@ -53,15 +58,15 @@ class Strategy:
         self.rng = rng or random.Random(1)  # noqa: S311 - random order in a search, not a secret
         self.settings: Any = read_settings(self.Settings, values or {})
         self.history = history
-        """Pages of an earlier run, for strategies that learn from one."""
+        """Pages of an earlier run, in order of arrival, for strategies that learn from one; empty if there is none."""
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
-        """The strategy's parameters with default, range and meaning."""
+        """Returns the strategy's parameters, each with its default, range and meaning."""
         return parameters_of(cls.Settings)
 
     def start(self, seeds: Sequence[str]) -> None:
-        """Adds the seeds to the queue, in their order and before anything else."""
+        """Adds the seeds to the queue in their order. Called once, before any other URL is added."""
         for url in seeds:
             node = self.graph.add(url, 0, None)
             self.prepare_seed(node)
@@ -70,37 +75,41 @@ class Strategy:
     seed_queue: ClassVar[str] = ""
 
     def seed_priority(self) -> float:
-        """The priority of seeds: above that of any link."""
+        """Returns the priority at which seeds are queued, which is above that of any link."""
         return 1e9
 
     def prepare_seed(self, node: Node) -> None:
-        """Sets in a seed's node the values that the strategy needs there."""
+        """Sets the values that the strategy needs in the node of a seed. Called by `start` for each seed; does nothing by
+        default.
+        """
 
     def select(self) -> Node | None:
-        """Removes and returns the next node to fetch; None if nothing is waiting."""
+        """Removes the next node to fetch from the queue and returns it; returns None if nothing is waiting."""
         return self.graph.pop()
 
     def expand(self, node: Node, page: Page) -> None:
-        """Handles an arrived page: queues its links."""
+        """Handles the arrival of the page of a selected node: adds the page's links to the queue with their priorities."""
         raise NotImplementedError
 
     def fail(self, node: Node) -> None:
-        """Handles a URL that could not be fetched, or leads to a page already fetched."""
+        """Handles a selected URL that could not be fetched, or that leads to a page already fetched."""
 
     def open(self, node: Node, url: str) -> Node | None:
-        """The node of the link to `url` on the node's page, created if new; None if the strategy need not order it, because it
-        is fetched, failed, or a seed.
+        """Returns the node of the URL `url`, to which the page of `node` links; creates it if the URL is new. Returns None if
+        the strategy need not order the URL, because it was fetched, failed, or is a seed.
         """
         child = self.graph.add(url, node.depth + 1, node.url)
         return None if child.state >= State.FETCHED or child.depth == 0 else child
 
     def unplaced(self, node: Node) -> bool:
-        """Tells whether a link still has to be queued: its URL is new, or was dropped by a rule of the strategy."""
+        """Tells whether a URL still has to be queued: it is new, or a rule of the strategy dropped it (it is in the queue
+        GIVEN_UP).
+        """
         return node.state == State.KNOWN or node.queue == GIVEN_UP
 
     def give_up(self, node: Node, links: Iterable[str]) -> None:
-        """Drops these links of the node's page because of a rule of the strategy, except those that another page contains as
-        well.
+        """Drops the URLs `links`, found on the page of `node`, because of a rule of the strategy. URLs that are queued already
+        keep their place.
         """
         for url in links:
             child = self.open(node, url)
@@ -109,39 +118,51 @@ class Strategy:
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """For each address that a rule skipped before fetching as a duplicate: the address that was kept instead."""
+        """The addresses that a rule of the strategy skipped before fetching as duplicates, each with the address that was kept
+        instead.
+        """
         return {}
 
     rule: ClassVar[str] = "given_up"
-    """Code for the rule that dropped links, used by `ending`."""
+    """Identifier of the rule by which the strategy drops links; `ending` returns it."""
 
     def ending(self) -> str:
-        """Why `select` returns None: "frontier" if no known URL is left, otherwise the rule that dropped links."""
+        """Returns why `select` has returned None: "frontier" if every known URL was selected, or `rule` if some were dropped
+        instead.
+        """
         return self.rule if self.graph.waiting(GIVEN_UP) else "frontier"
 
     sum_to_one: ClassVar[tuple[str, ...]] = ()
-    """Parameters that are shares of one whole: the desk keeps their sum at 1."""
+    """Names of parameters that are shares of one whole; the web interface keeps their sum at 1."""
 
     resumable: ClassVar[bool] = False
-    """True if `state` and the graph hold everything, so that a run can continue without replaying its pages."""
+    """True if `state` and the graph hold everything that the strategy knows, so that an interrupted run can continue from them.
+    Otherwise a new object is given all pages of the run again."""
 
     one_at_a_time: ClassVar[bool] = False
-    """True if a page must have arrived before the next URL is selected."""
+    """True if the page of a selected URL must have arrived before the next URL is selected."""
 
     def state(self) -> dict[str, Any]:
-        """What the strategy knows besides the graph, as plain values from which `resume` restores it."""
+        """Returns what the strategy knows besides the graph, as plain values that can be stored as JSON. `resume` restores
+        them.
+        """
         return {}
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Restores what the strategy knew when `state` returned these values."""
+        """Restores the strategy from the values that `state` returned when the run was interrupted."""
 
     def change(self, values: Mapping[str, Value]) -> None:
-        """Changes parameters; waiting links keep their priority until their score changes."""
+        """Changes the values of parameters during a run. Waiting links keep their priority until their score is computed again.
+        """
         self.settings = read_settings(self.Settings, values)
 
     def mark(self, url: str, on_topic: bool | None) -> None:
-        """Handles the operator's mark of a fetched page (None removes it), for strategies that learn from the run's pages."""
+        """Handles the operator's mark of a fetched page as on topic (True) or off topic (False), or the removal of the mark
+        (None). Only strategies that learn from the run's pages use it.
+        """
 
     def explain(self, node: Node) -> Mapping[str, float]:
-        """The parts of a waiting URL's priority by name, for the page that explains its position."""
+        """Returns the parts of a waiting URL's priority by name; the web interface shows them to explain the URL's position in
+        the queue.
+        """
         return {"priority": node.priority}

@@ -1,4 +1,4 @@
-"""The strategy `best_first`: links ordered by the similarity of their page and of their anchor."""
+"""The strategy `best_first`: orders links by the similarity of their page and of their anchor text to the topic."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ RESERVE = "reserve"
 
 
 class BestFirst(Strategy):
-    """The priority of a link is pv = (1 - a) Sim(page) + a Sim(anchor), with Sim the similarity to the topic; if several pages
-    link to a URL, their greatest value counts.
+    """Orders links by pv = (1 - a) Sim(page) + a Sim(anchor), where Sim is the similarity to the topic and a the parameter
+    `anchor`. If several pages link to a URL, the greatest of the values is its priority.
 
-    With a = 0 all links of a page are equal, as in the tunnelling paper. Of values of a up to 0.4, the largest found most
-    targets on recorded university sites, and on a Chinese manual, whose pages have many links.
+    With a = 0 all links of a page have the same priority, as in the tunnelling paper. Of the values of a up to 0.4, the largest
+    found most relevant pages on recorded university sites, and on a Chinese manual, whose pages have many links.
     """
 
     name = "best_first"

@@ -1,4 +1,4 @@
-"""The strategy `breadth_first`: pages in the order in which they were found."""
+"""The strategy `breadth_first`: fetches pages in the order in which their links were found."""
 
 from __future__ import annotations
 
@@ -22,4 +22,5 @@ class BreadthFirst(Strategy):
         for link in page.links:
             child = self.open(node, link.url)
             if child is not None and child.state == State.KNOWN:
-                self.graph.push(child, -float(child.depth))  # by depth, also if ties are broken at random
+                # by depth and not by time of discovery alone, so that the order holds even if ties are broken at random
+                self.graph.push(child, -float(child.depth))

@@ -1,4 +1,6 @@
-"""Focused crawling of Chakrabarti, van den Berg and Dom (1999): a classifier judges pages, a distiller finds hubs."""
+"""The focused crawler of Chakrabarti, van den Berg and Dom (1999): a classifier estimates the relevance of pages, and a
+distiller finds hubs, pages that link to many relevant pages.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,15 @@ if TYPE_CHECKING:
 FEATURES = 2**15
 ITERATIONS = 20
 MANY_HOSTS = 5
-"""Number of hosts from which links inside one host do not count as recommendations."""
+"""Number of hosts among the fetched pages from which on links inside one host are left out of the hub scores."""
 
 
 class ClassifierDistiller(Strategy):
-    """The priority of a link is (1 - h) R(page) + h hub(page), where R is the classifier's probability that the link's page is
-    on topic and hub the page's hub score.
+    """Orders links by (1 - h) R(page) + h hub(page), where R is the classifier's probability that the link's page is on topic,
+    hub the page's hub score, and h the parameter `hub`.
 
-    The classifier (naive Bayes) is trained on the topic's samples and on the pages fetched so far, which are labelled by the
-    threshold of similarity. Until it knows both relevant and irrelevant pages, R is the similarity. Hub scores are those of
+    The classifier (naive Bayes) is trained on the topic's samples and on the pages fetched so far, which are labelled relevant
+    if their similarity reaches the topic's threshold. Until it has been trained, R is the similarity. Hub scores are those of
     HITS over the pages fetched so far, each link weighted by the relevance of the page at its other end; they are scaled so
     that the best is 1.
     """
@@ -64,7 +66,8 @@ class ClassifierDistiller(Strategy):
     settings: Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        from sklearn.feature_extraction import FeatureHasher  # takes a second to import, needed only when a crawl begins
+        # imported here because the import takes a second and is needed only when a crawl begins
+        from sklearn.feature_extraction import FeatureHasher
 
         super().__init__(*args, **kwargs)
         self._hasher = FeatureHasher(FEATURES, alternate_sign=False)
@@ -105,7 +108,7 @@ class ClassifierDistiller(Strategy):
         return (1 - h) * self._relevance[parent] + h * self._hubs.get(parent, 0.0)
 
     def _sample(self, words: Mapping[str, int], relevant: bool) -> sparse.csr_matrix:
-        # Presence instead of counts, since long pages would outweigh the short samples.
+        # Words count as present or absent: with their numbers of occurrences, long pages would outweigh the short samples.
         row = self._hasher.transform([dict.fromkeys(words, 1)])
         self._rows.append(row)
         self._answers.append(relevant)
@@ -135,8 +138,9 @@ class ClassifierDistiller(Strategy):
         relevance = np.fromiter(self._relevance.values(), dtype=float)
         start, end = np.array(edges).T
         shape = (len(numbers), len(numbers))
-        forward = sparse.csr_matrix((relevance[end], (start, end)), shape=shape)  # a hub gains by the pages it links to
-        # an authority gains by the pages that link to it
+        # a hub's score is raised by the relevant pages it links to
+        forward = sparse.csr_matrix((relevance[end], (start, end)), shape=shape)
+        # an authority's score is raised by the relevant pages that link to it
         backward = sparse.csr_matrix((relevance[start], (start, end)), shape=shape)
         hubs = np.ones(len(numbers))
         for _ in range(ITERATIONS):

@@ -1,4 +1,4 @@
-"""The ant colony paper's duplicate rule: of two links with overlapping concepts only one is kept."""
+"""The duplicate rule of the ant colony paper: of two links whose anchors name nearly the same concept only one is kept."""
 
 from __future__ import annotations
 
@@ -9,27 +9,31 @@ from focused.ontology import OntologySimilarity
 from focused.pages import Link
 
 LEAST = 0.9
-"""IFCo from which two concepts count as equal."""
+"""Value of IFCo from which two concepts count as the same."""
 
 
 class OnePerConcept:
-    """Keeps the first link to each concept. A link is dropped if its anchor names nearly the same concept as that of a kept
-    link to another address: the overlap factor IFCo of the concepts (eq. (10) of the ant colony paper) is at least 0.9. Links
-    whose anchors name no concept are kept.
+    """Keeps only the first link to each concept. A link is dropped if its anchor names nearly the same concept as that of a
+    kept link to another address: the overlap factor IFCo of the two concepts (eq. (10) of the ant colony paper) is at least
+    0.9. Links whose anchors name no concept are kept.
 
-    The rule takes pages on one subject for duplicates; `left_out` lists what it dropped, so that the loss can be measured.
+    The rule treats pages on the same subject as duplicates although their contents may differ; `left_out` lists what it
+    dropped, so that the loss can be measured.
     """
 
     def __init__(self, measure: OntologySimilarity) -> None:
         self._measure = measure
         self._kept: dict[str, str] = {}
-        """For each concept that a kept link names, and each concept overlapping with one, the address of that link."""
+        """The address of the kept link, by concept: each concept that its anchor names, and each that nearly equals one of
+        these."""
         self._same = lru_cache(maxsize=10_000)(lambda concept: measure.overlapping(concept, LEAST))
         self.left_out: dict[str, str] = {}
-        """Dropped addresses, each with the one kept instead."""
+        """Dropped addresses, each with the address that was kept instead."""
 
     def kept(self, links: Iterable[Link]) -> list[Link]:
-        """Those of the links that the rule keeps, in their order; the dropped ones are added to `left_out`."""
+        """Returns those of the links that the rule keeps, in their order. The addresses of the dropped ones are added to
+        `left_out`.
+        """
         found = []
         for link in links:
             concepts = self._concepts(link)

@@ -1,4 +1,6 @@
-"""Context graphs (Diligenti et al. 2000): predicts how many clicks a page is from the topic, learned from backward links."""
+"""The strategy of context graphs (Diligenti et al. 2000): a classifier, trained on the links that lead to relevant pages,
+predicts from its words how many clicks a page is away from a relevant page.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ PAGES_A_LAYER = 300
 
 
 def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
-    """For each page, the number of clicks along links to the nearest relevant page; pages from which that is more than `depth`
-    are omitted.
+    """Computes for each page the number of clicks along links to the nearest relevant page, by URL; 0 for relevant pages. Pages
+    from which that is more than `depth` clicks are omitted.
     """
     pages = list(pages)
     known = {page.url for page in pages}
@@ -42,11 +44,11 @@ def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
 
 
 class ContextGraph(Strategy):
-    """Predicts how many clicks a page is away from a page on topic (its layer), by a naive Bayes classifier over the topic's
-    words, and queues the page's links one layer nearer to the topic.
+    """Predicts how many clicks a page is away from a page on topic (the page's layer), by a naive Bayes classifier over the
+    topic's words. The links of the page are queued one layer nearer, and the nearest layers are fetched first.
 
-    The layers are learned from an earlier run (`history`), or from this run's own pages each time their number has doubled.
-    Until then links are ordered by the similarity of their page.
+    The layers are learned from an earlier run (`history`) if there is one, otherwise from this run's own pages, each time their
+    number has doubled. Until then links are ordered by the similarity of their page.
     """
 
     name = "context_graph"
@@ -120,7 +122,9 @@ class ContextGraph(Strategy):
         return self._queues[max(0, layer - 1)], float(probabilities[best])
 
     def _move(self) -> None:
-        """After learning, moves every waiting link to the queue of the layer that is now predicted for its page."""
+        """Moves every waiting link to the queue of the layer that is predicted for its page. Called after the classifier has
+        been trained again.
+        """
         places = {page.url: self._place(page) for page in self._pages}
         for child in [child for queue in self._queues for child in self.graph.queued(queue)]:
             if child.parent in places:
@@ -128,13 +132,13 @@ class ContextGraph(Strategy):
                 self.graph.push(child, priority, queue)
 
     def _learn(self, pages: Iterable[Page]) -> None:
-        from sklearn.naive_bayes import MultinomialNB  # takes a second to import, needed only for learning
+        from sklearn.naive_bayes import MultinomialNB  # takes a second to import, needed only for training
 
         pages = list(pages)
         found = layers(pages, self.settings.layers)
         outside = self.settings.layers + 1
         chosen: dict[int, list[Mapping[str, int]]] = {}
-        for page in reversed(pages):  # of each layer only the newest pages
+        for page in reversed(pages):  # of each layer only the newest pages are used
             members = chosen.setdefault(found.get(page.url, outside), [])
             if len(members) < PAGES_A_LAYER:
                 members.append(page.content.words)

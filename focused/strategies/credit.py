@@ -1,4 +1,6 @@
-"""The credit of pages: a page's own reward, and a share of the credit of the pages fetched from it."""
+"""The credit of fetched pages: a page's own reward, plus a share of the mean credit of the pages that were fetched through its
+links.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,9 @@ Vector = NDArray[np.float64]
 
 
 class Credit:
-    """Computes G = y + share * mean(G of the pages fetched from it), with y the page's reward. Pages have numbers in the order
-    of arrival, so that a page comes after the one it was fetched from.
+    """Computes the credit of pages, G = y + share * mean(G of the pages fetched through the page's links), where y is the
+    page's reward. Pages are numbered from 0 in the order of arrival, so that a page has a greater number than the one it was
+    fetched from.
     """
 
     def __init__(self) -> None:
@@ -43,7 +46,9 @@ class Credit:
             parent = self._parents[parent]
 
     def revise(self, worth: Vector, share: float) -> None:
-        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes the credit of all again."""
+        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes the credit of all pages again with
+        `share` (see the class).
+        """
         self._own = worth.tolist()
         whole = list(self._own)
         self._sums = [0.0] * len(self._own)
@@ -55,5 +60,5 @@ class Credit:
         self._whole[: len(whole)] = whole
 
     def of(self, pages: NDArray[np.intp]) -> Vector:
-        """The credit G of the pages with these numbers, in the same order."""
+        """Returns the credit G of the pages with the numbers `pages`, in the same order."""
         return self._whole[pages]

@@ -1,5 +1,6 @@
-"""The strategy `depth_first`, after Yang et al.: links by the similarity of their words to the topic's, with a decision tree that
-predicts which are relevant."""
+"""The strategy `depth_first`, after Yang et al.: follows the newest links first, ordered by the similarity of their words to
+the topic's words, and postpones those that a decision tree predicts to be off topic.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ LATER = "later"
 
 
 class WordLikeness:
-    """Similarity of a word to the topic's words: the greatest Jaccard similarity of the sets of character bigrams, in [0, 1].
+    """Computes how similar a word is to the topic's words: the greatest Jaccard similarity of the sets of character bigrams of
+    the word and of a topic word, in [0, 1].
     """
 
     def __init__(self, topic_words: Iterable[str]) -> None:
@@ -37,7 +39,7 @@ class WordLikeness:
                 self._holders.setdefault(pair, []).append(number)
 
     def word(self, word: str) -> float:
-        """The similarity of one word."""
+        """Returns the similarity of one word to the topic's words, in [0, 1]."""
         found = self._known.get(word)
         if found is None:
             pairs = bigrams(word)
@@ -47,16 +49,16 @@ class WordLikeness:
         return found
 
     def words(self, words: Collection[str]) -> float:
-        """Mean similarity of several words, independent of their order; 0 without any."""
+        """Returns the mean similarity of several words, independent of their order; 0 without any."""
         return fsum(self.word(word) for word in words) / len(words) if words else 0.0
 
 
 class DepthFirst(Strategy):
-    """Fetches the most recently found link first; links predicted off topic wait behind all others.
+    """Fetches the most recently found link first. Links that are predicted to lead to off-topic pages wait behind all others.
 
-    The prediction is that of a decision tree, which learns from the first pages fetched (near the seeds) whether a link leads
-    to a relevant page. Its features are the similarity of the link's words to the topic's, the similarity of its page, and its
-    depth.
+    The prediction is that of a decision tree, trained on the first `training_pages` pages that were fetched through links, to
+    tell whether a link leads to a relevant page. Its features are the similarity of the words in the link's anchor and URL to
+    the topic's words, the similarity of the link's page to the topic, and the link's depth.
     """
 
     name = "depth_first"
@@ -121,7 +123,7 @@ class DepthFirst(Strategy):
             scored.sort(key=lambda pair: -pair[0])
         offered = [(child, likeness) for likeness, url in reversed(scored) if (child := self.open(node, url)) is not None]
         promising = self._promising([[likeness, page.similarity, float(child.depth)] for child, likeness in offered])
-        # The first link of the page is pushed last, so that it is popped first.
+        # The links are pushed in reverse order, because the one pushed last is popped first.
         for (child, likeness), good in zip(offered, promising, strict=True):
             child.data["features"] = [likeness, page.similarity, float(child.depth)]
             self._count += 1
@@ -141,12 +143,13 @@ class DepthFirst(Strategy):
         self._plant()
 
     def _plant(self) -> None:
-        """Trains the decision tree once there are enough pages of both kinds; the examples are kept, so that a resumed run
-        can train it again."""
+        """Trains the decision tree once there are enough examples and they include both relevant and irrelevant pages. The
+        examples are kept, so that a resumed run can train the tree again.
+        """
         answers = {answer for _, answer in self._samples}
         if len(self._samples) < self.settings.training_pages or len(answers) < 2:
             return
-        from sklearn.tree import DecisionTreeClassifier  # takes a second to import, needed only for training a tree
+        from sklearn.tree import DecisionTreeClassifier  # takes a second to import, needed only for training
 
         tree = DecisionTreeClassifier(max_depth=self.settings.tree_depth, random_state=0)
         self._tree = tree.fit([x for x, _ in self._samples], [y for _, y in self._samples])

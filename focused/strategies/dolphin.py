@@ -1,5 +1,6 @@
-"""The strategy `dolphin` (patent CN1564157): anchor relevance, depth and TimelyRank combined in one score, updated with every
-page."""
+"""The strategy `dolphin` (patent CN1564157): combines anchor relevance, depth and TimelyRank (a kind of PageRank) in one score,
+which is updated with every page.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 
 HUGE = 1e300
-"""Unnormalised TimelyRank grows with the number of paths; it is limited to this value to avoid overflow."""
+"""Upper limit of the unnormalised TimelyRank, which grows with the number of paths and would overflow."""
 
 
 class Dolphin(Strategy):
-    """The priority of a URL is D = alpha Ra + beta Rd + gamma TR.
+    """Orders URLs by D = alpha Ra + beta Rd + gamma TR.
 
     - Ra, anchor relevance: cosine of the raw frequencies of the topic's words and of the words of all anchors (and, with lower
-      weight, their surroundings) that pointed to the URL so far; the same anchor from the same host counts once.
+      weight, the words around them) that pointed to the URL so far; the same anchor from the same host counts once.
     - Rd, closeness: 1 / d, with d = 1 for seeds and one more for each click from them.
     - TR, TimelyRank: 1 initially; each fetched page adds its own TR to every page it links to. It is scaled to [0, 1] by TR /
       (TR + kappa), where kappa is the median over the frontier, computed again each time the number of fetched pages has
@@ -136,7 +137,7 @@ class Dolphin(Strategy):
             self._renew()
 
     def score(self, node: Node) -> float:
-        """The current D of a URL."""
+        """Returns the current priority D of a URL."""
         s = self.settings
         score: float = s.alpha * node.get("ra", 0.0) + s.beta / (node.depth + 1) + s.gamma * self._normalised(node.get("tr", 1.0))
         return score
@@ -150,7 +151,7 @@ class Dolphin(Strategy):
         }
 
     def _hear(self, child: Node, page: Page, link: Link) -> None:
-        """Updates a URL's Ra with one more anchor that points to it."""
+        """Updates the anchor relevance Ra of the URL of `child` by one more link to it, `link` on the page `page`."""
         if self.settings.once_per_host:
             heard = child.data.setdefault("heard", [])
             mark = f"{host_key(page.url)} {link.anchor}"

@@ -1,4 +1,6 @@
-"""The strategy `dynamic_tunnel` (Jiang, Zhu and Wang): tunnels through off-topic pages grow along promising links."""
+"""The strategy `dynamic_tunnel` (Jiang, Zhu and Wang): follows links through off-topic pages, the further the more relevant the
+links' texts are.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +18,23 @@ from focused.strategies.best_first import RESERVE
 from focused.strategies.tunnel import Tunnelling
 
 UNSET = 1_000_000
-"""k of URLs outside any tunnel (infinity in the paper)."""
+"""Value of k (remaining steps) of URLs outside any tunnel; infinity in the paper."""
 TUNNEL = "tunnel"
 
 
 class DynamicTunnel(Tunnelling):
-    """Two queues: links of relevant pages, ordered by Sim(page), and links of off-topic pages, ordered by R(link), which may
-    be followed for k more steps.
+    """Orders a crawl by two queues: links of relevant pages, ordered by Sim(page), and links of off-topic pages, ordered by
+    R(link), which may be followed for k more steps.
 
-    After a relevant page k is infinite. The first off-topic page after it sets k to the parameter `depth` and subtracts one
-    for every link; each further off-topic page subtracts one for a link unless R(link) >= tau_u. With k = 0 links are dropped.
-    R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's words and the near-topic
-    lexicon. R decides whether a link keeps its k; the order within tunnels uses R and Sim(page) together, because anchors such
-    as "CS 384G" on a nearly relevant page are not informative on their own.
+    After a relevant page k is infinite. The first off-topic page after it sets k to the parameter `depth` and subtracts one for
+    every link; each further off-topic page subtracts one for a link unless R(link) >= tau_u (the parameter `hold`). Links
+    beyond k = 0 are kept until no other link waits, or dropped (`beyond`). R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3)
+    of the tunnelling paper, over the topic's words and the near-topic lexicon. R decides whether a link keeps its k; the order
+    within tunnels uses R and Sim(page) together, because anchors such as "CS 384G" on a nearly relevant page are not
+    informative on their own.
 
-    A tenth of the fetches goes to tunnels. With this share more relevant pages were found than with a fifth, and more than by
-    best_first for all seeds far from their targets.
+    By default a tenth of the fetches goes to links of off-topic pages. With this share more relevant pages were found than with
+    a fifth, and more than by best_first for all seeds far from relevant pages.
     """
 
     name = "dynamic_tunnel"
@@ -168,7 +171,7 @@ class DynamicTunnel(Tunnelling):
             due = self._inside
         else:
             self._credit += self.settings.share
-            due = self._credit >= 1.0 - 1e-9  # ten times 0.1 is slightly less than 1
+            due = self._credit >= 1.0 - 1e-9  # because ten times 0.1 is slightly less than 1
         turn = bool(tunnels) and (due or not others)
         self._credit = max(0.0, self._credit - 1.0) if turn else min(1.0, self._credit)
         if turn:
@@ -192,7 +195,9 @@ class DynamicTunnel(Tunnelling):
         self.hand_on(node)
 
     def relevance(self, link: Link) -> float:
-        """R(l), eq. (3) of the tunnelling paper, in [0, 1]; the weights are normalised to sum 1."""
+        """Returns R(l) of a link, in [0, 1], eq. (3) of the tunnelling paper, with the weights scaled to the sum 1; 0 if all
+        weights are 0.
+        """
         settings = self.settings
         total = settings.anchor + settings.context + settings.url
         if total == 0:

@@ -1,5 +1,5 @@
-"""Training examples of a run: the features that fetched links had when they were chosen, with the sums that the regression
-needs.
+"""Training examples of the strategy `adaptive` (the features that fetched links had when they were chosen), with the sums that
+scaling and regression need.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ Rows = NDArray[np.intp]
 
 
 class Examples:
-    """Training examples: for each fetched link a row of features and the number of the page that it led to. Only the newest
-    `window` rows are used.
+    """Stores training examples: for each fetched link a row of `width` features, and the number of the page that it led to.
+    Only the newest `window` examples are used.
 
     The sums needed for scaling and fitting are updated only by the rows added and removed since they were last used, so that
     the cost does not grow with the length of the crawl.
@@ -33,14 +33,14 @@ class Examples:
         self._sum = np.zeros(width)
         self._products = np.zeros((width, width))
         self._summed = range(0)
-        """The rows that the stored sums cover."""
+        """Range of the rows that the stored sums cover."""
 
     def __len__(self) -> int:
         return min(self._end, self._window)
 
     @property
     def rows(self) -> Vector:
-        """The features of the newest `window` examples, a row for each, oldest first."""
+        """The features of the newest `window` examples, as a matrix with a row for each, oldest first."""
         return self._rows[self._end - len(self) : self._end]
 
     @property
@@ -49,8 +49,8 @@ class Examples:
         return self._pages[self._end - len(self) : self._end]
 
     def add(self, row: Vector, page: int) -> None:
-        """Adds an example: the features of a link (`row`), and the number of the page it led to. If there are `window`
-        examples already, the oldest is dropped.
+        """Adds an example: the features of a link (`row`), and the number of the page it led to. From then on only the newest
+        `window` examples count.
         """
         if self._end == len(self._rows):
             self._rows[: self._window], self._pages[: self._window] = self.rows.copy(), self.pages.copy()
@@ -74,7 +74,9 @@ class Examples:
         self._summed = now
 
     def scale(self, mean: Vector, spread: Vector, weight: float) -> tuple[Vector, Vector]:
-        """The mean and the spread of each feature over the rows and `weight` further rows with the given mean and spread."""
+        """Returns the mean and the standard deviation of each feature (two arrays) over the examples and `weight` imaginary
+        further examples with the given mean and standard deviation (`spread`).
+        """
         if not len(self):
             return mean, spread
         self._sum_up()
@@ -85,9 +87,10 @@ class Examples:
         return own, np.sqrt(squares / whole) + 1e-9
 
     def ridge(self, mean: Vector, spread: Vector, goals: Callable[[Rows], Vector], centre: Vector, trust: float) -> Vector:
-        """The weights of a ridge regression, w = (X'X + trust I)^-1 (X'G + trust centre). The rows of X are the examples
-        scaled by `mean` and `spread`; G are the values that `goals` returns for their pages, minus the mean of these; `centre`
-        are the weights towards which w is pulled.
+        """Returns the weights w of a ridge regression, w = (X'X + trust I)^-1 (X'G + trust centre), an array indexed by
+        feature. The rows of X are the examples, minus `mean` and divided by `spread`. G are the values to predict: what `goals`
+        returns for the page numbers of the examples, minus their mean. w is kept near the weights `centre`, the more the
+        greater `trust`.
         """
         self._sum_up()
         wanted = goals(self.pages)

@@ -1,4 +1,6 @@
-"""The strategy `fish` (De Bra and Post 1994) in the priority form of Hersovici et al. (1998): paths that stay off topic end."""
+"""The strategy `fish` (De Bra and Post 1994), fish search in the form with priorities of Hersovici et al. (1998): paths that
+stay off topic for too many steps are abandoned.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,11 @@ from focused.strategies.base import Strategy
 
 
 class Fish(Strategy):
-    """The first links of a relevant page (width times factor) get potential 1 and the full depth; the first links of an off-topic
-    page (width) get potential 0.5 and one step less than the page itself.
+    """Assigns to links a potential (their priority) and a number of remaining steps. The first width * factor links of a
+    relevant page get potential 1 and `depth` steps; the first `width` links of an off-topic page get potential 0.5 and one step
+    less than the page itself.
 
-    Further links get potential 0. The links of an off-topic page without remaining depth are dropped.
+    Further links get potential 0. The links of an off-topic page without remaining steps are dropped.
     """
 
     name = "fish"
@@ -82,7 +85,8 @@ class Fish(Strategy):
         chosen = int(settings.width * settings.factor) if page.relevant else settings.width
         best = 1.0 if page.relevant else 0.5
         if page.relevant and settings.front:
-            best += self._pages * 1e-9  # slightly above the priorities of all earlier links
+            # slightly above the priorities of all earlier links, so that the newest relevant page comes first
+            best += self._pages * 1e-9
         for number, link in enumerate(self._ordered(page)):
             child = self.open(node, link.url)
             if child is None:

@@ -1,5 +1,6 @@
-"""The pages, links and link targets of a crawl, stored so that `adaptive` can compute the features of all open targets at
-once."""
+"""Stores the pages, links and link targets (URLs that links lead to) of a crawl in arrays, from which the strategy `adaptive`
+computes the features of all open targets at once.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +26,16 @@ KIN_SIBLINGS = 5.0
 KIN_TEMPLATE = 5.0
 KIN_HOST = 20.0
 KIN_WORDS = 5.0
-"""Number of closed links that the prior value of a shrunken mean counts as."""
+"""Strength with which mean rewards are drawn towards a prior value: the number of fetched links that the prior value counts
+as."""
 MOST_WORDS = 50_000
-"""Words whose hash buckets are cached."""
+"""Number of words whose hash buckets are cached."""
 MOST_ADDRESSES = 20_000
-"""Number of addresses whose parts are cached, because runs over one archive meet the same addresses."""
+"""Number of addresses whose parts are cached, because several runs over one archive parse the same addresses."""
 BUCKETS = 4096
-"""Hash buckets for words of anchors and URLs."""
+"""Number of hash buckets for the words of anchors and URLs."""
 NO_WORD = BUCKETS
-"""Bucket for targets without any word; nothing is learned about it."""
+"""Hash bucket for targets without any word; nothing is learned about it."""
 LONGEST_RUN = 10
 
 
@@ -50,18 +52,21 @@ class Found(NamedTuple):
 
 @lru_cache(maxsize=MOST_WORDS)
 def anchor_bucket(word: str) -> int:
-    """The hash bucket of a word of an anchor."""
+    """Returns the hash bucket of a word of an anchor, from 0 to BUCKETS - 1."""
     return zlib.crc32(word.encode()) % BUCKETS
 
 
 @lru_cache(maxsize=MOST_WORDS)
 def address_bucket(word: str) -> int:
-    """The hash bucket of a word of a URL."""
+    """Returns the hash bucket of a word of a URL, from 0 to BUCKETS - 1, which differs from that of the same word in an anchor.
+    """
     return zlib.crc32(b"/" + word.encode()) % BUCKETS
 
 
 class Parts(NamedTuple):
-    """What the features use of a URL's spelling: its template, its host, and the hash buckets of its words."""
+    """The parts of a URL's spelling that features are computed from: its pattern (`template`: host, folder and file type with
+    numbers replaced), its host, and the hash buckets of its words.
+    """
 
     template: str
     host: str
@@ -70,7 +75,7 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=MOST_ADDRESSES)
 def parts_of(url: str) -> Parts:
-    """The template, the host and the hash buckets of the words of a URL."""
+    """Returns the pattern, the host and the hash buckets of the words of a URL."""
     address = _READ(url)
     return Parts(address.template, address.host, tuple(map(address_bucket, address.words)))
 
@@ -79,8 +84,8 @@ _READ = Addresses()
 
 
 class LinkFeatures:
-    """The pages of a crawl, their links, and the targets of these, each numbered in the order of arrival. A target is open
-    until it is fetched or its fetch fails.
+    """Stores the pages of a crawl, their links, and the targets of the links (the URLs they lead to); pages, links and targets
+    are each numbered from 0 in the order of arrival. A target is open until it is fetched or its fetch fails.
 
     The value of a page (`worth`) is its reward in [0, 1], which the learning judge may change later (`revise`). The data of
     targets and links are in compact arrays. Changes to the features of open targets are collected and made together before the
@@ -96,15 +101,16 @@ class LinkFeatures:
         self._page_of = array("q")
         self._last_link = array("q")
         self._first_word = array("q")
-        """For each target its page, its newest link (-1 for none), and where its words begin in `_words`."""
+        """By target number: the page fetched from it (-1 for none), its newest link (-1 for none), and the index in `_words`
+        where its words begin."""
         self._template = array("q")
         self._host = array("q")
         self._link_page = array("q")
         self._link_target = array("q")
         self._earlier = array("q")
-        """For each link its page, its target, and the previous link to the same target (-1 for none)."""
+        """By link number: its page, its target, and the previous link to the same target (-1 for none)."""
         self._words = array("q")
-        """The hash buckets of all targets' words."""
+        """The hash buckets of the words of all targets, one target after the other."""
         self._page = Columns(worth=float, closed=float, sum=float, run=float, template=np.intp, host=np.intp)
         self._whole = 0.0
         """Sum of the pages' rewards."""
@@ -116,18 +122,19 @@ class LinkFeatures:
         self._again: list[MetAgain] = []
         self._closed: list[int] = []
         self._learned: tuple[list[int], list[float]] = ([], [])
-        """Changes not yet made: new targets, further links, closed targets, and words with the reward that they led to."""
+        """Changes that are not made yet: new targets, further links to open targets, closed targets, and hash buckets of
+        words with the rewards of the pages that they led to."""
 
     def __len__(self) -> int:
         return len(self.names)
 
     @property
     def count(self) -> int:
-        """Number of links met so far."""
+        """Number of links found so far."""
         return len(self._link_page)
 
     def number(self, url: str) -> int | None:
-        """The target number of a URL; None if unknown."""
+        """Returns the target number of a URL; None if no link to it was found and it was not fetched."""
         return self._targets.get(url)
 
     def is_open(self, target: int) -> bool:
@@ -140,33 +147,35 @@ class LinkFeatures:
         return self._table
 
     def open_targets(self) -> Rows:
-        """The numbers of all open targets, in ascending order."""
+        """Returns the numbers of all open targets, in ascending order."""
         table = self.table
         return table.targets[table.is_open]
 
     def page_of(self, url: str) -> int | None:
-        """The number of the page fetched from a URL; None if it was not fetched."""
+        """Returns the number of the page fetched from a URL; None if it was not fetched."""
         target = self._targets.get(url)
         return None if target is None or self._page_of[target] < 0 else self._page_of[target]
 
     def between_pages(self) -> tuple[Rows, Rows]:
-        """The links between fetched pages: parallel arrays of the number of the page with the link, and of the page it leads
-        to.
+        """Returns the links between fetched pages as two parallel arrays: the numbers of the pages that contain them, and the
+        numbers of the pages they lead to.
         """
         pages = _array(self._page_of).take(_array(self._link_target))
         rows = np.flatnonzero(pages >= 0)
         return _array(self._link_page)[rows], pages[rows]
 
     def host(self, target: int) -> int:
-        """The number of a target's host."""
+        """Returns the number of a target's host."""
         return self._host[target]
 
     def of_hosts(self, hosts: Iterable[str]) -> frozenset[int]:
-        """The numbers of these hosts; hosts not met yet have none and are left out."""
+        """Returns the numbers of these hosts; hosts of which no address is known have none and are left out."""
         return frozenset(self._groups[host] for host in hosts if host in self._groups)
 
     def parent(self, target: int) -> int:
-        """The page with the highest reward among those that link to the target; in ties the first."""
+        """Returns the number of the page with the highest reward among those that link to the target; of equal rewards the page
+        that arrived first.
+        """
         link = self._last_link[target]
         best = self._link_page[link]
         most = self._page.worth.item(best)
@@ -177,8 +186,9 @@ class LinkFeatures:
         return best
 
     def add(self, url: str, depth: int, worth: float, found: Sequence[Found], parent: int, relevant: bool) -> int:
-        """Adds a page with its reward `worth` and its links `found`, and returns its number. `parent` is the number of the
-        page through whose link it was chosen (-1: none); `relevant` ends the count of off-topic pages on its path.
+        """Adds a page with its reward `worth` and its links `found`, and returns its number. `parent` is the number of the page
+        through whose link it was fetched (-1: none). If `relevant` is true, the count of consecutive off-topic pages on the
+        path restarts at 0.
         """
         number = len(self.names)
         self.names.append(url)
@@ -217,7 +227,7 @@ class LinkFeatures:
             self._link_target.append(target)
 
     def _new(self, url: str, words: Sequence[str]) -> int:
-        """Adds a target and returns its number; `words` are those of the link's anchor."""
+        """Adds a target and returns its number; `words` are the words of the first link's anchor."""
         target = self._targets[url] = len(self.urls)
         self.urls.append(url)
         parts = parts_of(url)
@@ -231,8 +241,8 @@ class LinkFeatures:
         return target
 
     def close(self, url: str, page: int = -1) -> None:
-        """Closes the target `url`, which was fetched as page `page` or could not be fetched (-1). Its reward (0 if not
-        fetched) is counted for the pages that link to it and for the words of the link.
+        """Closes the target `url`, which was fetched as page number `page` or could not be fetched (-1). Its reward (0 if not
+        fetched) is counted for the pages that link to it, and for the words of its URL and of the first link's anchor.
         """
         target = self._targets.get(url)
         if target is None:
@@ -257,7 +267,7 @@ class LinkFeatures:
         self._learned[1].extend([worth] * len(buckets))
 
     def revise(self, worth: Vector) -> None:
-        """Replaces the rewards of all pages by `worth`, indexed by page number."""
+        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes all sums of rewards again."""
         self._settle()
         size = self._page.size
         self._page.worth[:size] = worth
@@ -273,15 +283,15 @@ class LinkFeatures:
         self._page.sum[:size] = np.bincount(_array(self._link_page), weights=own[to], minlength=size)
 
     def features(self) -> Vector:
-        """The features of the open targets: a matrix with a row for each, in ascending order of target numbers, and 14 columns
-        in the order of FEATURES.
+        """Returns the features of the open targets: a matrix with a row for each, in ascending order of target numbers, and 14
+        columns in the order of FEATURES.
         """
         table = self.table
         return self.columns()[:, table.is_open].T
 
     def columns(self) -> Vector:
-        """The features of all targets in `table`: a matrix with 14 rows in the order of FEATURES and a column for each target
-        of `table`, including closed ones. It is valid until the next change.
+        """Returns the features of all targets in `table`: a matrix with 14 rows in the order of FEATURES and a column for each
+        target of `table`, including closed ones. It is valid until the next change.
         """
         self._settle()
         number = len(self.names)
@@ -295,7 +305,9 @@ class LinkFeatures:
         return self._table.features(Means(number, worth, siblings, templates, hosts, words))
 
     def _settle(self) -> None:
-        """Makes the collected changes: new targets, further links, closed targets, and the rewards of words."""
+        """Makes the collected changes in the table of features: new targets, further links, closed targets, and the rewards of
+        words.
+        """
         if self._met:
             first = len(self.urls) - len(self._met)
             self._table.append(self._met, self._words[self._first_word[first] :])
@@ -314,7 +326,7 @@ class LinkFeatures:
             worth.clear()
 
     def _worth_of(self, target: int) -> float:
-        """The reward of the page that was fetched from a closed target; 0 if the fetch failed."""
+        """Returns the reward of the page that was fetched from a closed target; 0 if the fetch failed."""
         page = self._page_of[target]
         return self._page.worth.item(page) if page >= 0 else 0.0
 
@@ -330,5 +342,7 @@ class LinkFeatures:
 
 
 def _array(numbers: array[int]) -> Rows:
-    """A numpy array that shares the memory of `numbers`; it must be given up before the next number is appended."""
+    """Returns a numpy array that shares the memory of `numbers`. It must be deleted before the next number is appended, since
+    an array whose memory is shared cannot grow.
+    """
     return np.frombuffer(numbers, dtype=np.intp)

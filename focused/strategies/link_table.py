@@ -1,5 +1,5 @@
-"""A table of all links of a run: the relevance of their anchors and pages, and the known or estimated relevance of their
-targets.
+"""A table of all links of a run, used by the strategies `ant_colony` and `space_evolution`: the relevance of their anchors and
+pages, and the known or estimated relevance of their targets.
 """
 
 from __future__ import annotations
@@ -20,33 +20,38 @@ _VARIABLE = re.compile(r"\d+")
 
 
 def template(url: str) -> str:
-    """The template of a URL: host, folder and file type without variable parts (numbers, ~names); pages of one kind share it."""
+    """Returns the pattern of a URL: host, folder, file type and names of query fields, with numbers replaced by 0 and ~names by
+    ~. Pages of one kind share it.
+    """
     path, _, query = url.partition("?")
     folder, _, file = path.rpartition("/")
     return folder_template(host_key(url), folder) + file_template(file, query)
 
 
 def folder_template(host: str, folder: str) -> str:
-    """The part of a template that all addresses of a folder share. `folder` is an address up to the folder, with scheme and
-    host, without the last "/".
+    """Returns the part of a URL pattern (see `template`) that all addresses of a folder share. `folder` is an address up to the
+    folder, with scheme and host, without the last "/".
     """
     way = folder.partition("//")[2].partition("/")[2]
     return f"{host}/{_VARIABLE.sub('0', _PERSON.sub('~', way))}/*"
 
 
 def file_template(file: str, query: str) -> str:
-    """The part of a template that follows the folder's: the file's type and the names of the query's fields."""
+    """Returns the part of a URL pattern (see `template`) that follows the folder's part: the file's type and the sorted names
+    of the query's fields.
+    """
     kind = file.rpartition(".")[2] if "." in file else ""
     names = "&".join(sorted(part.partition("=")[0] for part in query.split("&"))) if query else ""
     return f".{kind}?{names}"
 
 
 class LinkTable:
-    """All links of a run, a row for each. A row is open until the link's target is fetched or its fetch fails.
+    """Stores all links of a run, a row for each. A row is open until the link's target is fetched or its fetch fails; then it
+    is closed.
 
     Stored for each row are R(anchor), R(page), and a prior of R(target) from the link's words, where R is relevance to the
-    topic. R(target) is the target's own relevance once it is fetched. Until then it is estimated by the mean over the n
-    fetched pages with the target's URL template, shrunk towards the prior: (sum + weight * prior) / (n + weight). With
+    topic. R(target) is the target's own relevance once it is fetched. Until then it is estimated by the mean over the n fetched
+    pages whose URLs have the same pattern (`template`), shrunk towards the prior: (sum + weight * prior) / (n + weight). With
     `siblings`, the mean over the closed links of the link's page is in turn shrunk towards this estimate, because in a list of
     people or courses the results of some entries predict those of the others.
     """
@@ -60,17 +65,18 @@ class LinkTable:
         self._templates: dict[str, int] = {}
         self._sums = np.zeros(64)
         self._counts = np.zeros(64)
-        # rows of the array: R(anchor), R(page), prior, the target's own relevance (NaN until it is fetched)
+        # The rows of the array are R(anchor), R(page), the prior, and the target's own relevance (NaN until it is fetched).
         self._columns = np.zeros((4, 256))
         self._kin = np.zeros(256, dtype=np.intp)
         self._open = np.zeros(256, dtype=bool)
         self._target = np.full(256, -1, dtype=np.intp)
-        """Number of the fetched page that a link leads to, -1 for none."""
+        """For each row, the number of the fetched page that the link leads to, -1 for none."""
         self._page = np.zeros(256, dtype=np.intp)
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
         self._own = np.zeros((3, 64))
-        """For each page, by number: its open links, its closed links, and the sum of the closed links' relevance."""
+        """By page number: the number of the page's open links, of its closed links, and the sum of the relevance of the
+        closed links' targets."""
         self._done: dict[str, tuple[float, int]] = {}
 
     def __len__(self) -> int:
@@ -82,9 +88,9 @@ class LinkTable:
     def add(
         self, page: str, relevance: float, urls: Sequence[str], anchors: Sequence[float], priors: Sequence[float], alias: str
     ) -> None:
-        """Adds the links of the fetched page `page`, whose relevance is `relevance`, and closes the links that lead to it,
-        also under `alias`, the address at the end of its redirects. `urls`, `anchors` (R(anchor)) and `priors` are parallel,
-        one value for each link.
+        """Adds the links of the fetched page `page`, whose relevance is `relevance`, and closes the links that lead to the
+        page, under this URL or under `alias`, the address at the end of its redirects. `urls`, `anchors` (R(anchor)) and
+        `priors` are parallel, one value for each link.
         """
         number = self._number(page)
         self.close(page, relevance, page)
@@ -111,8 +117,8 @@ class LinkTable:
             self._rows.setdefault(url, []).append(row)
 
     def close(self, url: str, relevance: float = 0.0, page: str | None = None) -> None:
-        """Closes the links to `url`, which was fetched as page `page` with this relevance, or could not be fetched (None,
-        relevance 0).
+        """Closes the links to `url`, which was fetched as page `page` with the relevance `relevance`, or could not be fetched
+        (page None, relevance 0).
         """
         target = -1 if page is None else self._number(page)
         self._done[url] = (relevance, target)
@@ -126,58 +132,60 @@ class LinkTable:
             self._target[rows] = target
 
     def rows(self, page: str) -> Rows:
-        """The rows of the links on a page."""
+        """Returns the row numbers of the links on a page."""
         return np.arange(*self._spans[page], dtype=np.intp)
 
     def row_of(self, page: str, url: str) -> int | None:
-        """The row of the link from page `page` to `url`; None if the page has no such link."""
+        """Returns the number of the row for the link from page `page` to `url`; None if the page has no such link."""
         first, last = self._spans[page]
         return next((row for row in self._rows.get(url, ()) if first <= row < last), None)
 
     def is_open(self, rows: Rows) -> NDArray[np.bool_]:
-        """For each of these rows, True if it is open."""
+        """Returns an array with True for each of these row numbers whose row is open."""
         return self._open[rows]
 
     def page_of(self, row: int) -> str:
-        """The URL of the page on which the link in this row is."""
+        """Returns the URL of the page that contains the link of row number `row`."""
         page: str = self._names[self._page[row]]
         return page
 
     def page_numbers(self, rows: Rows) -> Rows:
-        """For each of these rows, the number of the page on which the link is; pages are numbered from 0 in the order of
-        arrival.
+        """Returns for each of these row numbers the number of the page that contains the link; pages are numbered from 0 in the
+        order of arrival.
         """
         return self._page[rows]
 
     def targets(self, rows: Rows) -> Rows:
-        """For each of these rows, the number of the fetched page that the link leads to, -1 if it was not fetched."""
+        """Returns for each of these row numbers the number of the fetched page that the link leads to, -1 if it was not
+        fetched.
+        """
         return self._target[rows]
 
     def number(self, page: str) -> int:
-        """The number of a page whose links are in the table."""
+        """Returns the number of a page whose links are in the table."""
         return self._numbers[page]
 
     def name(self, number: int) -> str:
-        """The URL of the page with this number."""
+        """Returns the URL of the page with this number."""
         return self._names[number]
 
     def open_of(self, numbers: Rows) -> Vector:
-        """For each of the pages with these numbers, how many of its links are open."""
+        """Returns for each of the pages with these numbers how many of its links are open."""
         counts: Vector = self._own[0, numbers]
         return counts
 
     def leads_on(self, page: str) -> bool:
-        """Tells whether a page has open links."""
+        """Tells whether a page, given by its URL, has open links."""
         number = self._numbers.get(page)
         return number is not None and bool(self._own[0, number] > 0)
 
     def open_rows(self) -> Rows:
-        """The numbers of all open rows."""
+        """Returns the numbers of all open rows."""
         return np.flatnonzero(self._open[: len(self)])
 
     def objectives(self, rows: Rows) -> Vector:
-        """A matrix with three columns, R(anchor), R(page) and R(target) (known or estimated), and a line for each of the links
-        in `rows`.
+        """Returns a matrix with three columns, R(anchor), R(page) and R(target) (known or estimated), and a line for each of
+        the row numbers in `rows`.
         """
         anchor, page, prior, own = self._columns[:, rows]
         kin = self._kin[rows]

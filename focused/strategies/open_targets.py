@@ -1,5 +1,5 @@
-"""The features of a crawl's open link targets for `adaptive`: a matrix with a row for each feature and a column for each
-target, which is kept up to date.
+"""The matrix from which the strategy `adaptive` takes the features of a crawl's open link targets: a row for each feature and a
+column for each target, updated as pages arrive.
 """
 
 from __future__ import annotations
@@ -31,23 +31,28 @@ FEATURES = (
     "age",
     "words",
 )
-"""Similarity of the anchor (maximum over the pages with the link) and of its context (on the first of them); reward of those
-pages (maximum, mean); reward of their other links' targets (maximum, mean over pages); reward of pages with the same URL
-template and on the same host; log(1 + in-links); 1 / (1 + depth); number of consecutive off-topic pages before it; rank passed
-on by relevant pages; share of the run that it has waited; mean reward of links with the words of its anchor and URL."""
+"""In this order: similarity of the anchor to the topic (maximum over the pages with the link) and of the words around it (on
+the first of these pages); reward of these pages (maximum, mean); mean reward of their other links' targets (maximum, mean
+over the pages); mean reward of pages with the same URL pattern, and of pages on the same host; log(1 + number of links to
+it); 1 / (1 + depth); number of consecutive off-topic pages before it; sum of the rewards that the pages pass on to their
+links in equal parts, as log(1 + 10 sum); share of the run's pages since it was found; mean reward of links with the words of
+its anchor and URL, relative to the mean of all pages."""
 WIDTH = len(FEATURES)
 ANCHOR, CONTEXT, OF_PAGES, TEMPLATE, HOST, IN_LINKS, DEPTH, RUN, RANK, AGE, WORDS = 0, 1, 2, 6, 7, 8, 9, 10, 11, 12, 13
 LINKS, LEAST_DEPTH, SHARE, SEEN = range(WIDTH, WIDTH + 4)
-"""Further rows of the matrix: number of links, least depth, rank as a sum, and number of the page it was first met on."""
+"""Indices of further rows of the matrix: number of links, least depth, sum of the rewards passed on by pages, and number of
+pages fetched before the target was found."""
 FEWEST_CLOSED = 64
 MOST_CLOSED = 4
-"""Closed targets are removed once there are 64 of them and they are more than a quarter of all columns."""
+"""Closed targets are removed from the matrix once there are more than FEWEST_CLOSED (64) of them and they are more than 1 /
+MOST_CLOSED (a quarter) of all columns."""
 
 
 class Means(NamedTuple):
     """Mean rewards from which features are computed. `pages` is the number of pages fetched. `worth` (the page's reward) and
-    `siblings` (mean reward behind the page's other links) are indexed by page; `templates` and `hosts` by number of the
-    template or host; `words` (relative to the overall mean) by hash bucket of the word."""
+    `siblings` (mean reward of the pages that the page's links led to) are indexed by page; `templates` and `hosts` by the
+    number of the URL pattern or host; `words` (relative to the mean of all pages) by the word's hash bucket.
+    """
 
     pages: int
     worth: Vector
@@ -58,17 +63,19 @@ class Means(NamedTuple):
 
 
 FirstMet = tuple[float, float, int, int, float, float, int, int, int, int, int]
-"""A target when it is first met: similarity of its anchor and its context, number of links, depth, consecutive off-topic pages
-before it, rank, number of pages so far; numbers of its page, template and host; and the number of its words."""
+"""A target when the first link to it is found: similarity of the anchor and of the words around it to the topic, number of
+links (1), depth, consecutive off-topic pages before it, share of its page's reward, number of pages fetched before; then the
+numbers of its page, URL pattern and host, and the number of its words."""
 MetAgain = tuple[int, float, float, int, float, float, int]
-"""One more link to a target that has a column: number of the target, similarity of the link's anchor and context, depth,
-consecutive off-topic pages before it, rank, and number of the page with the link."""
+"""One more link to a target that has a column: number of the target, similarity of the link's anchor and of the words around
+it, depth, consecutive off-topic pages before it, share of its page's reward, and number of the page with the link."""
 
 
 class OpenTargets:
-    """The matrix of features, with columns in ascending order of target numbers. Columns of closed targets stay until they are
-    many, so that a fetched page changes only the columns of its own links, and scoring all targets takes a few passes over the
-    matrix."""
+    """Stores the matrix of features, with columns in ascending order of target numbers. Columns of closed targets stay until
+    they are many, so that a fetched page changes only the columns of its own links, and scoring all targets takes a few passes
+    over the matrix.
+    """
 
     def __init__(self) -> None:
         self.size = 0
@@ -76,14 +83,15 @@ class OpenTargets:
         self._fewest_closed = FEWEST_CLOSED
         self._table = np.zeros((WIDTH + 4, 256))
         self._slot = Columns(target=np.intp, page=np.intp, template=np.intp, host=np.intp, words=np.intp, open=bool)
-        """For each column of the matrix; `page` is the first page with a link to the target, `words` the number of its words."""
+        """Values for each column of the matrix: numbers of its target, of the first page with a link to it, of its URL
+        pattern and its host; the number of its words (`words`); and whether it is open."""
         self._column = Columns(number=np.intp)
-        """The column of each target, -1 if it has none any more."""
+        """By target number, the column of the target; -1 once it was removed."""
         self._bucket = Columns(number=np.intp)
         self._starts = np.zeros(0, dtype=np.intp)
-        """The words of all columns one after the other, and where those of each column begin."""
+        """The hash buckets of the words of all columns one after the other, and where those of each column begin."""
         self._more = Columns(column=np.intp, page=np.intp)
-        """Links to a target after its first one."""
+        """Column and page number of each link to a target besides its first."""
 
     @property
     def targets(self) -> Rows:
@@ -101,16 +109,16 @@ class OpenTargets:
         return self._slot.open[: self.size]
 
     def column(self, target: int) -> int:
-        """The column of target number `target`, -1 if it has none any more."""
+        """Returns the index of the column of target number `target`; -1 if the column was removed."""
         return int(self._column.number[target])
 
     def vector(self, column: int) -> Vector:
-        """A copy of the features in one column."""
+        """Returns a copy of the features in one column."""
         return self._table[:WIDTH, column].copy()
 
     def append(self, met: Sequence[FirstMet], buckets: Sequence[int]) -> None:
-        """Adds columns for new targets, which have the numbers after the last one. `buckets` are the hash buckets of the words
-        of all these targets, one target after the other.
+        """Adds columns for new targets, whose numbers follow the last target's. `buckets` are the hash buckets of the words of
+        all these targets, one target after the other.
         """
         columns = np.array(met, dtype=float).T
         whole = columns[7:].astype(np.intp)
@@ -131,7 +139,7 @@ class OpenTargets:
         self._starts = np.concatenate([self._starts, ends - whole[3]])
 
     def again(self, met: Sequence[MetAgain]) -> None:
-        """Updates the columns of targets to which further links were found."""
+        """Updates the columns of open targets to which further links were found."""
         target, anchor, context, depth, run, share, page = np.array(met, dtype=float).T
         columns, table = self._column.number[target.astype(np.intp)], self._table
         np.maximum.at(table[ANCHOR], columns, anchor)
@@ -145,14 +153,16 @@ class OpenTargets:
         self._more.column[place], self._more.page[place] = columns, page
 
     def _derive(self, columns: slice | Rows) -> None:
-        """Computes, in these columns, the features that are functions of other rows of the matrix."""
+        """Computes, in the columns `columns`, the features that are functions of other rows of the matrix: IN_LINKS, DEPTH and
+        RANK.
+        """
         table = self._table
         table[IN_LINKS, columns] = np.log1p(table[LINKS, columns])
         table[DEPTH, columns] = 1.0 / (1.0 + table[LEAST_DEPTH, columns])
         table[RANK, columns] = np.log1p(10 * table[SHARE, columns])
 
     def close(self, targets: Sequence[int]) -> None:
-        """Marks targets as closed. All of them must have columns."""
+        """Marks the targets with these numbers as closed. All of them must have columns."""
         self._slot.open[self._column.number[np.array(targets, dtype=np.intp)]] = False
         self._closed += len(targets)
         if self._closed > self._fewest_closed and MOST_CLOSED * self._closed > self.size:
@@ -183,8 +193,10 @@ class OpenTargets:
         self._closed = 0
 
     def features(self, means: Means) -> Vector:
-        """The matrix of features: 14 rows in the order of FEATURES, one column for each target. It is a view that is valid
-        until the next change; values in the columns of closed targets are meaningless."""
+        """Computes the features that depend on mean rewards, and returns the matrix of features: 14 rows in the order of
+        FEATURES, one column for each target. It is a view that is valid until the next change; values in the columns of closed
+        targets are meaningless.
+        """
         size, table, slot = self.size, self._table, self._slot
         found = table[:WIDTH, :size]
         if not size:
@@ -198,8 +210,10 @@ class OpenTargets:
         return found
 
     def _of_pages(self, found: Vector, means: Means) -> None:
-        """Writes four rows of `found`: over the pages with a link to the target, the maximum and the mean of their rewards,
-        then the maximum and the mean of `Means.siblings`. All are 0 until a page has been fetched."""
+        """Writes the four rows of `found` that depend on the pages with a link to the target: the maximum and the mean of the
+        rewards of these pages, then the maximum and the mean of `Means.siblings` over them. All are 0 until a page has been
+        fetched.
+        """
         if not len(means.worth):
             found[OF_PAGES : OF_PAGES + 4] = 0.0
             return

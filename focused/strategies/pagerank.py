@@ -1,5 +1,6 @@
-"""The strategy `pagerank`, with which the tunnelling paper compares: a fetched page passes its score on to the pages it links
-to, in equal parts."""
+"""The strategy `pagerank`, with which the tunnelling paper compares its own: a fetched page passes its score on to the pages it
+links to, in equal parts.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from focused.strategies.base import Strategy
 from focused.strategies.best_first import RESERVE
 
 START = 1.0
-"""Score of a URL when first seen; only ratios matter."""
+"""Score of a URL when it is first found; only the ratios of scores matter."""
 
 
 class PageRank(Strategy):
-    """The score PR of a URL is 1 when it is first seen. Each further page that links to it adds its own score at the time of
-    its fetch, divided by the number of its links.
+    """Orders URLs by a score PR, which is 1 when the URL is first found. Each further page that links to it adds its own score
+    at the time of its fetch, divided by the number of its links.
     """
 
     name = "pagerank"

@@ -1,5 +1,5 @@
-"""Selection by several objectives: Pareto fronts as of NSGA-II's fast non-dominated sort, and nearest-farthest candidate
-selection.
+"""Selection by several objectives: Pareto fronts as in NSGA-II's fast non-dominated sort, and selection of candidates that are
+far apart (nearest-farthest candidates).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Objectives = NDArray[np.float64]
-"""n x m matrix: a row per candidate, a column per objective to be maximised."""
+"""Matrix of n rows, one for each candidate, and m columns, one for each objective that is to be maximised."""
 
 
 def fronts(objectives: Objectives) -> Iterator[NDArray[np.intp]]:
@@ -37,7 +37,7 @@ def fronts(objectives: Objectives) -> Iterator[NDArray[np.intp]]:
 
 
 def normalised(objectives: Objectives) -> Objectives:
-    """The matrix with each column scaled to [0, 1] by its minimum and maximum; a column of equal values becomes 0."""
+    """Returns the matrix with each column scaled to [0, 1] by its minimum and maximum; a column of equal values becomes 0."""
     low = objectives.min(axis=0)
     spread = objectives.max(axis=0) - low
     scaled: Objectives = np.divide(objectives - low, spread, out=np.zeros_like(objectives), where=spread > 0)
@@ -45,12 +45,12 @@ def normalised(objectives: Objectives) -> Objectives:
 
 
 def nearest_farthest(objectives: Objectives, number: int) -> list[int]:
-    """Selects `number` rows far apart and returns their numbers: the best of each objective, then repeatedly the row whose
+    """Selects `number` rows far apart and returns their numbers: the best row of each objective, then repeatedly the row whose
     nearest selected row is farthest away.
 
     Distance is Euclidean over normalised columns, eq. (5) of the ant colony paper; of equal distances the lower row number
-    wins. This is greedy k-centre selection, whose radius is at most twice the best possible. If there are no more than
-    `number` rows, all are selected.
+    wins. This is greedy k-centre selection, whose radius is at most twice the best possible. If there are no more than `number`
+    rows, all are selected.
     """
     if len(objectives) == 0 or number <= 0:
         return []
@@ -67,8 +67,9 @@ def nearest_farthest(objectives: Objectives, number: int) -> list[int]:
 
 
 def best_spread(objectives: Objectives, number: int) -> list[int]:
-    """Selects `number` rows and returns their numbers: whole Pareto fronts, best first, and from the front of which not all
-    rows are needed, rows far apart (`nearest_farthest`)."""
+    """Selects `number` rows and returns their numbers: whole Pareto fronts, best first, and of the last front used, which may
+    be too large, rows that are far apart (`nearest_farthest`).
+    """
     chosen: list[int] = []
     for front in fronts(objectives):
         room = number - len(chosen)

@@ -1,4 +1,6 @@
-"""The pheromone on links, which ants leave on good paths and which evaporates."""
+"""The pheromone of the ant colony strategy: a value of each link that grows when an ant's path over it leads to relevant pages,
+and shrinks (evaporates) with every cycle.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,15 @@ Vector = NDArray[np.float64]
 TAU_MIN = 0.01
 TAU_MAX = 5.0
 STILL = 1e-3
-"""Standard deviation of the pheromone below which it gives no direction."""
+"""Standard deviation of the pheromone on links below which it is treated as equal on all of them."""
 
 
 class Pheromone:
-    """The pheromone tau of links, an array indexed by row of the link table (it may be longer than the table), with values in
-    [TAU_MIN, TAU_MAX]; eq. (4) of the ant colony paper.
+    """Stores the pheromone tau of links, an array indexed by row number of the link table (it may be longer than the table),
+    with values in [TAU_MIN, TAU_MAX]; eq. (4) of the ant colony paper.
 
-    `initial` is the tau of a new link, `rho` the share that evaporates in a cycle, and `cycle` the number of the present
-    cycle, which the caller counts up. The evaporation of links that no ant meets is applied when they are next used.
+    `initial` is the tau of a new link, `rho` the share that evaporates in a cycle, and `cycle` the number of the present cycle,
+    which the caller counts up. The evaporation of links that no ant meets is computed when they are next used.
     """
 
     def __init__(self, links: LinkTable, initial: float, rho: float) -> None:
@@ -29,21 +31,23 @@ class Pheromone:
         self.tau = np.zeros(256)
         self.cycle = 0
         self.stamps: dict[str, int] = {}
-        """The cycle up to which the links of a page have evaporated."""
+        """By page URL, the cycle up to which the evaporation of the page's links has been computed."""
 
     def lay(self, page: str, first: int) -> None:
-        """Sets the initial pheromone of a new page's links: the rows of the link table from `first` on."""
+        """Sets the pheromone of the links of a new page to its initial value; these are the rows of the link table from number
+        `first` on.
+        """
         while len(self.tau) < len(self._links):
             self.tau = np.concatenate([self.tau, np.zeros_like(self.tau)])
         self.tau[first : len(self._links)] = self._initial
         self.stamps[page] = self.cycle
 
     def draw_back(self, row: int, share: float) -> None:
-        """Moves the pheromone of one link (row of the link table) towards its initial value, by `share` of the difference."""
+        """Moves the pheromone of the link with row number `row` towards its initial value, by `share` of the difference."""
         self.tau[row] += share * (self._initial - self.tau[row])
 
     def evaporate(self, page: str) -> None:
-        """Applies to the links of a page all evaporation since they were last used."""
+        """Computes the evaporation of the links of a page in all cycles since it was last computed for them."""
         cycles = self.cycle - self.stamps[page]
         if cycles > 0:
             rows = self._links.rows(page)
@@ -51,8 +55,10 @@ class Pheromone:
             self.stamps[page] = self.cycle
 
     def deposit(self, paths: Sequence[Sequence[int]]) -> None:
-        """Ends a cycle by eq. (4): the links of pages on the ants' paths evaporate, and each link on a path gains the path's
-        mean relevance. `paths` are rows of the link table. The links of other pages evaporate when next used."""
+        """Ends a cycle by eq. (4): the links of the pages on the ants' paths evaporate, and each link on a path gains the
+        path's mean relevance. `paths` holds for each ant the row numbers of its links in the link table. The links of other
+        pages evaporate when next used.
+        """
         gains: dict[int, float] = {}
         for path in paths:
             if path:
@@ -67,13 +73,15 @@ class Pheromone:
             self.tau[row] = min(TAU_MAX, self.tau[row] + gain)
 
     def flat(self, rows: Rows) -> bool:
-        """Tells whether the pheromone of these links gives no direction, because its values are nearly equal."""
+        """Tells whether the pheromone is nearly equal on the links with these row numbers, or there are none, so that it
+        favours none of them.
+        """
         return bool(self.tau[rows].std() < STILL) if len(rows) else True
 
 
 def transition(pheromone: Vector, promise: Vector, q0: float, alpha: float, beta: float, draw: float, pick: float) -> int:
     """Chooses a link by the pseudo-random proportional rule, eq. (3) of the ant colony paper, and returns its index.
-    `pheromone` (tau) and `promise` (eta) are indexed by link.
+    `pheromone` (tau) and `promise` (eta, here the link's score) are arrays indexed by link.
 
     If `draw` <= `q0`, it is the link with the greatest tau^alpha * eta^beta; otherwise a link is chosen with probability
     proportional to that product. `draw` and `pick` in [0, 1) are random numbers; `pick` is only used in the second case.

@@ -1,5 +1,6 @@
-"""The strategy `shark` (Hersovici et al. 1998): links inherit a score from their page, and get one from their anchor and
-neighbourhood."""
+"""The strategy `shark`, shark search (Hersovici et al. 1998): a link's score combines one inherited from its page with one of
+its anchor text and the words around it.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +14,12 @@ from focused.strategies.base import Strategy
 
 
 class Shark(Strategy):
-    """The priority of a link is potential = gamma inherited + (1 - gamma) neighbourhood.
+    """Orders links by potential = gamma inherited + (1 - gamma) neighbourhood.
 
-    inherited = delta Sim(page) if Sim(page) is above 0, otherwise delta times the inherited score of the page; neighbourhood =
-    beta anchor + (1 - beta) context, where anchor and context are the similarities of the link's anchor and of the text around
-    it to the topic, and context is 1 if the anchor's similarity is above 0.
+    inherited is delta Sim(page) if Sim(page), the page's similarity to the topic, is above the parameter `similar` (0 by
+    default), otherwise delta times the inherited score of the page. neighbourhood = beta anchor + (1 - beta) context, where
+    anchor and context are the similarities of the link's anchor and of the words around it to the topic; context is 1 if the
+    anchor's similarity is above 0. The links of pages more than `depth` steps beyond the last similar page are dropped.
     """
 
     name = "shark"

@@ -1,5 +1,6 @@
-"""The strategy of web space evolution (Liu, Li and Jiang 2019): it keeps a library of links; new links enter it if they are
-near reference points (seeds) in the space of three objectives."""
+"""The strategy of web space evolution (Liu, Li and Jiang 2019): keeps a library of links, which new links enter if they are
+near reference points in the space of three objectives.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ Vector = NDArray[np.float64]
 
 
 def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
-    """For each row of `tests`, True if the link enters the library: its distance to the nearest row of `seeds` is below the
-    mean of these distances over the rows of `library`.
+    """Tells for each row of `tests` whether its link enters the library: its distance to the nearest row of `seeds` (the
+    reference points) is below the mean of these distances over the rows of `library`. Returns a Boolean array.
 
     All rows are vectors of objectives, distances are Euclidean. Every link enters an empty library.
     """
@@ -34,16 +35,17 @@ def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
 
 
 def to_seeds(points: Vector, seeds: Vector) -> Vector:
-    """The distance of each row of `points` to the nearest row of `seeds`."""
+    """Returns the distance of each row of `points` to the nearest row of `seeds`."""
     nearest: Vector = np.linalg.norm(points[:, None, :] - seeds[None, :, :], axis=2).min(axis=1)
     return nearest
 
 
 class SpaceEvolution(Strategy):
-    """In each cycle the links on the fetched pages of the library are tested; links that pass (`enter`) join the library,
-    which keeps the best by Pareto rank, and some of its links are fetched.
+    """Evolves a library of links in cycles. In each cycle the open links on the fetched pages of the library are tested; links
+    that pass (`enter`) join the library, which keeps the best by Pareto rank, and some of its links are fetched.
 
-    The objectives of a link are those of `AntColony`: R(anchor), R(page) and the estimated R(target).
+    The objectives of a link are those of the ant colony strategy: R(anchor), R(page) and the estimated R(target), where R is
+    relevance to the topic.
     """
 
     name = "space_evolution"
@@ -125,8 +127,8 @@ class SpaceEvolution(Strategy):
                     yield node
 
     def _tests(self) -> dict[str, tuple[Sequence[float], str]]:
-        """The links to test, by URL: the objectives, and the page with that link; of several links to one URL the one with the
-        largest sum of objectives.
+        """Returns the links to test, by URL: a pair of the objectives and of the URL of the page with that link; of several
+        links to one URL the one with the largest sum of objectives.
 
         These are the open links of the library's pages; if there are none, the open links of all pages.
         """
@@ -136,7 +138,8 @@ class SpaceEvolution(Strategy):
         if not len(rows):
             rows = self._links.open_rows()
         objectives = self._links.objectives(rows)
-        order = np.argsort(objectives.sum(axis=1), kind="stable")  # the best row of a URL is written last
+        # in ascending order, so that the best link to a URL overwrites the others
+        order = np.argsort(objectives.sum(axis=1), kind="stable")
         return {self._links.urls[rows[i]]: (objectives[i].tolist(), self._links.page_of(rows[i])) for i in order}
 
     def _evolve(self, tests: dict[str, tuple[Sequence[float], str]]) -> None:
@@ -155,8 +158,9 @@ class SpaceEvolution(Strategy):
         self._trim()
 
     def _trim(self) -> None:
-        """Reduces the library to its size, keeping the links of the best Pareto fronts. If none of these is still to be
-        fetched, links that are replace the last ones."""
+        """Reduces the library to its maximum size, keeping the links of the best Pareto fronts. If all links kept are fetched
+        already, unfetched ones replace the last of them.
+        """
         names = list(self._library)
         kept = [names[i] for i in best_spread(np.array(list(self._library.values())), self.settings.library)]
         if not any(self._unfetched(url) for url in kept):

@@ -1,5 +1,6 @@
-"""Common parts of the two tunnelling strategies: links have a number of remaining steps, and when that of a fetched page
-increases, it is passed on to the page's links again."""
+"""Common base of the two tunnelling strategies, which follow links through a limited number of off-topic pages. Each URL has a
+number of remaining steps; when that of a fetched page increases, its links are given the new number.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +11,39 @@ from focused.strategies.base import Strategy
 
 
 class Tunnelling(Strategy):
-    """Stores with each URL `k`, the greatest number of remaining steps from any page that links to it, so that the order in
-    which these pages arrive does not matter.
+    """Follows links through off-topic pages as long as steps remain. With each URL it stores `k`, the greatest number of
+    remaining steps that any page linking to the URL allows, so that the order in which these pages arrive does not matter.
 
     If k of a fetched off-topic page increases, its stored links are processed again with the new k; the page is not fetched
-    again. Subclasses define the steps of a link (`steps`) and the queue in which it waits (`place`).
+    again. Subclasses define the number of steps of a link (`steps`) and the queue in which it waits (`place`).
     """
 
     rule = "rule_tunnel"
 
     def steps(self, node: Node, score: float) -> int | None:
-        """The number k of remaining steps for a link on the node's page; None if the link is dropped. `score` is the
-        strategy's score of the link.
+        """Returns the number k of remaining steps for a link on the page of `node`; None if the link is to be dropped. `score`
+        is the value that the strategy stored for the link (`remember`).
         """
         raise NotImplementedError
 
     def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
-        """The queue and the priority of a link on the node's page."""
+        """Returns the name of the queue and the priority for the URL of `child`, to which the page of `node` links with the
+        score `score`.
+        """
         raise NotImplementedError
 
     def inherit(self, node: Node, child: Node, steps: int) -> None:
-        """Sets in the node of a link the values other than k that it takes over from its page."""
+        """Sets in `child`, the node of a link on the page of `node`, the values besides k that the link takes over from its
+        page. Called when k of `child` has increased to `steps`; does nothing by default.
+        """
 
     def remember(self, node: Node, links: Sequence[tuple[str, float]]) -> None:
-        """Stores the links of a page with the strategy's scores of them, for `hand_on`."""
+        """Stores the links of a fetched page, given as (URL, score), with the graph; `hand_on` processes them."""
         self.graph.store_links(node, [OutLink(url, score) for url, score in links])
 
     def hand_on(self, node: Node) -> None:
-        """Processes the stored links of a page whose k has increased, and then those of the fetched pages behind it whose k
-        increases as a result.
+        """Processes the stored links of a page: sets their k and queues or drops them. Where k of a fetched off-topic page
+        increases, the stored links of that page are processed as well.
         """
         again = [node]
         while again:
