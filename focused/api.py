@@ -1,4 +1,4 @@
-"""API operations on topics: read, add, crawl."""
+"""Operations of the HTTP API on topics: list, read, add and crawl."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS = ("id", "name", "keywords", "threshold", "strategy", "parameters", "opti
 
 
 class NewTopic(Schema):
-    """A new topic: its seeds, and its subject (sample texts, words, or both)."""
+    """Body of a request to add a topic: its seeds, and its subject (sample texts, words, or both)."""
 
     name: str
     seeds: list[str]
@@ -32,7 +32,7 @@ class NewTopic(Schema):
 
 
 class Crawl(Schema):
-    """Options of a crawl; omitted ones are the topic's."""
+    """Body of a request to crawl a topic: options of the crawl; those left out are taken from the topic."""
 
     strategy: str = ""
     pages: int | None = None

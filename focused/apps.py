@@ -1,4 +1,4 @@
-"""Django application."""
+"""Django application of the topic crawler."""
 
 from importlib import import_module
 from typing import Any
@@ -18,7 +18,7 @@ class FocusedConfig(AppConfig):
 
 
 def _empty_search(using: str, **_of_signal: Any) -> None:
-    """Empties the search index after a database flush: it is not a model's table, so Django does not."""
+    """Empties the full-text search index after the database was flushed: it is not the table of a model, so Django does not."""
     tables = connections[using].introspection.table_names()
     if "focused_pagetext" in tables and not import_module("focused.models").TopicPage.objects.exists():
         import_module("focused.services.search").clear()

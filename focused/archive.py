@@ -1,4 +1,4 @@
-"""WARC files as a source of pages for a crawl: read into memory once, redirects followed, canonical URLs."""
+"""WARC files as the source of pages of a crawl. They are read into memory once; redirects are followed and URLs are canonical."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
 class Archive:
-    """The pages of WARC files; if several records have one URL, the last complete one is used. A page is parsed when first
+    """Holds the pages of WARC files. If several records have the same URL, the last page counts. A page is parsed when first
     requested, and cached.
 
     Only HTML responses with status 200 are pages; other responses are fetches without a page. Links that lead out of the
-    archive are removed, so that strategies choose only among available pages.
+    archive are removed, so that strategies choose only among available pages. `parse` converts body, content type and URL to a
+    page; `progress` is called with the number of records read, every 500 records of a file.
     """
 
     def __init__(
@@ -48,11 +49,11 @@ class Archive:
         return self.resolve(url) in self._bodies
 
     def urls(self) -> list[str]:
-        """The URLs of all pages, in the order of the files."""
+        """Returns the URLs of all pages, in the order of the files."""
         return list(self._bodies)
 
     def resolve(self, url: str) -> str:
-        """The URL at the end of the recorded redirects; the URL itself if there are none."""
+        """Returns the URL at the end of the recorded redirects; the URL itself if there are none."""
         for _ in range(MAX_REDIRECTS):
             if url in self._bodies or url not in self._redirects:
                 break
@@ -60,7 +61,9 @@ class Archive:
         return url
 
     def get(self, url: str) -> Content | None:
-        """The page of a canonical URL, under the URL at the end of its redirects; None if the response was no page."""
+        """Returns the page of a canonical URL, under the URL at the end of its redirects; None if the response was not a page.
+        Raises Outside if the archive has no record of the URL.
+        """
         final = self.resolve(url)
         if final not in self._bodies:
             if final in self._failed:
@@ -69,7 +72,7 @@ class Archive:
         if final not in self._parsed:
             body, content_type = self._bodies[final]
             page = self._parse(body, content_type, final)
-            # the parsed page replaces the body, which takes much memory in a large archive
+            # The parsed page replaces the body, which takes much memory in a large archive.
             self._bodies[final] = (b"", content_type)
             self._parsed[final] = replace(page, links=tuple(link for link in page.links if self._holds(link.url)))
         return self._parsed[final]

@@ -1,4 +1,6 @@
-"""rel=canonical: the address that a page gives as its own, and whether that may be believed. Pure."""
+"""Reads the address that a page declares as its own (rel=canonical), and decides whether it can be trusted. Uses neither
+network nor database.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ PAGE_PARAMETERS = frozenset("page p pg pn paged pagenum pageno pageindex cpage s
 
 
 def given(content: Content) -> str:
-    """The address that a page gives as its own (rel=canonical), in canonical form, if it differs from the page's address and
-    is on the same host; otherwise "".
+    """Returns the address that a page declares as its own (rel=canonical), in canonical form, if it differs from the page's
+    address and is on the same host; otherwise "".
     """
     if not content.canonical:
         return ""
@@ -25,11 +27,13 @@ def given(content: Content) -> str:
 
 
 def same_page(own: str, other: str) -> bool:
-    """Tells, by the addresses alone, whether two addresses of one host certainly name the same page: they have the same path,
-    `other` has no parameters that `own` lacks, and those that it leaves out are neither numbers nor page parameters. Without this
-    check, a site that names its first page or home page as the address of every page would hide all other pages.
+    """Tells, by the addresses alone, whether the declared address `other` of a page fetched as `own` certainly names the same
+    page: they have the same path, `other` has no parameters that `own` lacks, and the parameters that it leaves out are neither
+    numbers nor page parameters. Without this check, a site that declares its first page or home page as the address of every
+    page would hide all other pages.
 
-    >>> same_page("http://a.example/t/?ref=top", "http://a.example/t"), same_page("http://a.example/t?id=5", "http://a.example/t")
+    >>> same_page("http://a.example/t/?ref=top", "http://a.example/t"), same_page("http://a.example/t?id=5",
+    "http://a.example/t")
     (True, False)
     """
     mine, others = urlsplit(own), urlsplit(other)

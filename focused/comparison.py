@@ -1,4 +1,6 @@
-"""Comparison of strategies: the same archive, seeds and number of fetches for each, judged by labels that none of them sees."""
+"""Compares strategies by running each over the same archive, with the same seeds and number of fetches. The results are
+measured by relevance labels that the strategies do not see.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A strategy with parameters that takes part in a comparison. `label` distinguishes two entries of one strategy. `given`
-    are further arguments for the strategy's class, such as a prior from another web."""
+    """A strategy with parameters (`values`) that takes part in a comparison. `label` distinguishes two entries of one strategy.
+    `given` are further arguments for the strategy's class, such as a prior from another web.
+    """
 
     strategy: str
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -49,7 +52,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The results of one strategy."""
+    """The results of one entry of a comparison. The pages to find are those labelled relevant or, without labels, the pages of
+    all runs that are similar enough to the topic.
+    """
 
     entry: Entry
     trail: Trail
@@ -73,20 +78,20 @@ class Outcome:
 
     @property
     def harvest_rate(self) -> float:
-        """Relevant pages found per fetch."""
+        """Number of relevant pages found, divided by the number of fetches; 0 without fetches."""
         return self.relevant / self.fetched if self.fetched else 0.0
 
     @property
     def precision(self) -> float | None:
-        """The share of relevant pages among the fetched pages that the judge can judge: those with a label or, if there are no
-        labels, all.
+        """The share of relevant pages among the fetched pages that can be judged: those with a label or, if there are no
+        labels, all. None if no fetched page has a label.
         """
         if self.labelled is None:
             return self.harvest_rate
         return self.relevant / self.labelled if self.labelled else None
 
     def as_json(self) -> dict[str, object]:
-        """The row in the output of `topic compare --json`."""
+        """Returns the results as the row for this entry in the output of `topic compare --json`."""
         return {
             "strategy": self.entry.name,
             "fetched": self.fetched,
@@ -113,7 +118,8 @@ class Outcome:
 
 
 def read_labels(lines: Iterable[str], archive: Archive) -> dict[str, Label]:
-    """Reads labels from CSV `url,label[,role][,depth]`, by the URL under which the archive holds the page.
+    """Reads labels from lines of CSV `url,label[,role][,depth]`. Returns a dictionary from the URL under which the archive has
+    the page to its label.
 
     Raises ValueError with the line's number for an invalid URL or label.
     """
@@ -121,7 +127,10 @@ def read_labels(lines: Iterable[str], archive: Archive) -> dict[str, Label]:
 
 
 def label_rows(lines: Iterable[str]) -> Iterator[tuple[str, Label]]:
-    """The lines of a label file one by one, with canonical URLs (see `read_labels`)."""
+    """Yields the canonical URL and the label of each line of a label file (CSV `url,label[,role][,depth]`). A page with a role
+    (sample, seed), or without depth if the file has depths, is not scored. Raises ValueError with the line's number for an
+    invalid line.
+    """
     rows = csv.DictReader(lines)
     if not rows.fieldnames or not {"url", "label"} <= set(rows.fieldnames):
         raise ValueError("a labels file needs the columns url and label")
@@ -137,12 +146,13 @@ def label_rows(lines: Iterable[str]) -> Iterator[tuple[str, Label]]:
 
 
 TRAIL = ("strategy", "number", "url", "parent", "depth", "similarity", "on_topic", "label", "target", "before", "found")
-"""Columns of a trail. `on_topic` is the crawler's own judgement of the page, `label` the judge's, `target` whether it counts as
-found, `before` the number of consecutive off-topic pages on the path to it, `found` the number of targets so far."""
+"""Columns of a trail (the list of a run's fetches). `on_topic` is the crawler's own judgement of the page, `label` the
+label's, `target` whether it counts as found, `before` the number of consecutive off-topic pages on the path to it, `found`
+the number of targets so far."""
 
 
 def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) -> Iterator[tuple[object, ...]]:
-    """Yields a row with the columns `TRAIL` for every page that every strategy fetched, in the order of the fetches.
+    """Yields a tuple with the columns `TRAIL` for every page that every strategy fetched, in the order of the fetches.
 
     Without labels, the columns `label` and `target` hold the crawler's own judgement.
     """
@@ -161,14 +171,16 @@ def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) 
 
 
 SAMPLES = 4
-"""Pages drawn as a topic's samples."""
+"""Number of pages drawn as a topic's samples."""
 
 
 def sample_draws(
     topic: Topic, archive: Archive, labels: Mapping[str, Label], others: int, random_seed: int = 7
 ) -> list[tuple[Topic, frozenset[str]]]:
-    """The topic as given, and `others` times with samples drawn from the relevant pages; each with the set of pages that are
-    to be excluded from the score.
+    """Returns the topic as given, and `others` times with samples drawn at random from the relevant pages. Each is paired with
+    the set of URLs of the sample pages, which are to be excluded from the score (empty for the topic as given).
+
+    Raises ValueError if there are too few relevant pages to draw from.
     """
     found = [(topic, frozenset[str]())]
     pool = sorted(targets(labels))
@@ -183,12 +195,14 @@ def sample_draws(
 
 
 def without(labels: Mapping[str, Label], left_out: frozenset[str]) -> dict[str, Label]:
-    """The labels, with some pages excluded from the score."""
+    """Returns the labels with the pages `left_out` marked as not scored."""
     return {url: Label(one.relevant, one.scored and url not in left_out) for url, one in labels.items()}
 
 
 def with_seed_pages(topic: Topic, archive: Archive) -> Topic:
-    """The topic; if it has no samples and keywords, with its seed pages as samples, as in the Dolphin patent."""
+    """Returns the topic; if it has neither samples nor keywords, with the words of its seed pages as samples, as in the Dolphin
+    patent.
+    """
     if topic.documents or topic.keywords:
         return topic
     texts = []
@@ -212,13 +226,15 @@ def compare(
     further: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> list[Outcome]:
-    """Runs every entry over the archive and judges all of them together.
+    """Runs every entry over the archive, for `pages` fetches each, and measures all of them together. Returns an outcome for
+    each entry, in order.
 
-    Deterministic: the same arguments give the same pages in the same order. Without labels the judge is the similarity of a page
-    under weights from all runs' pages, relevant from the topic's own threshold; recall is then undefined (None). `random_ties`
-    orders links of equal priority at random instead of first come, first served. `growing` computes the word weights of the
-    similarity curve from what each run had fetched at each point, as the Dolphin patent does, instead of from all runs' pages.
-    `further` are strategies by dotted name.
+    Deterministic: the same arguments give the same pages in the same order. Without labels, a page counts as relevant if its
+    similarity to the topic, under word weights from all runs' pages, reaches the topic's threshold; recall is then undefined
+    (None). `random_ties` orders links of equal priority at random instead of first come, first served. `growing` computes the
+    word weights of the similarity curve from what each run had fetched at each point, as the Dolphin patent does, instead of
+    from all runs' pages. `further` maps names of strategies outside this package to the dotted names of their classes.
+    `progress` is called with the name of each entry before its run.
     """
     topic = with_seed_pages(topic, archive)
     trails: list[tuple[Entry, Trail, float]] = []
@@ -242,7 +258,9 @@ def run_entry(
     further: Mapping[str, str] | None = None,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """Runs one entry over the archive (see `compare`)."""
+    """Runs one entry over the archive, for `pages` fetches, and returns its trail (see `compare`). `on_page` is called with
+    every page before its links are queued.
+    """
     ties = random.Random(random_seed) if random_ties else None  # noqa: S311 - a draw among equals, no secret
     rng = random.Random(random_seed)  # noqa: S311 - a search, no secret
     graph = MemoryGraph(ties)
@@ -254,7 +272,9 @@ def run_entry(
 
 
 def _differ(archive: Archive, one: str, other: str) -> bool:
-    """Tells whether two addresses lead to pages with different content; False if the archive lacks one of them."""
+    """Tells whether two addresses lead to pages with different contents, that is, whose SimHash fingerprints differ in more
+    than NEAR bits; False if the archive lacks one of them.
+    """
     if one not in archive or other not in archive:
         return False
     first, second = archive.get(one), archive.get(other)
@@ -262,7 +282,7 @@ def _differ(archive: Archive, one: str, other: str) -> bool:
 
 
 def _contents(archive: Archive, trails: Iterable[Trail], pulse: Callable[[], None] | None) -> dict[str, Content]:
-    """The pages of all trails that the archive has, by address, in the order of the first visit."""
+    """Returns the pages of all trails that the archive has, by address, in the order in which they were first fetched."""
     seen: dict[str, Content] = {}
     for trail in trails:
         for step in pulsed(trail.steps, pulse):
@@ -281,8 +301,9 @@ def judge(
     growing: bool = False,
     pulse: Callable[[], None] | None = None,
 ) -> list[Outcome]:
-    """Measures the trails of all entries (with the seconds each took) by one judge (see `compare`). `pulse` is called several
-    times for every page."""
+    """Measures the trails of all entries, given as (entry, trail, seconds it took), and returns an outcome for each (see
+    `compare`). `pulse` is called several times for every page, so that a caller can renew its lease.
+    """
     relevance = Relevance(topic)
     seen = _contents(archive, [trail for _, trail, _ in trails], pulse)
     words = {url: content.words for url, content in seen.items()}

@@ -1,4 +1,6 @@
-"""The topic crawler as run by the engine: the strategy chooses addresses, the archive or the network provides pages."""
+"""The topic crawler that the crawl engine runs: the strategy chooses addresses, and their pages come from the archive of
+earlier runs or from the network.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ from focused.services.sessions import Session
 from focused.stages import Draft, run_stages
 
 RECALL_SECONDS = 0.5
-"""Seconds for which pages are taken from the archive in one transaction."""
+"""Seconds for which `idle` takes pages from the archive in one transaction."""
 FOLLOW_SECONDS = 0.05
-"""Seconds of one transaction for pages taken from the archive after a page from the network: few, so that other requests in
-flight do not have to wait."""
+"""Seconds for which pages are taken from the archive, in one transaction, after a page from the network has arrived: few, so
+that other requests in progress do not have to wait."""
 
 
 _EDITED = f"SELECT 1 FROM focused_topicrun WHERE run_id = %s AND {pages.EDITED}"  # noqa: S608 - fixed words
@@ -33,9 +35,10 @@ _FOUND_ON = "SELECT id FROM crawlmgr_url WHERE run_id = %s AND key_hash = %s"
 
 
 class TopicCrawler:
-    """Crawls a topic: keeps as many addresses in the frontier as may be in flight, chosen by the strategy after each page.
+    """Crawls a topic for the engine: keeps as many addresses in the frontier as may be requested at the same time, chosen by
+    the strategy after each page.
 
-    Pages from the archive do not pass through the frontier: they are taken when nothing waits there (`idle`).
+    Pages from the archive do not pass through the frontier: they are taken when no address waits there (`idle`).
     """
 
     kind = "topic"
@@ -54,7 +57,9 @@ class TopicCrawler:
         sessions.forget(run.pk)
 
     def session(self, run: Run) -> Session:
-        """The run's session; only this slice works on the run."""
+        """Returns the run's session (strategy, link graph and parser in memory), made on first use. No other worker works on
+        the run at the same time.
+        """
         if self._session is None:
             self._session = sessions.acquire(run, self._pulse)
         return self._session
@@ -65,7 +70,7 @@ class TopicCrawler:
         for key in {host_key(url) for url in definition["seeds"]}:
             hosts.configure(key, settings)
         if run.begun:
-            # here, because building the session may replay many pages, which must not happen inside a transaction
+            # Built here because it may process many stored pages again, which must not happen inside a transaction.
             self.session(run)
         return settings
 
@@ -77,7 +82,9 @@ class TopicCrawler:
         return ()
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """The request of an address; conditional if the archive's copy of the page is only too old."""
+        """Returns the request for an address. It is conditional (ETag, Last-Modified) if the archive has the page and it is
+        only too old.
+        """
         if run.parameters["options"]["source"] != "mixed" or (page := archive.latest(item.url)) is None:
             return FetchRequest(item.url)
         return FetchRequest(item.url, etag=page.etag or None, last_modified=page.last_modified or None)
@@ -124,8 +131,10 @@ class TopicCrawler:
         return Stored(links=self._follow(run, session, now))
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
-        """Called when nothing waits in the frontier: reports dropped addresses to the strategy, takes pages from the archive, and
-        adds the next addresses to the frontier; or returns why the run has ended."""
+        """Adds the next addresses to the frontier. Called by the engine when no address waits there. Reports addresses that
+        were dropped from the frontier to the strategy, takes pages from the archive as long as they are there, and returns the
+        addresses that must be requested; or, as a string, the reason why the run has ended.
+        """
         session = self.session(run)
         if sql.fetch(_EDITED, (session.run_id,)):
             self._edits(session, now)
@@ -151,7 +160,9 @@ class TopicCrawler:
             sessions.forget(run.pk)
 
     def _over(self, run: Run, session: Session, now: datetime) -> str:
-        """The budget that is used up, "" if none is; chosen but not yet fetched addresses are then dropped."""
+        """Returns the name of the budget that is used up ("relevant", "minutes" or "pages"), "" if none is. If one is, the
+        addresses that wait in the frontier are dropped.
+        """
         options = session.options
         reason = ""
         if options.relevant and session.row.relevant >= options.relevant:
@@ -165,8 +176,10 @@ class TopicCrawler:
         return reason
 
     def _follow(self, run: Run, session: Session, now: datetime) -> list[NewUrl]:
-        """Applies edits after a page from the network and chooses the next addresses; pages in the archive are taken on the way,
-        so that enough requests stay in flight."""
+        """Chooses the next addresses after a page from the network has arrived, and returns them as links for the frontier.
+        Applies changes that the operator made to the run first. Chosen pages that are in the archive are taken from it, until
+        enough addresses for the network are chosen or FOLLOW_SECONDS have passed.
+        """
         if session.edited:
             self._edits(session, now)
         if session.options.source == "net":
@@ -187,7 +200,9 @@ class TopicCrawler:
         TopicRun.objects.filter(pk=session.run_id).update(edits=[])
 
     def _links(self, session: Session, urls: Sequence[str]) -> list[NewUrl]:
-        """The chosen addresses as links to add to the frontier, in the order in which they were chosen."""
+        """Returns the chosen addresses as links to add to the frontier, with priorities that keep the order in which they were
+        chosen.
+        """
         links = []
         for url in urls:
             why = session.outstanding[url]
@@ -201,7 +216,7 @@ class TopicCrawler:
         return links
 
     def _found_on(self, session: Session, parent: str | None) -> int | None:
-        """The frontier's id of the page on which an address was found."""
+        """Returns the id in the frontier of the page on which an address was found; None if it is unknown."""
         if not parent:
             return None
         if parent not in session.addresses:
@@ -212,7 +227,9 @@ class TopicCrawler:
         return session.addresses[parent]
 
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
-        """Takes a page from the archive if the run allows it; False if it must be requested."""
+        """Takes a page from the archive, if the run allows it, and processes it. Returns False if the page must be requested
+        from the network instead.
+        """
         options = session.options
         if options.source == "net":
             return False
@@ -239,7 +256,7 @@ class TopicCrawler:
 
 
 def _copy(run: Run, page: Page, url: str, outcome: pages.Outcome, session: Session) -> None:
-    """Stores a row of this run for a page that is already in the archive."""
+    """Adds a page that is already in the archive to the stored pages of this run."""
     node = session.graph.node(url)
     columns = [field.attname for field in Page._meta.concrete_fields if field.attname not in ("id", "run_id")]
     values: dict[str, Any] = {name: getattr(page, name) for name in columns}

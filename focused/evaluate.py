@@ -1,5 +1,6 @@
-"""Evaluation of runs: curves, recall, mean similarity over all runs' pages, important pages by HITS and PageRank, tunnel
-lengths."""
+"""Evaluation of crawl runs: curves of pages found, mean similarity over all runs' pages, important pages by HITS and PageRank,
+lengths of tunnels (off-topic pages between relevant ones), and confidence intervals.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +19,22 @@ if TYPE_CHECKING:
 
 IMPORTANT_PAGES = 100
 MANY_HOSTS = 5
-"""Number of hosts in a graph from which links inside one host do not count as recommendations."""
+"""Number of hosts in a graph from which on links inside one host are not counted."""
 DAMPING = 0.85
 Item = TypeVar("Item")
 
 
 class Label(NamedTuple):
-    """The judge's label of a page. `scored` is false for samples, seeds and unreachable pages: fetched, but not counted."""
+    """The relevance label of a page. `scored` is false for samples, seeds and unreachable pages: they may be fetched, but are
+    not counted.
+    """
 
     relevant: bool
     scored: bool
 
 
 def pulsed(items: Iterable[Item], pulse: Callable[[], None] | None) -> Iterator[Item]:
-    """The items, with a call of `pulse` before each, to renew a lease during long measurements."""
+    """Yields the items, with a call of `pulse` before each, so that a lease can be renewed during long measurements."""
     for item in items:
         if pulse is not None:
             pulse()
@@ -39,26 +42,28 @@ def pulsed(items: Iterable[Item], pulse: Callable[[], None] | None) -> Iterator[
 
 
 def targets(labels: Mapping[str, Label]) -> frozenset[str]:
-    """The pages that count when found: relevant and scored."""
+    """Returns the URLs of the pages that count when found: relevant and scored."""
     return frozenset(url for url, label in labels.items() if label.relevant and label.scored)
 
 
 def curve(steps: Sequence[Step], wanted: frozenset[str], checkpoints: int) -> list[tuple[int, int]]:
-    """(number of pages fetched, number of `wanted` pages among them) at `checkpoints` equal steps, the last of which is the
-    end of the run.
+    """Returns pairs (number of pages fetched, number of `wanted` pages among them) at `checkpoints` equal steps, the last of
+    which is the end of the run.
     """
     found = np.cumsum([step.url in wanted for step in steps]) if steps else np.zeros(0)
     return [(mark, int(found[mark - 1])) for mark in marks(len(steps), checkpoints)]
 
 
 def marks(pages: int, checkpoints: int) -> list[int]:
-    """Page counts at which a run is measured: `checkpoints` equal steps, fewer if there are fewer pages."""
+    """Returns the numbers of pages at which a run of `pages` pages is measured: `checkpoints` equal steps, fewer if there are
+    fewer pages.
+    """
     return sorted({round(pages * i / checkpoints) for i in range(1, checkpoints + 1)} - {0})
 
 
 def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[int]:
-    """Counts tunnels by length. The tunnel of a relevant page are the off-topic pages between it and the nearest relevant page
-    on the path by which it was reached.
+    """Counts tunnels by length. The tunnel of a relevant page consists of the off-topic pages between it and the nearest
+    relevant page before it on the path by which it was reached; tunnels of length 0 are not counted.
 
     If there is no earlier relevant page on the path, all pages from its seed on are counted. Figure 5 of the tunnelling paper.
     """
@@ -76,12 +81,13 @@ def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[i
 
 
 class SimilarityJudge:
-    """The Dolphin patent's measure of a run: cosine similarity of pages to the topic, with weights w_kd = f_kd (1 + ln(|S| /
-    n_k)) over a set S of pages. f_kd is the number of occurrences of word k in page d, n_k the number of pages of S with the
-    word.
+    """Computes the Dolphin patent's measure of a run: cosine similarity of pages to the topic, with weights w_kd = f_kd (1 +
+    ln(|S| / n_k)) over a set S of pages. f_kd is the number of occurrences of word k in page d, n_k the number of pages of S
+    with the word.
 
-    S is the union of the pages of all compared runs, so that every run is measured with the same weights (E1). A topic word
-    that occurs in no page counts as occurring in one. `pulse` is called at every page.
+    S is the union of the pages of all compared runs, so that every run is measured with the same weights (E1). `topic` and
+    `pages` hold word counts, `pages` by URL. A topic word that occurs in no page counts as occurring in one. `pulse` is called
+    at every page.
     """
 
     def __init__(
@@ -98,15 +104,19 @@ class SimilarityJudge:
         self._scores = {url: self._score(counts) for url, counts in pulsed(pages.items(), pulse)}
 
     def page(self, url: str) -> float:
-        """Cosine similarity of one of the pages to the topic, in [0, 1]."""
+        """Returns the cosine similarity of the page `url` to the topic, in [0, 1]. Raises KeyError if it is not one of the
+        pages in S.
+        """
         return self._scores[url]
 
     def mean(self, urls: Sequence[str]) -> float:
-        """The mean similarity of the pages `urls` to the topic: sim(q, S(t)) of the Dolphin patent."""
+        """Returns the mean similarity of the pages `urls` to the topic: sim(q, S(t)) of the Dolphin patent; 0 without any."""
         return sum(self._scores[url] for url in urls) / len(urls) if urls else 0.0
 
     def curve(self, urls: Sequence[str], checkpoints: int) -> list[float]:
-        """The mean similarity of the first pages of `urls`, up to each of `checkpoints` points (see `marks`)."""
+        """Returns, for each of `checkpoints` points of a run (see `marks`), the mean similarity of the pages of `urls` fetched
+        until then.
+        """
         sums = np.cumsum([self._scores[url] for url in urls])
         return [float(sums[mark - 1] / mark) for mark in marks(len(urls), checkpoints)]
 
@@ -118,8 +128,9 @@ class SimilarityJudge:
 
 
 def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, int]], checkpoints: int) -> list[float]:
-    """The mean similarity at each checkpoint as the Dolphin patent defines it (E2): S is what the run has fetched until then,
-    also for computing the weights (see `SimilarityJudge`)."""
+    """Computes the mean similarity at each checkpoint as the Dolphin patent defines it (E2): the set S of pages (see
+    `SimilarityJudge`) is what the run has fetched until then, also for computing the weights.
+    """
     values = []
     for size in marks(len(pages), checkpoints):
         part = {str(n): counts for n, counts in enumerate(pages[:size])}
@@ -128,8 +139,9 @@ def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, 
 
 
 def _matrix(links: Mapping[str, Iterable[str]]) -> tuple[list[str], sparse.csr_matrix]:
-    """The URLs of the pages, and the sparse matrix of the links between them: row i, column j is set if page i links to page
-    j. Links of a page to itself are left out, and links inside a host if the pages are on at least `MANY_HOSTS` hosts."""
+    """Returns the URLs of the pages, and the sparse matrix of the links between them: row i, column j is 1 if page i links to
+    page j. Links of a page to itself are left out, and links inside a host if the pages are on at least `MANY_HOSTS` hosts.
+    """
     from scipy import sparse  # imported here because it takes a tenth of a second, which commands that do not need it save
 
     urls = list(links)
@@ -152,8 +164,9 @@ def _top(urls: Sequence[str], scores: np.ndarray, number: int) -> list[str]:
 
 
 def hits_authorities(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_PAGES) -> list[str]:
-    """The `number` best authorities of a graph by HITS: x = A'y, y = Ax, with A the matrix of links, x the authority and y the
-    hub scores, normalised, until they change by less than 1e-8 or for 50 rounds.
+    """Returns the URLs of the `number` best authorities of a graph by HITS: x = A'y, y = Ax, with A the matrix of links, x the
+    authority and y the hub scores, normalised, until they change by less than 1e-8 or for 50 rounds. `links` maps each page to
+    the pages it links to.
     """
     urls, matrix = _matrix(links)
     if matrix.nnz == 0:
@@ -172,7 +185,9 @@ def hits_authorities(links: Mapping[str, Iterable[str]], number: int = IMPORTANT
 
 
 def pagerank_pages(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_PAGES) -> list[str]:
-    """The best pages of a graph by PageRank (damping 0.85, the rank of pages without links spread evenly)."""
+    """Returns the URLs of the `number` best pages of a graph by PageRank (damping 0.85, the rank of pages without links spread
+    evenly). `links` maps each page to the pages it links to.
+    """
     urls, matrix = _matrix(links)
     if matrix.nnz == 0:
         return []
@@ -192,8 +207,8 @@ def pagerank_pages(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_P
 def bootstrap_difference(
     first: Sequence[float], second: Sequence[float], rng: np.random.Generator, draws: int = 10_000, level: float = 0.95
 ) -> tuple[float, float, float]:
-    """Compares paired values: the mean of first - second, and the interval of that mean by the paired bootstrap, as (mean,
-    low, high).
+    """Compares paired values by the paired bootstrap. Returns the mean of first - second, and the lower and upper bound of the
+    confidence interval of that mean at the given level.
     """
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     means = differences[rng.integers(0, len(differences), (draws, len(differences)))].mean(axis=1)

@@ -1,4 +1,4 @@
-"""Reading a topic from plain files for `topic add`: seeds, samples, keywords."""
+"""Reads the parts of a topic (seeds, samples, keywords, ontology) from plain files, for the command `topic add`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ ONTOLOGY_SUFFIXES = frozenset((".ttl", ".csv"))
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in any character encoding that web pages use, with NUL characters removed."""
+    """Returns the text of a file in any character encoding that web pages use, with NUL characters removed."""
     return decode(path.read_bytes())[0].replace("\0", "")
 
 
 def read_named_documents(path: Path) -> list[tuple[str, str]]:
-    """Name and text of one sample from a file, or of each text file in a folder, sorted by name. Empty files are left out."""
+    """Reads samples from a file, or from each text file in a folder, sorted by name. Returns pairs of file name and text; empty
+    files are left out.
+    """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file() and file.suffix.lower() in DOCUMENT_SUFFIXES)
     else:
@@ -28,12 +30,12 @@ def read_named_documents(path: Path) -> list[tuple[str, str]]:
 
 
 def read_documents(path: Path) -> list[str]:
-    """The texts of the samples in a file or folder."""
+    """Returns the texts of the samples in a file or folder."""
     return [text for _, text in read_named_documents(path)]
 
 
 def read_ontology(path: Path) -> Ontology:
-    """Reads an ontology from a Turtle or CSV file, by its file extension. Raises ValueError with a one-line message."""
+    """Reads an ontology from a Turtle (.ttl) or CSV file, by its file extension. Raises ValueError with a one-line message."""
     try:
         return read_turtle(path.read_bytes()) if path.suffix.lower() == ".ttl" else read_csv(read_text(path))
     except ValueError as error:
@@ -43,7 +45,9 @@ def read_ontology(path: Path) -> Ontology:
 def topic_from_files(
     name: str, seeds: Path, documents: Sequence[Path] = (), keywords: str = "", keywords_file: Path | None = None
 ) -> tuple[Topic, list[BadLine]]:
-    """The topic, and the lines of the seeds file that are not URLs; ValueError if there is no seed."""
+    """Makes a topic from files. Returns the topic, and the lines of the seeds file that are not URLs. Raises ValueError if
+    there is no seed.
+    """
     urls, bad = read_seeds(read_text(seeds).splitlines())
     if not urls:
         raise ValueError(f"{seeds.name} has no URL to start from")

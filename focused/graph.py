@@ -1,5 +1,6 @@
-"""The URL graph of a topic crawl: known URLs, ordered queues of waiting ones, and the links of pages. This implementation is in
-memory."""
+"""The URL graph of a topic crawl: known URLs, ordered queues of waiting ones, and the links of pages. Defines the interface,
+and the implementation in memory.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 from crawlmgr.web.url import host_key
 
 LOOKED_AT = 64
-"""Nodes at the front of a queue that are searched for one whose host can be requested now."""
+"""Number of nodes at the front of a queue that are searched for one whose host can be requested now."""
 
 
 class State(IntEnum):
-    """State of a URL: known, then waiting in a queue, then fetched or failed; a dropped URL may be queued again."""
+    """State of a URL: known, then waiting in a queue, then fetched or failed. A known URL is not in any queue."""
 
     KNOWN = 0
     WAITING = 1
@@ -25,14 +26,16 @@ class State(IntEnum):
 
 
 class Node:
-    """One URL. `data` belongs to the strategy: plain values (numbers, text, lists) by name, so that a database can store them."""
+    """One URL of the graph. `data` belongs to the strategy: plain values (numbers, text, lists) by name, so that a database can
+    store them.
+    """
 
     __slots__ = ("_data", "depth", "order", "parent", "priority", "queue", "state", "url", "version")
 
     def __init__(self, url: str, depth: int, parent: str | None) -> None:
         self.url = url
         self.depth = depth
-        """Clicks from the nearest seed; 0 for seeds."""
+        """Number of clicks from the nearest seed; 0 for seeds."""
         self.parent = parent
         """The page whose link determined the URL's current depth and priority; None for seeds."""
         self.state = State.KNOWN
@@ -54,7 +57,7 @@ class Node:
         return self._data
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A value stored in `data`, or `default`; does not create `data`."""
+        """Returns the value stored under `name` in `data`, or `default`. Does not create `data`."""
         return default if self._data is None else self._data.get(name, default)
 
 
@@ -66,39 +69,42 @@ class OutLink(NamedTuple):
 
 
 class UrlGraph(Protocol):
-    """The interface of the URL graph for strategies, which is kept in memory or in a database; with one worker, URLs come in
-    the same order from either.
+    """The interface of the URL graph for strategies. Implementations keep it in memory or in a database; with one worker, URLs
+    come in the same order from either.
     """
 
     def node(self, url: str) -> Node | None:
-        """The URL's node, also for an alias; None if the URL is unknown."""
+        """Returns the URL's node, also if the URL is another address of the node (`alias`); None if the URL is unknown."""
 
     def add(self, url: str, depth: int, parent: str | None) -> Node:
-        """The URL's node, created if new; a smaller depth replaces the old one until the URL is fetched."""
+        """Returns the URL's node, created if new. If `depth` is smaller than the node's, it replaces it until the URL is
+        fetched.
+        """
 
     def alias(self, url: str, node: Node) -> None:
-        """Adds another address of a node (the end of a redirect)."""
+        """Registers `url`, the address at the end of a redirect, as another address of the node."""
 
     def push(self, node: Node, priority: float, queue: str = "", parent: str | None = None) -> None:
-        """Adds the node to a queue, or moves it there from another queue. Nodes leave a queue by priority, highest first; of
-        equal priorities the one added earliest.
+        """Adds the node to a queue, or moves it there from another queue. `parent`, if given, becomes the node's parent. Nodes
+        leave a queue by priority, highest first; of equal priorities the one added earliest.
         """
 
     resting: Collection[str]
     """Hosts (`host_key`) that cannot be requested now, because enough of their addresses are in progress."""
 
     def pop(self, queue: str = "") -> Node | None:
-        """Removes and returns the first node of a queue whose host is not in `resting`, among the first `LOOKED_AT`; skipped
-        nodes keep their places. None if there is none."""
+        """Removes the first node of a queue whose host is not in `resting`, among the first `LOOKED_AT` nodes, and returns it;
+        skipped nodes keep their places. Returns None if there is none.
+        """
 
     def drop(self, node: Node) -> None:
-        """Removes a waiting node from its queue; it stays known."""
+        """Removes a waiting node from its queue; its URL stays known."""
 
     def waiting(self, queue: str = "") -> int:
-        """The number of nodes waiting in a queue."""
+        """Returns the number of nodes waiting in a queue."""
 
     def queued(self, queue: str = "") -> Iterator[Node]:
-        """The nodes of a queue, in no particular order."""
+        """Yields the nodes of a queue, in no particular order."""
 
     def reprioritise(self, score: Callable[[Node], float], queue: str = "") -> None:
         """Gives every node of a queue the priority that `score` returns for it; of equal priorities, the one added earliest
@@ -106,19 +112,19 @@ class UrlGraph(Protocol):
         """
 
     def store_links(self, node: Node, links: Sequence[OutLink]) -> None:
-        """Stores a fetched page's links."""
+        """Stores the links of a fetched page."""
 
     def links(self, node: Node) -> Sequence[OutLink]:
-        """The stored links of a page."""
+        """Returns the stored links of a page; an empty sequence if none were stored."""
 
 
 def beginning(url: str) -> str:
-    """The scheme and the host of an address, up to the "/" that begins its path."""
+    """Returns the scheme and the host of an address, up to the "/" that begins its path."""
     return url[: url.index("/", 8) + 1] if "/" in url[8:] else url
 
 
 class MemoryGraph:
-    """A graph in dictionaries, with one heap per queue; outdated heap entries stay and are skipped.
+    """Keeps the URL graph in dictionaries, with one heap per queue; outdated heap entries stay and are skipped.
 
     Nodes of equal priority are popped in the order of their pushes; with `ties` (a random generator) in random order.
     """
@@ -132,7 +138,7 @@ class MemoryGraph:
         self._pushes = 0
         self.resting: Collection[str] = ()
         self._site: str | None = None
-        """The common beginning (scheme and host) of all addresses so far; None if they have several hosts."""
+        """The common scheme and host of all addresses so far; None without any, "" if they have several hosts."""
 
     def __len__(self) -> int:
         return len(self._nodes)

@@ -1,4 +1,6 @@
-"""The learning judge: relevance feedback from the crawl's own pages, with or without the operator's marks."""
+"""The learning judge of the strategy `adaptive`: relevance feedback from the crawl's own pages, with or without the operator's
+marks.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,15 @@ NONE: Rows = np.zeros(0, dtype=np.intp)
 Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 VERSION = 4
-"""Version, raised when the same pages would be judged differently. 1: samples and the most similar pages; 2: marks, also of
-earlier runs; 3: pages linked from the same page count; 4: words by number."""
+"""Version of the judge, raised when the same pages would be scored differently. 1: samples and the most similar pages; 2:
+marks, also of earlier runs; 3: pages linked from the same page count; 4: words by number."""
 MOST_SIMILAR = 20
-"""Number of pages most similar to the samples, whose centroid represents the topic; at most a fifth of all pages."""
+"""Number of pages most similar to the samples whose centroid represents the topic; at most a fifth of all pages."""
 EVERY = 50
-"""Pages between two rankings; beyond a thousand pages a twentieth of them, so that the cost per page stays constant."""
+"""Number of pages between two rankings; beyond a thousand pages a twentieth of the pages, so that the cost per page stays
+constant."""
 FIRST = 10
-"""Pages before the first ranking, and between rankings until there are fifty."""
+"""Number of pages before the first ranking, and between rankings until there are fifty pages."""
 SAMPLES_SHARE = 0.5
 """Weight of the topic's own samples relative to the most similar pages."""
 OFF_TOPIC_SHARE = 0.5
@@ -38,12 +41,13 @@ OFF_TOPIC_SHARE = 0.5
 SIBLINGS = 0.6
 """Weight of sibling pages (linked from the same page) relative to a page's own words, both as standard scores."""
 KIN = 3.0
-"""Shrinkage of the siblings' mean towards the general mean, in numbers of pages."""
+"""Strength with which the siblings' mean score is drawn towards the general mean, as a number of pages."""
 
 
 def two_levels(scores: Vector) -> tuple[float, float]:
-    """Divides scores into two groups by the threshold that separates them best (Otsu's method), and returns the mean of the
-    lower group (taken for off-topic pages) and of the higher one (relevant pages)."""
+    """Divides scores into two groups by the threshold that separates them best (Otsu's method). Returns the mean of the lower
+    group (taken for off-topic pages) and the mean of the higher one (relevant pages).
+    """
     ordered = np.sort(scores)
     size = len(ordered)
     sums = np.cumsum(ordered)
@@ -56,15 +60,16 @@ def two_levels(scores: Vector) -> tuple[float, float]:
 
 
 class Feedback:
-    """Scores pages in the order of their arrival. `rank` computes the scores of all pages again, by what the pages most
-    similar to the topic have in common and the others do not.
+    """Scores pages in the order of their arrival. `rank` computes the scores of all pages again, by what the pages most similar
+    to the topic have in common and the others do not.
 
     Rocchio's method with pseudo relevance feedback. Texts are vectors of (1 + ln f) * idf weights by word, scaled to length 1
     (f: number of occurrences). A page's own score is its inner product with v = half the centroid of the samples + half the
     centroid of the up to 20 pages nearest to the samples - the centroid of all pages. If the operator marked pages (`mark`),
     the centroid of those on topic is added to v and half the centroid of those off topic is subtracted, after the centroid of
     all pages was subtracted from each. The final score also has a part from the page's siblings (other pages linked from the
-    same pages), see `_with_siblings`.
+    same pages), see `_with_siblings`. `samples` are word counts; `marked` are the word counts of pages marked in earlier runs,
+    each with whether it is on topic.
     """
 
     def __init__(
@@ -73,7 +78,7 @@ class Feedback:
         self.ranked = 0
         """Number of pages in the last ranking."""
         self._columns = np.full(1 << WORD_BITS, -1, dtype=np.int32)
-        """Column of each word by its number, -1 for an unknown word."""
+        """By word number (hash value), the column of the word in the page-word matrix; -1 for an unknown word."""
         self._width = 0
         self._waiting: list[HashedWords] = []
         self._starts = [0]
@@ -85,23 +90,25 @@ class Feedback:
         self._marked = [(self._row(hashed(counts)), on_topic) for counts, on_topic in marked if counts]
         self._direction = np.zeros(0)
         self._idf = np.zeros(0)
-        """Inverse document frequency by column, with one more value at the end: that of words unknown to the last ranking,
-        which are weighted as if they occurred on no page and contribute nothing to scores."""
+        """Inverse document frequency by column, with one more value at the end for words unknown to the last ranking. These
+        are weighted as if they occurred on no page, and contribute nothing to scores."""
         self._levels = (0.0, 1.0)
         self._scales = ((0.0, 1.0), (0.0, 1.0))
-        """Mean and spread of the words' scores and of the siblings' scores in the last ranking."""
+        """Mean and standard deviation of the pages' own scores, and of their siblings' scores, in the last ranking."""
         self._kin = np.zeros(0)
-        """Mean score of the pages linked from each page, by that page's number."""
+        """By page number, the mean own score of the pages that the page links to."""
 
     def __len__(self) -> int:
         return len(self._starts) - 1 + len(self._waiting)
 
     def add(self, words: HashedWords) -> None:
-        """Adds a fetched page as the one with the next number; its words are indexed at the next ranking."""
+        """Adds a fetched page, which gets the next number. Its words are added to the page-word matrix at the next ranking."""
         self._waiting.append(words)
 
     def _take(self) -> None:
-        """Adds the words of the pages that arrived since the last ranking to the page-word matrix; new words get columns."""
+        """Adds the words of the pages that arrived since the last ranking to the page-word matrix; words that are new get
+        columns.
+        """
         numbers = np.concatenate([words.numbers for words in self._waiting])
         self._name(np.unique(numbers[self._columns.take(numbers) < 0]))
         place = self._words.extend(len(numbers))
@@ -114,7 +121,7 @@ class Feedback:
         self._waiting.clear()
 
     def _name(self, numbers: NDArray[np.uint32]) -> None:
-        """Assigns the next free columns of the page-word matrix to these word numbers, which have none yet."""
+        """Assigns the next free columns of the page-word matrix to the words with these numbers, which have no columns yet."""
         self._columns[numbers] = np.arange(self._width, self._width + len(numbers))
         self._width += len(numbers)
         if self._width > len(self._frequencies):
@@ -128,12 +135,13 @@ class Feedback:
             self.marks[number] = on_topic
 
     def due(self) -> bool:
-        """Tells whether enough pages have arrived since the last ranking for a new one."""
+        """Tells whether enough pages have arrived since the last ranking to make a new one."""
         return len(self) - self.ranked >= (FIRST if len(self) <= EVERY else max(EVERY, self.ranked // 20))
 
     def rank(self, parents: Rows = NONE, children: Rows = NONE) -> Vector:
-        """Computes the scores of all pages, indexed by page number; only scores of one ranking are comparable. `parents` and
-        `children` are parallel arrays of page numbers: page `parents[i]` links to page `children[i]`."""
+        """Computes the scores of all pages and returns them indexed by page number; only scores of one ranking are comparable.
+        `parents` and `children` are parallel arrays of page numbers: page `parents[i]` links to page `children[i]`.
+        """
         if self._waiting:
             self._take()
         matrix, lengths = self._matrix()
@@ -165,9 +173,10 @@ class Feedback:
         return scores
 
     def _with_siblings(self, own: Vector, parents: Rows, children: Rows) -> Vector:
-        """Final scores, indexed by page: z(own) + SIBLINGS * z(beside), where z standardises values over all pages. `beside`
-        of a page is the mean, over the pages that link to it, of the mean own score of the other pages that they link to,
-        shrunk towards the overall mean. `parents` and `children` are as in `rank`."""
+        """Computes final scores, indexed by page number: z(own) + SIBLINGS * z(beside), where z standardises values over all
+        pages. `beside` of a page is the mean, over the pages that link to it, of the mean own score of the other pages that
+        they link to, shrunk towards the overall mean. `parents` and `children` are as in `rank`.
+        """
         size, mean = len(own), float(own.mean())
         count, total = np.bincount(parents, minlength=size), np.bincount(parents, weights=own[children], minlength=size)
         others = (total[parents] - own[children] + KIN * mean) / (count[parents] - 1 + KIN)
@@ -182,25 +191,28 @@ class Feedback:
         return (own - mean) / spread + SIBLINGS * (beside - mean_beside) / spread_beside
 
     def to_mark(self, scores: Vector, number: int) -> list[int]:
-        """The numbers of up to `number` unmarked pages whose marks would help most: those whose scores are nearest the middle
-        between the levels of off-topic and of relevant pages (`two_levels`).
+        """Returns the numbers of up to `number` unmarked pages that the operator should mark because this would help most:
+        those whose scores are nearest the middle between the levels of off-topic and of relevant pages (`two_levels`).
         """
         unsure = np.argsort(np.abs(scores - sum(self._levels) / 2), kind="stable").tolist()
         return [page for page in unsure if page not in self.marks][:number]
 
     def worth(self, scores: Vector) -> Vector:
-        """Scores scaled to [0, 1]: 0 at the level of off-topic pages, 1 at that of relevant ones."""
+        """Returns scores of the last ranking scaled to [0, 1]: 0 at the mean score of off-topic pages, 1 at that of relevant
+        ones (`two_levels`).
+        """
         low, high = self._levels
         return np.clip((scores - low) / max(high - low, 1e-9), 0.0, 1.0)
 
     def worth_of(self, score: float) -> float:
-        """One score scaled to [0, 1] (see `worth`)."""
+        """Returns one score scaled to [0, 1] (see `worth`)."""
         low, high = self._levels
         return min(1.0, max(0.0, (score - low) / max(high - low, 1e-9)))
 
     def score(self, number: int, parent: int = -1) -> float:
-        """The score of page `number`, which is linked from page `parent` (-1: none), by the weights of the last ranking; pages
-        that arrived since can be scored, too."""
+        """Computes the score of page `number`, which is linked from page `parent` (-1: none), by the weights of the last
+        ranking. Pages that arrived since then can be scored, too.
+        """
         indices, weights = self._page(number)
         values = weights * self._idf.take(indices)
         own = float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
@@ -208,8 +220,8 @@ class Feedback:
         return self._both(own, beside)
 
     def _page(self, number: int) -> Row:
-        """The words of page `number` as (columns of the page-word matrix, weights); the column is -1 for words that the last
-        ranking did not know.
+        """Returns the words of page `number` as (columns of the page-word matrix, weights); the column is -1 for words that the
+        last ranking did not know.
         """
         late = number - len(self._starts) + 1
         if late >= 0:
@@ -218,21 +230,22 @@ class Feedback:
         return self._words.index[place], self._words.weight[place]
 
     def _row(self, words: HashedWords) -> Row:
-        """The words of a text as (columns of the page-word matrix, weights); new words get columns. Since words are hashed to
-        20 bits, a few of some hundred thousand words share a column."""
+        """Returns the words of a text as (columns of the page-word matrix, weights), and assigns columns to new words. Since
+        words are hashed to 20 bits, a few of some hundred thousand words share a column.
+        """
         self._name(np.unique(words.numbers[self._columns.take(words.numbers) < 0]))
         return self._columns.take(words.numbers), words.weights
 
     def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
-        """The words of a text (columns, weights) with weights multiplied by inverse document frequency and scaled to a vector
-        of length 1.
+        """Returns the words of a text (columns, weights) with the weights multiplied by inverse document frequency and scaled
+        to a vector of length 1.
         """
         values = weights * self._idf[indices]
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 
     def _centroid(self, rows: Sequence[Row], size: int) -> Vector:
-        """The mean of the weighted vectors of texts that are no pages of the run (samples, pages marked in earlier runs),
-        given as (columns, weights); the result is an array of `size` columns.
+        """Returns the mean of the weighted vectors of texts that are not pages of the run (samples, pages marked in earlier
+        runs), given as (columns, weights); the result is an array of `size` columns.
         """
         found = np.zeros(size)
         for row in rows:
@@ -241,10 +254,11 @@ class Feedback:
         return found
 
     def _matrix(self) -> tuple[sparse.csr_matrix, Vector]:
-        """The matrix of pages (rows) and words (columns), with weights (1 + ln f) * (ln((N + 1) / (n + 1)) + 1), and the
-        lengths of its rows; f is the number of occurrences in the page, N the number of pages, n that of pages with the word.
+        """Returns the matrix of pages (rows) and words (columns), with weights (1 + ln f) * (ln((N + 1) / (n + 1)) + 1), and
+        the lengths of its rows. f is the number of occurrences in the page, N the number of pages, n the number of pages with
+        the word.
         """
-        # imported here because it takes a tenth of a second, which commands that only list strategies save
+        # imported here because the import takes a tenth of a second, which commands that only list strategies save
         from scipy import sparse
 
         end, shape = self._words.size, (len(self), self._width)

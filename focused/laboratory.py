@@ -26,8 +26,8 @@ PATENT_WEIGHTS: Mapping[str, Mapping[str, float]] = {
 
 
 class Cell(NamedTuple):
-    """One run of a comparison: the name of its entry (a strategy with its parameters), and the number of its random draw, from
-    1.
+    """One run of a comparison: the name of its entry (a strategy with its parameters), and the number of its random draw of
+    samples or random numbers, counted from 1.
     """
 
     entry: str
@@ -35,14 +35,15 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The run's key within a comparison."""
+        """Text that identifies the run within a comparison."""
         return f"{self.entry}#{self.draw}"
 
 
 class Verdict(NamedTuple):
-    """The entry with the largest mean area under the recall curve (`area`), compared with the second.
+    """The conclusion of a comparison: the entry with the largest mean area under the recall curve (`area`), compared with the
+    second.
 
-    `gap` is the difference between their areas. `difference` is the mean of that difference over the draws and the bounds of
+    `gap` is the difference between the two areas. `difference` is the mean of that difference over the draws and the bounds of
     its 95 % interval, from a paired bootstrap; None for a single draw, which says nothing about chance. `real` is True if the
     whole interval is above zero.
     """
@@ -59,13 +60,13 @@ class Verdict(NamedTuple):
 
 
 def cells(entries: Sequence[str], draws: int) -> list[Cell]:
-    """All runs of a comparison, draw by draw, so that complete draws are available early."""
+    """Returns all runs of a comparison, draw by draw, so that complete draws are available early."""
     return [Cell(entry, draw) for draw in range(1, draws + 1) for entry in entries]
 
 
 def area(outcome: Outcome, pages: int, wanted: int) -> float:
-    """The area under a run's recall curve, in [0, 1]: the share of the `wanted` pages found so far, averaged over `pages`
-    fetches. A run that ends early keeps its last value.
+    """Returns the area under a run's recall curve, in [0, 1]: the share of the `wanted` pages (number of relevant pages to
+    find) found so far, averaged over `pages` fetches. A run that ends early keeps its last value.
     """
     if not wanted or not outcome.curve:
         return 0.0
@@ -75,8 +76,9 @@ def area(outcome: Outcome, pages: int, wanted: int) -> float:
 
 
 def gathered(outcomes: Sequence[tuple[Cell, Outcome]], pages: int) -> list[dict[str, Any]]:
-    """The results of each entry over its draws: the means, `areas` and `recalls` with the value of each draw, and 95 %
-    intervals of means if there are several draws. `pages` is the number of fetches."""
+    """Combines the results of each entry over its draws. Returns a dictionary for each entry with the means of its results,
+    `areas` with the value of each draw, and 95 % intervals of means (None for a single draw). `pages` is the number of fetches.
+    """
     rows = []
     for entry in dict.fromkeys(cell.entry for cell, _ in outcomes):
         own = [outcome for cell, outcome in outcomes if cell.entry == entry]
@@ -90,7 +92,7 @@ def gathered(outcomes: Sequence[tuple[Cell, Outcome]], pages: int) -> list[dict[
 
 
 def interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of the mean of `values`; None for fewer than two values."""
+    """Returns the bounds of the 95 % bootstrap interval of the mean of `values`; None for fewer than two values."""
     if len(values) < 2:
         return None
     _, low, high = bootstrap_difference(values, [0.0] * len(values), np.random.default_rng(1), draws=2000)
@@ -123,12 +125,12 @@ def together(
     random_seed: int = 1,
     **how: Any,
 ) -> list[tuple[Cell, Outcome]]:
-    """Runs every entry over `draws` draws of the topic's samples and, for each, `repeats` random seeds from `random_seed` on.
-    The first draw are the topic's own samples, further ones are taken from the relevant pages by the labels; sample pages are
-    not counted in the results of their draw.
+    """Runs every entry over `draws` draws of the topic's samples and, for each draw, over `repeats` random seeds from
+    `random_seed` on. Returns pairs of the run (entry and number) and its outcome.
 
-    The runs of an entry are numbered from 1, draw by draw. `how` is passed to `comparison.compare`. Raises ValueError for
-    several draws without labels.
+    The first draw consists of the topic's own samples, further ones are taken from the relevant pages by the labels; sample
+    pages are not counted in the results of their draw. The runs of an entry are numbered from 1, draw by draw. `how` is passed
+    to `comparison.compare`. Raises ValueError for several draws without labels.
     """
     if draws > 1 and labels is None:
         raise ValueError("several draws of samples need labels to draw from")
@@ -144,8 +146,9 @@ def together(
 
 
 def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The results of several draws of an entry as one: means of numbers; point-by-point means of curves, up to the end of the
-    shortest; sums of the numbers of tunnels by length."""
+    """Combines the results of several draws of an entry: means of numbers (None if one of them is None); point-by-point means
+    of curves, up to the end of the shortest; sums of the numbers of tunnels by length.
+    """
     found: dict[str, Any] = dict(parts[0])
     for name, value in parts[0].items():
         values = [part[name] for part in parts]

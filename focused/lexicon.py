@@ -1,4 +1,4 @@
-"""Sources of a topic's words: keywords of host pages by TextRank, and the near-topic lexicon."""
+"""Derives words for a topic from pages: keywords of its entry pages by TextRank, and the near-topic lexicon."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ _HAN = re.compile(f"[{HAN}]")
 
 
 def host_page_refusal(url: str, anchor: str, in_links: int) -> str | None:
-    """Why a URL is no host page (an entry page of a topic, whose words describe the topic), or None if it is one.
+    """Returns the code of the rule by which a URL is not a host page (an entry page of a topic, whose words describe the
+    topic), or None if it is one. `anchor` is the text of links to it, `in_links` their number.
 
-    Rules of the tunnelling paper: the path is "/" or ends in index or default; not with fewer than 3 in-links, an anchor longer
-    than 12 Chinese (or 30 other) characters or a pagination link, a URL longer than 80 or deeper than 4. Reasons: "path",
-    "in_links", "anchor_length", "paging", "url_length", "depth".
+    Rules of the tunnelling paper: the path is "/" or ends in index or default; at least 3 in-links; an anchor of at most 12
+    Chinese and 30 other characters, which is not a pagination link; a URL of at most 80 characters and 4 path segments. Codes:
+    "path", "in_links", "anchor_length", "paging", "url_length", "depth".
     """
     path = unquote(urlsplit(url).path) or "/"
     if not _HOST_PATH.search(path):
@@ -49,7 +50,7 @@ def host_page_refusal(url: str, anchor: str, in_links: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HostPage:
-    """A host page with the anchor and the number of in-links by which it was chosen."""
+    """A host page (entry page of a topic), with the anchor and the number of in-links by which it was chosen."""
 
     url: str
     anchor: str
@@ -57,7 +58,9 @@ class HostPage:
 
 
 def host_pages(pages: Iterable[Page]) -> list[HostPage]:
-    """The host pages among a run's fetched pages, by the links between them; of several anchors the shortest counts."""
+    """Returns the host pages (entry pages of topics) among a run's fetched pages, by the links between them; of several anchors
+    the shortest counts.
+    """
     fetched = {page.content.url: page for page in pages}
     anchors: dict[str, list[str]] = {}
     for page in fetched.values():
@@ -73,15 +76,17 @@ def host_pages(pages: Iterable[Page]) -> list[HostPage]:
 
 
 def topic_lexicon(texts: Iterable[str], top: int = LEXICON_WORDS) -> dict[str, float]:
-    """The topic's keywords from the texts of host pages or samples: 20 TextRank words of each, merged, the best = 1.
+    """Returns keywords of a topic with weights, from the texts of host pages or samples: 20 words of each text by TextRank,
+    merged, at most `top`; the greatest weight is 1.
 
-    For use between runs only: a lexicon that changes during a run would drift with it.
+    Only for use between runs: if the lexicon changed during a run, the run's own pages would shift the topic.
     """
     return merge((keywords(text, WORDS_A_PAGE) for text in texts), top)
 
 
 def near_lexicon(pages: Iterable[Page], topic_words: Mapping[str, float], top: int = LEXICON_WORDS) -> dict[str, float]:
-    """The words, without the topic's own, of off-topic pages from which a relevant page can be reached in one or two clicks.
+    """Returns words with weights that are typical of off-topic pages from which a relevant page can be reached in one or two
+    clicks. The topic's own words are left out.
 
     The weight of a word is the share of such pages that contain it, minus its share of the off-topic pages from which none can
     be reached; scaled so that the greatest weight is 1. For use between runs.

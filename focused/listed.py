@@ -1,4 +1,6 @@
-"""Addresses that a site lists in a sitemap, as candidates of a topic's crawl: known by the words of the address alone. Pure."""
+"""Addresses that a site lists in its sitemap, as candidate links of a topic crawl. Nothing is known of them but the words of
+the address.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _BETWEEN = re.compile(r"[\W\d_]+")
 
 
 def address_text(url: str) -> str:
-    """The words of an address without its host.
+    """Returns the words of an address without its host, separated by spaces.
 
     >>> address_text("http://a.example/topics/focused-crawler_2.html?page=3")
     'topics focused crawler html page'
@@ -27,14 +29,15 @@ def address_text(url: str) -> str:
 
 
 def best(walk: Walk, parser: Parser, urls: Sequence[str], most: int) -> list[str]:
-    """The `most` addresses whose words are most similar to the topic, best first; among equals in the given order."""
+    """Returns the `most` addresses whose words are most similar to the topic, best first; of equal ones in the given order."""
     return sorted(urls, key=lambda url: -walk.strategy.topic.text(parser.words(address_text(url))))[:most]
 
 
 def queue(walk: Walk, parser: Parser, source: str, urls: Sequence[str]) -> None:
-    """Gives listed addresses to the strategy as the links of a page without text: each link's anchor is the words of its address.
-    The page counts as one that is just on topic, because some strategies leave links of other pages out. Addresses fetched or
-    waiting already keep their place."""
+    """Passes addresses listed in the sitemap `source` to the strategy as the links of a page without text: each link's anchor
+    is the words of its address. The page counts as relevant, because some strategies leave links of other pages out. Addresses
+    that are already fetched or waiting are left out.
+    """
     links = []
     for url in urls:
         text = address_text(url)

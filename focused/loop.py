@@ -1,5 +1,6 @@
-"""The crawl loop of a topic without network or database: the effects of a page, and a complete run over a source with its
-trail."""
+"""The crawl loop of a topic, without network or database: how a page is scored and its links queued, and a complete run over a
+source of pages that returns the trail of its fetches.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +22,16 @@ class Source(Protocol):
     """A source of pages: an archive, the network, or both."""
 
     def get(self, url: str) -> Content | None:
-        """The page at a URL; None if it could not be fetched (which counts as a fetch). Raises Outside if the source knows
-        nothing of the URL, so that no fetch takes place."""
+        """Returns the page at a URL; None if it could not be fetched (which counts as a fetch). Raises Outside if the source
+        knows nothing of the URL, so that no fetch takes place.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One fetched page: the URL of the page through which it was reached (`parent`), and the crawler's score of it."""
+    """One fetched page of a run. `parent` is the URL of the page through which it was reached, `similarity` and `relevant` the
+    crawler's judgement, `duplicate` tells whether it nearly duplicates an earlier page.
+    """
 
     url: str
     parent: str | None
@@ -39,7 +43,9 @@ class Step:
 
 @dataclass(slots=True)
 class Trail:
-    """A run as the list of its fetches in order. Both `url` and `parent` of a step are addresses of pages after redirects."""
+    """A run as the list of its fetches in order. `url` and `parent` of a step are addresses at the end of redirects. `failed`
+    counts failed fetches, `outside` URLs that the source did not know; `stopped_by` is the reason for the end.
+    """
 
     steps: list[Step] = field(default_factory=list)
     failed: int = 0
@@ -58,10 +64,9 @@ class Trail:
 
 
 class Walk:
-    """The processing between two fetches, used by live crawls and by crawls over an archive; the caller provides the pages.
+    """Processes what happens between two fetches, in live crawls and in crawls over an archive; the caller provides the pages.
 
-    For each node that it selects, the caller calls either `failed`, or `judge` and then `expand` with the result of
-    `judge`.
+    For each node that it selects, the caller calls either `failed`, or `judge` and then `expand` with the result of `judge`.
     """
 
     def __init__(self, strategy: Strategy, graph: UrlGraph) -> None:
@@ -71,16 +76,16 @@ class Walk:
         self.pages = 0
 
     def failed(self, node: Node) -> None:
-        """Tells the strategy that a selected URL could not be fetched, or leads to a page already fetched."""
+        """Reports to the strategy that a selected URL could not be fetched, or leads to a page already fetched."""
         node.state = State.FAILED
         self.strategy.fail(node)
 
     def judge(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Scores the page that was fetched for a node, and learns its words. Returns the page, and the number (from 0) of the
-        earlier page that it nearly duplicates, None if it is no duplicate.
+        """Scores the page that was fetched for a node, and adds its words to the topic's document frequencies. Returns the
+        page, and the number (from 0) of the earlier page that it nearly duplicates, None if it is no duplicate.
 
-        Returns None if the page was already fetched under another URL. A page whose SimHash differs in at most 3 bits from
-        that of an earlier page is a near-duplicate: it counts as a page, but `expand` follows only its new links.
+        Returns None if the page was already fetched under another URL. A page whose SimHash differs in at most 3 bits from that
+        of an earlier page is a near-duplicate: it counts as a page, but `expand` follows only its new links.
         """
         if content.url != node.url:
             known = self.graph.node(content.url)
@@ -101,8 +106,10 @@ class Walk:
         return page, nearest[1] if nearest else None
 
     def expand(self, node: Node, page: Page, repeats: int | None = None) -> None:
-        """Queues the page's links. For a near-duplicate of the page numbered `repeats`, only links are queued that are not
-        known yet, since the others were offered to the strategy with the earlier page."""
+        """Passes the page to the strategy, which queues its links. If `repeats` is given, the page nearly duplicates the page
+        with that number: only links that are not yet known or queued are passed on, since the strategy has seen the others with
+        the earlier page.
+        """
         if repeats is not None:
             new = tuple(link for link in page.links if self._has_no_place(link.url))
             page = replace(page, content=replace(page.content, links=new))
@@ -121,10 +128,10 @@ def crawl(
     pages: int,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """Fetches up to `pages` pages in the strategy's order; `stopped_by` is "pages", or the strategy's reason ("frontier": nothing
-    is waiting).
+    """Fetches up to `pages` pages from the source in the strategy's order, and returns the trail. Its `stopped_by` is "pages",
+    or the strategy's reason ("frontier": nothing is waiting).
 
-    `on_page` is called with every page before the strategy.
+    `on_page` is called with every page before the strategy handles it.
     """
     trail = Trail()
     walk = Walk(strategy, graph)

@@ -1,4 +1,6 @@
-"""An ontology: concepts with their words and broader concepts; reading from Turtle or CSV; similarity of two words by it."""
+"""Ontologies: concepts with their words and broader concepts; reading from Turtle or CSV; similarity of two words by the
+concepts that they name.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,16 @@ from crawlmgr.text.tokens import Tokenizer
 
 COLUMNS = ("concept", "broader", "labels")
 ALSO = {"concept_id": "concept", "parent_id": "broader", "terms": "labels"}
-"""Alternative column names, as in tables of the Chinese thesaurus Cilin."""
+"""Alternative column names, used in tables of the Chinese thesaurus Cilin, with the names that replace them."""
 MOST_CONCEPTS = 5000
-"""Most concepts of a topic's ontology; of a larger one the part around the topic's words is kept."""
+"""Maximum number of concepts of a topic's ontology; of a larger one the part around the topic's words is kept."""
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _LABELS = (f"{_RDFS}label", f"{_SKOS}prefLabel", f"{_SKOS}altLabel", f"{_SKOS}hiddenLabel")
 _ABOVE = (f"{_SKOS}broader", f"{_RDFS}subClassOf")
 _BELOW = (f"{_SKOS}narrower",)
-_BASE = "http://ontology.invalid/"  # base of relative names; otherwise the parser would use the current folder
-# Exceptions of the parser on text that is not Turtle: its own error, and accidental ones.
+_BASE = "http://ontology.invalid/"  # base of relative names; without one the parser would use the current folder
+# Exceptions that the parser raises on text that is not Turtle: its own error, and others by accident.
 _NO_TURTLE = (SyntaxError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-]+")
 
@@ -39,21 +41,23 @@ class Ontology:
     broader: Mapping[str, tuple[str, ...]]
 
     def as_json(self) -> dict[str, Any]:
-        """The ontology as plain values; `from_json` reads them."""
+        """Returns the ontology as plain values, from which `from_json` restores it."""
         return {one: {"labels": list(self.labels[one]), "broader": list(self.broader.get(one, ()))} for one in self.labels}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Ontology:
-        """An ontology from stored values."""
+        """Makes an ontology from the values that `as_json` returned."""
         labels = {one: tuple(value["labels"]) for one, value in values.items()}
         return cls(labels, {one: tuple(value["broader"]) for one, value in values.items()})
 
     def words(self) -> list[str]:
-        """Every label once, in the order of the concepts."""
+        """Returns every label once, in the order of the concepts."""
         return list(dict.fromkeys(label for labels in self.labels.values() for label in labels))
 
     def tree(self, most: int) -> list[tuple[int, str]]:
-        """Concepts as (depth from 0, labels), each below its first broader concept, roots in order; at most `most`."""
+        """Returns at most `most` concepts as pairs (depth from 0, labels joined by commas), each after its first broader
+        concept, as in an indented list.
+        """
         below: dict[str, list[str]] = {}
         for concept in self.labels:
             highs = self.broader.get(concept, ())
@@ -67,8 +71,10 @@ class Ontology:
         return found
 
     def around(self, words: Iterable[str], tokenizer: Tokenizer, most: int = MOST_CONCEPTS) -> Ontology:
-        """The part of the ontology around words, at most `most` concepts: the concepts of these words, all broader ones, and
-        their siblings. Empty if it contains none of the words."""
+        """Returns the part of the ontology around words, at most `most` concepts: the concepts of these words, all broader
+        ones, and their siblings. Words whose part would exceed the maximum are left out. Empty if the ontology contains none of
+        the words.
+        """
         of: dict[str, list[str]] = {}
         below: dict[str, list[str]] = {}
         for concept, labels in self.labels.items():
@@ -91,7 +97,7 @@ class Ontology:
         return Ontology(found, {one: tuple(high for high in self.broader.get(one, ()) if high in kept) for one in found})
 
     def as_csv(self) -> str:
-        """The ontology as CSV for `read_csv`."""
+        """Returns the ontology as CSV text that `read_csv` reads."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -100,10 +106,10 @@ class Ontology:
 
 
 def read_csv(text: str) -> Ontology:
-    """Reads an ontology from CSV with the header `concept,broader[,labels]` or `concept_id,parent_id[,terms]`: several broader
-    concepts or labels are separated by `;` or `|`, a concept without labels has its name as label.
+    """Reads an ontology from CSV text with the header `concept,broader[,labels]` or `concept_id,parent_id[,terms]`. Several
+    broader concepts or labels are separated by `;` or `|`; a concept without labels has its name as label.
 
-    Raises ValueError with the line's number.
+    Raises ValueError, with the line's number if a line is invalid.
     """
     rows = csv.DictReader(text.splitlines())
     rows.fieldnames = [ALSO.get(name, name) for name in rows.fieldnames or ()]
@@ -150,8 +156,9 @@ def _split(cell: str | None) -> list[str]:
 
 
 def _whole(labels: Mapping[str, Iterable[str]], broader: Mapping[str, Iterable[str]]) -> Ontology:
-    """Builds the ontology from all concepts mentioned in labels or relations; a concept without label gets its own name as
-    label. ValueError if there is no concept, or if the relations contain a cycle."""
+    """Builds the ontology from all concepts mentioned in `labels` or `broader`; a concept without label gets its own name as
+    label. Raises ValueError if there is no concept, or if the relations contain a cycle.
+    """
     named = dict.fromkeys([*labels, *broader, *(high for highs in broader.values() for high in highs)])
     if not named:
         raise ValueError("an ontology without concepts")
@@ -167,7 +174,7 @@ def _local_name(concept: str) -> str:
 
 
 def _highest_first(broader: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
-    """All concepts, each after its broader ones. Raises ValueError for a cycle."""
+    """Returns all concepts, each after its broader ones. Raises ValueError if the relations contain a cycle."""
     try:
         return list(TopologicalSorter(broader).static_order())
     except CycleError as error:
@@ -175,13 +182,13 @@ def _highest_first(broader: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
 
 
 class OntologySimilarity:
-    """s(a, b), the similarity of two words, in [0, 1]: 1 for equal words, otherwise the greatest similarity of a concept of a
-    and a concept of b.
+    """Computes s(a, b), the similarity of two words, in [0, 1]: 1 for equal words, otherwise the greatest similarity of a
+    concept that a names and a concept that b names.
 
-    The similarity of two concepts is 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1),
-    depth(C2)) (Wu and Palmer, and eq. (10) of the ant colony paper). depth is 1 for a root, and counts concepts along the
-    longest way from it; Up(C) are the concepts above C and C itself; lcs is the deepest concept above both, without which the
-    similarity is 0. `words` are all words that are similar to others; of a label of several words, each counts.
+    The similarity of two concepts is 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2))
+    (Wu and Palmer, and eq. (10) of the ant colony paper). depth is 1 for a root, and counts concepts along the longest path
+    from a root; Up(C) are the concepts above C and C itself; lcs is the deepest concept in both Up(C1) and Up(C2), without
+    which the similarity is 0. `words` are all words of labels; each word of a label counts.
     """
 
     def __init__(self, ontology: Ontology, tokenizer: Tokenizer) -> None:
@@ -206,7 +213,7 @@ class OntologySimilarity:
         return self._pair(a, b) if a < b else self._pair(b, a)
 
     def concepts(self, one: str, other: str) -> float:
-        """s(C1, C2) of two concepts, in [0, 1], eq. (10) of the ant colony paper."""
+        """Returns s(C1, C2) of two concepts, in [0, 1], eq. (10) of the ant colony paper."""
         common = self._up[one] & self._up[other]
         if not common:
             return 0.0
@@ -214,16 +221,19 @@ class OntologySimilarity:
         return 2 * nearest / (self._depth[one] + self._depth[other]) * self.overlap(one, other)
 
     def overlap(self, one: str, other: str) -> float:
-        """IFCo, the overlap factor of eq. (10) of the ant colony paper: |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2)), in [0,
-        1]."""
+        """Returns IFCo, the overlap factor of eq. (10) of the ant colony paper: |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2)),
+        in [0, 1].
+        """
         return min(1.0, len(self._up[one] & self._up[other]) / max(self._depth[one], self._depth[other]))
 
     def concepts_of(self, word: str) -> tuple[str, ...]:
-        """The concepts that have this word."""
+        """Returns the concepts of which a label contains this word."""
         return tuple(self._concepts.get(word, ()))
 
     def overlapping(self, concept: str, least: float) -> frozenset[str]:
-        """The concepts whose overlap with `concept` is at least `least`, including itself; compares it with all concepts."""
+        """Returns the concepts whose overlap with `concept` is at least `least`, including itself; compares it with all
+        concepts.
+        """
         return frozenset(other for other in self._up if self.overlap(concept, other) >= least)
 
     def _best(self, a: str, b: str) -> float:

@@ -1,4 +1,5 @@
-"""Options of a topic run: budgets, sources of pages, storage of the graph; typed, for forms and the command line."""
+"""Options of a topic run: budgets, sources of pages, storage of the link graph. They are typed, for forms and the command line.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ from focused.parameters import gettext_noop, parameter
 SOURCES = ("net", "archive", "mixed")
 GRAPHS = ("memory", "database")
 PAGES_PER_HOST = 20_000
-"""The usual limit: a host that makes addresses without end (search results, filters) would otherwise use up a run over many
-hosts; few hosts have more pages that are worth a focused crawl's time, which at the usual delay is five hours."""
+"""Default limit of pages from one host. Without a limit, a host that generates addresses without end (search results,
+filters) would use up a run over many hosts. 20,000 pages take five hours at the usual delay."""
 CONTEXTS = ("plain", "weighted")
-"""Ways to weigh the words around a link: the names of `focused.parse.CONTEXTS`."""
+"""Names of the ways to weigh the words around a link; keys of `focused.parse.CONTEXTS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,5 +117,5 @@ class RunOptions:
     )
 
     def as_json(self) -> dict[str, Any]:
-        """The options as plain values."""
+        """Returns the options as plain values by name."""
         return asdict(self)

@@ -1,5 +1,6 @@
-"""Makes a pack (data set) for benchmarks and training from a recorded web: its pages, and topics derived from the web's own
-structure."""
+"""Makes a pack (a data set for benchmarks and training) from a recorded web: its pages, and topics derived from the web's own
+structure.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +24,17 @@ from focused.pages import Content
 from focused.parse import Parser
 
 LEAST = 15
-"""Fewest pages of a topic."""
+"""Minimum number of pages of a topic."""
 LARGEST_SHARE = 0.2
 """Largest share of the web's pages in one topic."""
 SAMPLES = 4
 KEYWORDS = 12
 TRIES = 60
-"""Draws of seeds; the one that reaches most of the topic's pages is kept."""
+"""Number of draws of seeds; the draw that reaches most of the topic's pages is kept."""
 FAR = 2
-"""Fewest clicks between an off-topic seed and the nearest relevant page."""
+"""Minimum number of clicks between an off-topic seed and the nearest relevant page."""
 WITHIN_REACH = 0.5
-"""Share of a topic's pages that must be reachable from the seeds."""
+"""Minimum share of a topic's pages that must be reachable from the seeds."""
 LONGEST_WAY_UP = 20
 STRUCTURES = ("auto", "sections", "folders")
 
@@ -46,8 +47,9 @@ _NO_NAME = re.compile(r"[^\w]+")
 
 @dataclass(frozen=True, slots=True)
 class DrawnTopic:
-    """A topic as written to the pack: `seeds` and `samples` are addresses, `depths` the clicks from a seed for all reachable
-    pages."""
+    """A topic as it is written to the pack. `mode` is "tunnel" or "mixed" (see `draw`), `pages` are the relevant addresses,
+    `seeds` and `samples` are addresses, `depths` the clicks from the nearest seed for all reachable pages.
+    """
 
     name: str
     mode: str
@@ -56,16 +58,18 @@ class DrawnTopic:
     samples: Sequence[str]
     depths: Mapping[str, int]
     distances: Mapping[str, int]
-    """Clicks from a page to the nearest relevant one."""
+    """Number of clicks from a page to the nearest relevant one, for all pages from which one can be reached."""
 
     @property
     def targets(self) -> list[str]:
-        """The pages to find: relevant, reachable, neither seed nor sample."""
+        """The sorted addresses of the pages to find: relevant, reachable, neither seed nor sample."""
         return sorted(url for url in self.pages - set(self.seeds) - set(self.samples) if url in self.depths)
 
 
 class Web:
-    """All pages of an archive: text, title, links among them, and the section that each declares (`<link rel=up>`)."""
+    """Holds all pages of an archive: their texts and titles, the links among them, and the section that each page declares by
+    `<link rel=up>`.
+    """
 
     def __init__(self, files: Iterable[Path], parser: Parser) -> None:
         self.texts: dict[str, str] = {}
@@ -90,7 +94,9 @@ class Web:
 
 
 def sections(up: Mapping[str, str]) -> Groups:
-    """Every section with the pages below it, by the section's address."""
+    """Groups pages by section, from `up`, the section that each page declares. Returns by the section's address all pages below
+    the section, also indirectly, and the section's own page.
+    """
     found: dict[str, set[str]] = {}
     for url in up:
         way, here = {url}, up[url]
@@ -102,7 +108,7 @@ def sections(up: Mapping[str, str]) -> Groups:
 
 
 def folders(urls: Iterable[str]) -> Groups:
-    """Every folder of addresses with the pages inside it, by the folder's address."""
+    """Groups addresses by folder. Returns all addresses inside each folder, also in subfolders, by the folder's address."""
     found: dict[str, set[str]] = {}
     for url in urls:
         parts = urlsplit(url)
@@ -115,7 +121,8 @@ def folders(urls: Iterable[str]) -> Groups:
 
 def groups_from_csv(lines: Iterable[str], web: Web) -> Groups:
     """Reads topics from CSV with the columns topic and url; returns the pages of each by the topic's name. Addresses outside
-    the web are ignored. Raises ValueError."""
+    the web are ignored. Raises ValueError if a column is missing.
+    """
     rows = csv.DictReader(lines)
     if not rows.fieldnames or not {"topic", "url"} <= set(rows.fieldnames):
         raise ValueError("a file of topics needs the columns topic and url")
@@ -128,7 +135,9 @@ def groups_from_csv(lines: Iterable[str], web: Web) -> Groups:
 
 
 def chosen(groups: Groups, pages: int, most: int) -> Groups:
-    """The largest disjoint groups of a suitable size for a topic, at most `most`, by name."""
+    """Chooses the largest disjoint groups that have a suitable size for a topic among `pages` pages, at most `most`. Returns
+    their pages by a display name.
+    """
     largest = max(LEAST, int(LARGEST_SHARE * pages))
     found: dict[str, frozenset[str]] = {}
     taken: set[str] = set()
@@ -144,14 +153,16 @@ def chosen(groups: Groups, pages: int, most: int) -> Groups:
 
 
 def structure(web: Web, kind: str) -> Groups:
-    """Groups of pages by sections or by folders; "auto" uses sections if half of the pages declare one."""
+    """Groups the pages of a web by sections or by folders (`kind`); "auto" uses sections if at least half of the pages declare
+    one.
+    """
     if kind == "sections" or (kind == "auto" and 2 * len(web.up) >= len(web.pages)):
         return sections({url: to for url, to in web.up.items() if to in web.pages})
     return folders(web.pages)
 
 
 def distances(starts: Iterable[str], links: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """Clicks from the nearest start to each reachable page."""
+    """Returns the number of clicks from the nearest of `starts` to each page that can be reached along `links`."""
     found = dict.fromkeys(starts, 0)
     ahead = deque(found)
     while ahead:
@@ -164,9 +175,11 @@ def distances(starts: Iterable[str], links: Mapping[str, Iterable[str]]) -> dict
 
 
 def draw(web: Web, name: str, group: frozenset[str], mode: str, seed: int) -> DrawnTopic | None:
-    """A topic with random seeds and samples; None if no draw reaches half of its pages.
+    """Makes a topic of a group of relevant pages, with random seeds and samples. Returns None if no draw of seeds reaches half
+    of the group, or there are too few off-topic pages to start from.
 
-    "tunnel" seeds are three pages at least two clicks from any relevant page, "mixed" ones two relevant pages and one other.
+    "tunnel" seeds are three pages at least two clicks from any relevant page, "mixed" ones two relevant pages and one such
+    page.
     """
     rng = random.Random(f"{seed} {name}")  # noqa: S311 - a draw that can be repeated
     back: dict[str, list[str]] = {}
@@ -192,7 +205,9 @@ def draw(web: Web, name: str, group: frozenset[str], mode: str, seed: int) -> Dr
 
 
 def write(folder: Path, files: Sequence[Path], web: Web, topics: Sequence[DrawnTopic]) -> None:
-    """Writes the pack under a temporary name and renames it when complete. Raises ValueError if the folder exists."""
+    """Writes the pack to `folder`, under a temporary name that is replaced when the pack is complete. Raises ValueError if the
+    folder exists.
+    """
     if folder.exists():
         raise ValueError(f"{folder} is there already")
     part = folder.with_name(f"{folder.name}.part")
@@ -234,8 +249,11 @@ def make(
     seed: int = 17,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[DrawnTopic]:
-    """Makes a pack of WARC files: every second topic has tunnel seeds, the others mixed ones; deterministic for the same files
-    and seed. `groups` provides the topics' pages instead of the web's structure. Raises ValueError if no topic is found."""
+    """Makes a pack from WARC files and returns its topics. Every second topic has tunnel seeds, the others mixed ones (see
+    `draw`); deterministic for the same files and seed. `groups` returns the pages of each topic, instead of the web's
+    structure; at most `most` topics are made. `say` is called with messages on the progress. Raises ValueError if the folder
+    exists or no topic is found.
+    """
     if folder.exists():
         raise ValueError(f"{folder} is there already")
     web = Web(files, parser)
@@ -300,7 +318,7 @@ def _write_topic(folder: Path, web: Web, one: DrawnTopic, keywords: Sequence[str
 
 
 def _name(key: str) -> str:
-    """A display name for a topic: from the address of its section or folder, or the name given for it."""
+    """Makes a display name for a topic from the address of its section or folder, or from the name that was given for it."""
     path = unquote(urlsplit(key).path) if "://" in key else key
     last = path.rstrip("/").rpartition("/")[2]
     stem = last.rpartition(".")[0] or last

@@ -1,5 +1,6 @@
-"""Packs are data sets for benchmarks and training: recorded webs with labelled topics; one folder per pack, with pages and a
-folder per topic."""
+"""Reads packs, the data sets for benchmarks and training: recorded webs with labelled topics. A pack is a folder with the pages
+and a folder for each topic.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class PackTopic:
-    """A topic of a pack: labels by URL, and its entry in the pack's `baselines.json` (budgets, reference figures)."""
+    """A topic of a pack. `labels` are by URL; `reference` is the topic's entry in the pack's `baselines.json` (budgets,
+    reference figures).
+    """
 
     pack: str
     name: str
@@ -28,12 +31,12 @@ class PackTopic:
     reference: Mapping[str, Any]
 
     def budget(self, share: str) -> int:
-        """The number of pages that is 10, 25 or 50 percent of the reachable ones."""
+        """Returns the number of pages that is "10", "25" or "50" percent (`share`) of the reachable ones."""
         return int(self.reference["budget"][share])
 
 
 def folders(data: Path) -> list[Path]:
-    """The packs (data sets) in a folder, by name. Raises ValueError if there is none."""
+    """Returns the folders of all packs (data sets) in a folder, by name. Raises ValueError if there is none."""
     found = sorted(path.parent for path in data.glob("*/pages.warc.gz"))
     if not found:
         raise ValueError(f"no pack in {data}: none of its folders holds pages.warc.gz")
@@ -41,12 +44,14 @@ def folders(data: Path) -> list[Path]:
 
 
 def open_archive(pack: Path, parser: Parser) -> Archive:
-    """Opens the pages of a pack."""
+    """Reads the pages of a pack and returns them as an archive."""
     return Archive([pack / "pages.warc.gz"], parser)
 
 
 def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: frozenset[str] = frozenset()) -> Iterator[PackTopic]:
-    """The topics of a pack by name: all, or those in `wanted`."""
+    """Yields the topics of a pack in the order of their names: all, or those in `wanted`. With `keywords`, the topics have the
+    pack's keywords besides their samples.
+    """
     references = json.loads(read_text(pack / "baselines.json"))["topics"]
     for folder in sorted(path for path in (pack / "topics").iterdir() if not wanted or path.name in wanted):
         file = folder / "keywords.txt" if keywords else None
@@ -56,7 +61,7 @@ def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: froz
 
 
 def draws(one: PackTopic, archive: Archive, others: int, random_seed: int = 7) -> list[tuple[Topic, frozenset[str]]]:
-    """The topic of a pack with its own samples, and `others` times with samples drawn at random (see
-    `comparison.sample_draws`).
+    """Returns the topic of a pack with its own samples, and `others` times with samples drawn at random; each with the set of
+    sample pages that are not to be scored (see `comparison.sample_draws`).
     """
     return sample_draws(one.topic, archive, one.labels, others, random_seed)

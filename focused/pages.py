@@ -1,4 +1,6 @@
-"""A fetched page as strategies see it: words, links with anchor and context words, and its score."""
+"""A fetched page as strategies see it: its words, its links with the words of anchors and around them, and its similarity to
+the topic.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 
 
 class LazyWords(Mapping[str, float]):
-    """Weighted words of a text, computed from `given` when first used, because many strategies never use them."""
+    """A mapping from the words of a text to weights, computed as `make(*given)` when first used, because many strategies never
+    use it.
+    """
 
     __slots__ = ("_given", "_make", "_words")
 
@@ -40,7 +44,7 @@ class LazyWords(Mapping[str, float]):
 
 
 class LazyList(Sequence[str]):
-    """A list of words, computed from `texts` when first used."""
+    """A sequence of words, computed as `make(texts)` when first used."""
 
     __slots__ = ("_make", "_texts", "_words")
 
@@ -69,7 +73,8 @@ class LazyList(Sequence[str]):
 class Link(NamedTuple):
     """One link of a page; links to the same URL are merged, their anchors joined.
 
-    `context` holds the words around the anchor without the anchor's own, weighted by the parser (by the plain one with 1 each).
+    `context` maps the words around the anchor, without the anchor's own, to weights, which depend on the parser (1 for each
+    occurrence with the plain one).
     """
 
     url: str
@@ -82,7 +87,9 @@ WORD_BITS = 20
 
 
 class HashedWords(NamedTuple):
-    """Words by number (the lowest 20 bits of their CRC-32) and 1 + ln of how often each occurs, for learning from many pages."""
+    """The words of a text as numbers (the lowest 20 bits of their CRC-32), and for each 1 + ln of its number of occurrences.
+    The learning judge uses them to learn from many pages.
+    """
 
     numbers: NDArray[np.uint32]
     weights: NDArray[np.float32]
@@ -97,7 +104,7 @@ def hashed(words: Mapping[str, float]) -> HashedWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """The contents of a page, whatever its source; shared by strategies and not modified."""
+    """The contents of a page, whether it comes from the network or an archive. Strategies share it and do not modify it."""
 
     url: str
     title: str
@@ -105,12 +112,12 @@ class Content:
     links: tuple[Link, ...]
     fingerprint: int
     canonical: str = ""
-    """The address that the page gives as its own (rel=canonical), "" if none."""
+    """The address that the page declares as its own (rel=canonical), "" if none."""
     _hashed: list[HashedWords] = field(default_factory=list, init=False, repr=False)
 
     @property
     def hashed(self) -> HashedWords:
-        """`hashed(words)`, computed on first use, since several runs may read one page."""
+        """The words as numbers (`hashed`), computed on first use and kept, since several runs may use one page."""
         if not self._hashed:
             self._hashed.append(hashed(self.words))
         return self._hashed[0]
@@ -118,7 +125,9 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """A fetched page in one run: its node in the graph and its similarity to the topic when it was fetched."""
+    """A fetched page in one run: the URL and depth of its node in the graph, its similarity to the topic when it was fetched,
+    and whether that reached the threshold (`relevant`).
+    """
 
     url: str
     depth: int

@@ -1,4 +1,6 @@
-"""Typed parameters: fields of a frozen dataclass with help, range and choices, for forms and the command line."""
+"""Typed parameters of strategies and runs: fields of a frozen dataclass with default, help, range and choices, for forms and
+the command line.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ Value = bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a form or a list of strategies shows of one parameter; its type is that of the default."""
+    """The description of one parameter for forms and lists; the parameter's type is that of its default."""
 
     name: str
     default: Value
@@ -28,7 +30,9 @@ class Parameter:
         return "choice" if self.choices else type(self.default).__name__
 
     def read(self, value: Value) -> Value:
-        """A value converted to the parameter's type, also from text; ValueError with a one-line message if it is invalid."""
+        """Converts a value, which may be text, to the parameter's type. Raises ValueError with a one-line message if it is
+        invalid or out of range.
+        """
         if self.choices:
             if value not in self.choices:
                 raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {value}")
@@ -60,18 +64,20 @@ def gettext_noop(text: str) -> str:
 def parameter(
     default: Any, help: str, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = (), title: str = ""
 ) -> Any:
-    """Makes a dataclass field that is a parameter; numbers need a range."""
+    """Makes a dataclass field that is a parameter, to be used as the field's default value; numbers need a range."""
     shown = {"help": help, "low": low, "high": high, "choices": choices, "title": title}
     return field(default=default, metadata={"default": default, "shown": shown})
 
 
 def parameters_of(settings: type) -> tuple[Parameter, ...]:
-    """The parameters of a settings dataclass, in order."""
+    """Returns the parameters that a settings dataclass declares, in order."""
     return tuple(Parameter(name=f.name, default=f.metadata["default"], **f.metadata["shown"]) for f in fields(settings))
 
 
 def read_settings(settings: type, values: Mapping[str, Value]) -> Any:
-    """An instance from names and values (text or typed); ValueError for an unknown name or a value out of range."""
+    """Makes an instance of a settings dataclass from names and values (text or typed). Raises ValueError for an unknown name or
+    an invalid value.
+    """
     known = {p.name: p for p in parameters_of(settings)}
     unknown = sorted(set(values) - set(known))
     if unknown:

@@ -1,4 +1,6 @@
-"""The page parser: bytes to words and links, in small exchangeable stages (decode, scan, main text, context, words)."""
+"""The page parser: converts bytes to words and links, in small exchangeable stages (decode, scan, main text, words around
+links, words).
+"""
 
 from __future__ import annotations
 
@@ -18,21 +20,22 @@ from crawlmgr.web.url import UrlError, canonical
 from focused.pages import Content, LazyList, LazyWords, Link
 
 CONTEXT_WORDS = 20
-"""Words taken on either side of an anchor."""
+"""Number of words taken on either side of an anchor."""
 
 Context = Callable[[str, str, Tokenizer], Mapping[str, float]]
-"""Function from the text around a link and its anchor to weighted words."""
+"""A function from the text around a link (including the anchor), the anchor, and a tokenizer to weighted words."""
 
 
 def plain_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
-    """Each word within 20 words of the anchor has weight 1."""
+    """Weighs the words around an anchor: the weight of a word is its number of occurrences within 20 words of the anchor."""
     before, after = _sides(context, anchor, tokenizer)
     return Counter([*before[-CONTEXT_WORDS:], *after[:CONTEXT_WORDS]])
 
 
 def weighted_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
-    """A word at distance d from the anchor has weight (21 - d) / 20: 1 beside it, 0 beyond 20 (the Dolphin patent's weighted
-    parser)."""
+    """Weighs the words around an anchor by distance: an occurrence at distance d from the anchor adds (21 - d) / 20, which is 1
+    beside it and 0 beyond 20 (the Dolphin patent's weighted parser).
+    """
     before, after = _sides(context, anchor, tokenizer)
     weights: dict[str, float] = {}
     for side in (before[::-1], after):
@@ -45,25 +48,28 @@ CONTEXTS: Mapping[str, Context] = {"plain": plain_context, "weighted": weighted_
 
 
 def _sides(context: str, anchor: str, tokenizer: Tokenizer) -> tuple[list[str], list[str]]:
-    """The words of a context before and after the first occurrence of the anchor. If the anchor does not occur in it, all
-    words count as after it."""
+    """Returns the words of a context before and after the first occurrence of the anchor. If the anchor does not occur in it,
+    all words count as after it.
+    """
     before, found, after = context.partition(anchor) if anchor else ("", "", context)
     return (tokenizer(before), tokenizer(after)) if found or not anchor else ([], tokenizer(context))
 
 
 _OPTION = re.compile(r"</?option\b[^<>]*>", re.IGNORECASE)
-"""Options of a select are no main text, and the extractor's time is quadratic in their number."""
+"""Tags of the options of a select element. They are removed because they are no main text, and the extractor's time is
+quadratic in their number."""
 
 
 def main_text(html: str, whole: str) -> str:
-    """The text of a page without navigation; the whole text if that would leave almost nothing."""
+    """Returns the text of a page without navigation; `whole`, the whole text of the page, if that would leave almost nothing."""
     markup = _OPTION.sub(" ", bounded_markup(html, READ_TAGS)[0])
     found = extract_plain_text(markup, main_content=True, list_bullets=False)
     return found if len(found) * 4 >= len(whole) or len(found) >= 400 else whole
 
 
 class Parser:
-    """Parses a body to what strategies use. `context` weights the words around links; `main` excludes navigation from the words.
+    """Parses the body of a response to what strategies use. `context` weighs the words around links; `main` leaves navigation
+    out of the words.
 
     Anchors repeat from page to page, so their words are cached; a link's words are computed on first use.
     """
@@ -76,12 +82,13 @@ class Parser:
         self._anchors: dict[str, tuple[str, ...]] = {}
 
     def __call__(self, body: bytes, content_type: str, url: str) -> Content:
-        """Parses a page to its words (title and text) and its links, canonical and without links to itself; the text may be
-        empty."""
+        """Parses a page to its words (of title and text) and its links, which are canonical and do not include links to the
+        page itself. The text may be empty.
+        """
         return self.read(decode(body, content_type)[0], url)[0]
 
     def read(self, html: str, url: str) -> tuple[Content, list[str]]:
-        """Parses HTML to the page's content, and its words in order."""
+        """Parses HTML. Returns the page's content, and the list of its words in order."""
         page = scan(html, url, want_context=True)
         text = main_text(html, page.text) if self._main else page.text
         tokens = self._tokenizer(f"{page.title}\n{text}")
@@ -117,7 +124,7 @@ class Parser:
         return self._context(page.context(link), link.anchor, self._tokenizer)
 
     def words(self, text: str) -> tuple[str, ...]:
-        """The words of a short text such as an anchor's."""
+        """Returns the words of a short text such as an anchor's."""
         return self._words_of(text)
 
     def _anchor_words(self, texts: list[str]) -> tuple[str, ...]:

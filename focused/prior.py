@@ -1,4 +1,4 @@
-"""Training of the prior of `adaptive`: weights of link features, learned from recorded webs with labelled topics."""
+"""Trains the prior of the strategy `adaptive`: weights of link features, learned from recorded webs with labelled topics."""
 
 from __future__ import annotations
 
@@ -26,20 +26,22 @@ from focused.topics import Topic
 Vector = NDArray[np.float64]
 
 LOOK_EVERY = 5
-"""Pages between two samples of the frontier."""
+"""Number of pages between two samples of the frontier."""
 LOOKS = 20
-"""Open links per sample: half those with the highest scores, half random."""
+"""Number of open links in a sample of the frontier: half those with the highest scores, half random."""
 BEST_LINKS = 5
 """Number of a page's best links whose value is credited to it."""
 RIDGE = 300.0
 OTHER_SAMPLES = 4
-"""Further lessons made of each topic, with other samples drawn from its relevant pages."""
+"""Number of further lessons made of each topic, with other samples drawn from its relevant pages."""
 ROUNDS = 3
-"""Training rounds; each crawls with the weights of the one before."""
+"""Number of training rounds; each crawls with the weights of the one before."""
 
 
 class Lesson(NamedTuple):
-    """One topic of one recorded web, with the judge's labels and the number of pages to fetch."""
+    """One topic of one recorded web for training: the name of the web, the topic, the source of pages, the relevance labels by
+    URL, and the number of pages to fetch.
+    """
 
     web: str
     topic: Topic
@@ -50,8 +52,9 @@ class Lesson(NamedTuple):
 
 @dataclass(slots=True)
 class Looks:
-    """Training data sampled from the frontier during a crawl. `features` (scaled) and `worth` (true values) are parallel, one
-    entry for each sampled link; `fetched` holds the features of the fetched links, a row for each."""
+    """Training data sampled from the frontier during a crawl. `features` (scaled) and `worth` (true values, see `value_of`) are
+    parallel, one entry for each sampled link; `fetched` holds the unscaled features of the fetched links, a row for each.
+    """
 
     features: list[Vector]
     worth: list[float]
@@ -59,8 +62,10 @@ class Looks:
 
 
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
-    """Returns a function from a URL to its true value, None if the web does not contain it: the mean of the page's label (1 if
-    relevant, else 0) and its reward, plus half the mean of that value over the five best pages it links to."""
+    """Returns a function from a URL to its true value, None if the web does not contain it. The value is that of the page
+    alone, plus half the mean of that of the five best pages it links to (missing ones count as 0). The value of a page alone is
+    the mean of its label (1 if relevant, else 0) and its reward by similarity.
+    """
     relevance = Relevance(lesson.topic)
     own: dict[str, float | None] = {}
     whole: dict[str, float | None] = {}
@@ -94,8 +99,8 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
 
 
 def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
-    """Crawls the web of a lesson with `adaptive`, beginning with its seeds in random order, and samples the frontier during the
-    crawl.
+    """Crawls the web of a lesson with `adaptive` and the given prior, beginning with its seeds in random order, and returns
+    samples of the frontier taken during the crawl. `seed` is the seed of the random numbers.
     """
     rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
     graph = MemoryGraph(rng)
@@ -145,7 +150,9 @@ def fit(all_looks: Sequence[Looks]) -> Prior:
 
 
 def lessons(pack: Path, random_seed: int = 1) -> list[Lesson]:
-    """The topics of a recorded web, each with its own samples and `OTHER_SAMPLES` times with others."""
+    """Returns the lessons of a recorded web: each topic with its own samples and `OTHER_SAMPLES` times with others drawn at
+    random.
+    """
     archive = packs.open_archive(pack, Parser(Tokenizer()))
     return [
         Lesson(one.pack, topic, archive, one.labels, one.budget("25"))
@@ -155,14 +162,14 @@ def lessons(pack: Path, random_seed: int = 1) -> list[Lesson]:
 
 
 def by_hand() -> Prior:
-    """The prior that the first training round starts with: features unscaled, weights set by hand."""
+    """Returns the prior that the first training round starts with: features unscaled, weights set by hand."""
     guess = {"siblings_best": 0.15, "siblings_mean": 0.05, "anchor": 0.11, "context": 0.07, "template": 0.03, "words": 0.05}
     size = len(FEATURES)
     return Prior(np.zeros(size), np.ones(size), np.array([guess.get(name, 0.0) for name in FEATURES]))
 
 
 def as_json(prior: Prior, webs: Sequence[str]) -> dict[str, object]:
-    """A prior in the format of its file."""
+    """Returns a prior in the format of its file; `webs` are the names of the webs it was trained on."""
     columns = {name: [round(value, 6) for value in getattr(prior, name).tolist()] for name in Prior._fields}
     return {"webs": list(webs), "features": list(FEATURES), **columns}
 
@@ -170,7 +177,9 @@ def as_json(prior: Prior, webs: Sequence[str]) -> dict[str, object]:
 def train(
     lessons: Iterable[Lesson], rounds: int = ROUNDS, say: Callable[[str], None] = lambda _: None, random_seed: int = 1
 ) -> Prior:
-    """Trains a prior on lessons, in rounds that each start with the weights of the one before."""
+    """Trains a prior on lessons, in rounds that each crawl with the weights of the round before. `say` is called with messages
+    on the progress.
+    """
     prior, known = by_hand(), list(lessons)
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}")
@@ -179,11 +188,11 @@ def train(
 
 
 def averaged(priors: Sequence[Prior]) -> Prior:
-    """The average of the priors of several trainings; a single training depends on the order in which its crawls met the
-    pages.
+    """Returns the average of the priors of several trainings; a single training depends on the order in which its crawls
+    fetched the pages.
 
-    The weights are averaged as weights of the unscaled features; mean and spread are those of the pages of all trainings
-    together. Raises ValueError if there is no prior.
+    The weights are averaged as weights of the unscaled features; mean and standard deviation (`spread`) are those of the pages
+    of all trainings together. Raises ValueError if there is no prior.
     """
     if not priors:
         raise ValueError("no prior to average")
@@ -197,7 +206,8 @@ def train_several(
     folders: Sequence[Path], trainings: int, say: Callable[[str], None] = lambda _: None, random_seed: int = 1
 ) -> tuple[Prior, int]:
     """Trains on recorded webs several times, each time with other random draws (seeds from `random_seed` on). Returns the
-    averaged prior, and the total number of lessons. Raises ValueError if `trainings` is less than 1."""
+    averaged prior, and the total number of lessons. Raises ValueError if `trainings` is less than 1.
+    """
     priors, number = [], 0
     for seed in range(random_seed, random_seed + trainings):
         drawn = [lesson for folder in folders for lesson in lessons(folder, seed)]

@@ -1,4 +1,4 @@
-"""Queries for the topics' pages and charts; nothing here writes."""
+"""Database queries for the web pages and charts of topics; nothing here writes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ PAGE = TopicPage.Kind.PAGE
 
 
 def listed() -> QuerySet[Topic]:
-    """All topics, without the columns that only a run needs."""
+    """Returns all topics, without the columns that only a run needs."""
     return Topic.objects.only("id", "name", "strategy", "interval_seconds", "next_run", "added")
 
 
 def first_topics(most: int) -> list[Topic]:
-    """The first topics by name, as `with_last_runs` gives them."""
+    """Returns the first `most` topics by name, each with its newest run (see `with_last_runs`)."""
     return with_last_runs(list(listed().order_by("name", "id")[:most]))
 
 
 def with_last_runs(topics: Sequence[Topic]) -> list[Topic]:
-    """The topics, each with its newest run in `last` (a TopicRun with its run) and `seeds_number`; three queries in all."""
+    """Returns the topics, each with two attributes: `last`, its newest run (a TopicRun, None without any), and `seeds_number`.
+    Makes three queries in all.
+    """
     keys = [topic.pk for topic in topics]
     seeds = dict(Seed.objects.filter(topic__in=keys).order_by().values_list("topic").annotate(Count("id")))
     newest = TopicRun.objects.filter(topic__in=keys).order_by().values("topic").annotate(last=Max("run_id")).values("last")
@@ -43,7 +45,7 @@ def with_last_runs(topics: Sequence[Topic]) -> list[Topic]:
 
 
 def of_last_run(name: str) -> Subquery:
-    """The field of the newest run of each topic, as an annotation for a query."""
+    """Returns a subquery for the field `name` of the newest run of each topic, for annotations."""
     return Subquery(TopicRun.objects.filter(topic=OuterRef("pk")).order_by("-run_id").values(name)[:1])
 
 
@@ -52,32 +54,34 @@ def _runs() -> QuerySet[TopicRun]:
 
 
 def tree_topics() -> list[Topic]:
-    """The topics for the tree, one more than it shows."""
+    """Returns the topics for the navigation tree, one more than it shows, so that the page knows whether there are more."""
     return list(Topic.objects.only("id", "name").order_by("name")[: TREE_LIMIT + 1])
 
 
 def active_topics() -> dict[int, str]:
-    """The state of the active run of each topic that has one."""
+    """Returns the state of the active run of each topic that has one, by the topic's id."""
     return {target: run.state for target, run in run_reads.at_work("topic").items()}
 
 
 def topic_runs(topic: Topic, limit: int = 20) -> list[TopicRun]:
-    """The newest runs of a topic."""
+    """Returns the newest runs of a topic."""
     return list(_runs().filter(topic=topic).order_by("-run_id")[:limit])
 
 
 def topic_run(pk: int) -> TopicRun | None:
-    """One run of a topic; None if there is none."""
+    """Returns one run of a topic; None if there is none with this id."""
     return TopicRun.objects.select_related("run", "topic").defer("frequencies", "strategy_state").filter(pk=pk).first()
 
 
 def run_ids(topic: Topic) -> list[int]:
-    """The ids of all runs of a topic."""
+    """Returns the ids of all runs of a topic."""
     return list(topic.runs.order_by("run_id").values_list("run_id", flat=True))
 
 
 def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
-    """(pages fetched, relevant pages among them) at some 160 points: one index scan, whatever the run's length."""
+    """Returns pairs (pages fetched, relevant pages among them) at some 160 points of a run. Reads only these rows by index,
+    whatever the run's length.
+    """
     if not pages:
         return []
     step = max(1, ceil(pages / CURVE_POINTS))
@@ -90,7 +94,8 @@ def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
 
 class Reason(NamedTuple):
     """Why a page was fetched when it was: the number of the page in the run, whether it turned out relevant, and the parts of
-    its link's score, by name."""
+    its link's score, by name.
+    """
 
     number: int
     relevant: bool
@@ -98,7 +103,9 @@ class Reason(NamedTuple):
 
 
 def reasons(run_id: int, pages: int) -> list[Reason]:
-    """The `Reason` of some 320 pages, evenly distributed over the run: one index scan, whatever the run's length."""
+    """Returns the `Reason` of some 320 pages, evenly distributed over the run. Reads only these rows by index, whatever the
+    run's length.
+    """
     step = max(1, ceil(pages / REASONS))
     rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=list(range(0, pages, step)))
     found = rows.order_by("number").values_list("number", "relevant", "why")
@@ -106,35 +113,37 @@ def reasons(run_id: int, pages: int) -> list[Reason]:
 
 
 def tunnels(run_id: int) -> dict[int, int]:
-    """The number of relevant pages by the number of off-topic pages through which they were reached."""
+    """Returns the number of relevant pages by the number of off-topic pages through which they were reached."""
     rows = TopicPage.objects.filter(run_id=run_id, tunnel__gt=0).values("tunnel").annotate(n=Count("id")).order_by("tunnel")
     return {row["tunnel"]: row["n"] for row in rows}
 
 
 def edits(run_id: int) -> list[dict[str, Any]]:
-    """The changes made to a run, then those stored but not carried out yet."""
+    """Returns the changes that the operator made to a run: first those carried out, then those stored but not carried out yet."""
     made = TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.EDIT).order_by("step").values_list("why", flat=True)
     return [*made, *TopicRun.objects.values_list("edits", flat=True).get(pk=run_id)]
 
 
 def pages(run_id: int) -> QuerySet[TopicPage]:
-    """A run's pages, without the large columns."""
+    """Returns a query of a run's pages, without the large columns."""
     return TopicPage.objects.filter(run_id=run_id, kind=PAGE).defer("words", "why")
 
 
 def newest_pages(run_id: int, size: int) -> list[TopicPage]:
-    """The most recently fetched pages of a run."""
+    """Returns the `size` most recently fetched pages of a run, newest first."""
     return list(pages(run_id).order_by("-step")[:size])
 
 
 def pages_by_id(ids: Sequence[int]) -> list[TopicPage]:
-    """Pages in the order of the ids."""
+    """Returns the pages with these ids, in the same order; missing ones are left out."""
     found = {page.pk: page for page in TopicPage.objects.filter(pk__in=ids)}
     return [found[pk] for pk in ids if pk in found]
 
 
 def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
-    """The path from a seed to the page, found by following each page's parent."""
+    """Returns the path of pages from a seed to `page`, both included, found by following each page's parent; at most `limit`
+    pages.
+    """
     found = [page]
     while found[-1].parent_id is not None and len(found) < limit:
         parent = TopicPage.objects.filter(pk=found[-1].parent_id).defer("words").first()
@@ -157,7 +166,7 @@ class Fate:
 
 
 def fate(run: TopicRun, address: str) -> Fate:
-    """Looks up an address in a run. Raises ValueError if it is invalid."""
+    """Looks up an address in a run. Returns what became of it; raises ValueError if the address is invalid."""
     try:
         url = canonical(address.strip())
     except UrlError as error:
@@ -177,19 +186,21 @@ def fate(run: TopicRun, address: str) -> Fate:
 
 
 def original(page: TopicPage) -> TopicPage | None:
-    """The earlier page that a page nearly duplicates, if any."""
+    """Returns the earlier page of the run that a page nearly duplicates; None if it is no duplicate."""
     if page.duplicate_of is None:
         return None
     return TopicPage.objects.filter(run_id=page.run_id, kind=PAGE, number=page.duplicate_of).first()
 
 
 def capture(page: TopicPage) -> Page | None:
-    """The stored response of a page."""
+    """Returns the stored response of a page; None if there is none."""
     return Page.objects.filter(run_id=page.run_id, key_hash=page.url_hash).select_related("warc").first()
 
 
 def archive_choices(topic: Topic) -> list[dict[str, Any]]:
-    """WARC files over which strategies can be compared: those of the topic's own runs as one entry, and imported ones."""
+    """Returns the choices of WARC files over which strategies can be compared, as dictionaries with `files` (ids) and `name`:
+    those of the topic's own runs together (name ""), then each imported file.
+    """
     own = list(WarcFile.objects.filter(run__topic_run__topic=topic).values_list("pk", flat=True))
     choices: list[dict[str, Any]] = [{"files": own, "name": ""}] if own else []
     imported = WarcFile.objects.filter(imported=True).order_by("-id")[:50]
@@ -197,19 +208,21 @@ def archive_choices(topic: Topic) -> list[dict[str, Any]]:
 
 
 def files_of(run_id: int) -> list[int]:
-    """The WARC files with the pages that a run fetched or took from the archive."""
+    """Returns the ids of the WARC files with the pages that a run fetched or took from the archive."""
     found = Page.objects.filter(run_id=run_id, warc__isnull=False).values_list("warc", flat=True)
     return sorted(set(found.order_by().distinct()))
 
 
 def budget(files: Sequence[int]) -> int:
-    """A number of fetches suitable for comparing strategies over archive files: a quarter of their pages, at least 20."""
+    """Returns a number of fetches suitable for comparing strategies over archive files: a quarter of their pages, at least 20;
+    0 if they have no pages.
+    """
     held = Page.objects.filter(warc__in=files, status=200).values("url_hash").distinct().count()
     return max(20, held // 4) if held else 0
 
 
 def comparisons(topic: Topic, limit: int = 10) -> list[Comparison]:
-    """The newest comparisons of a topic."""
+    """Returns the newest comparisons of a topic, without their results."""
     return list(topic.comparisons.select_related("run").defer("result")[:limit])
 
 

@@ -1,4 +1,6 @@
-"""Relevance of text to a topic: cosine of TF-IDF weights with the topic's vector, the threshold, scores of links and URLs."""
+"""Relevance of text to a topic: cosine of TF-IDF weights with the topic's vector, the threshold from which a page is relevant,
+and scores of links and URLs.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ from focused.pages import LazyList
 from focused.topics import Topic
 
 TOPIC_WORDS = 200
-"""Words kept in the topic's vector."""
+"""Number of words kept in the topic's vector."""
 FREQUENT_WORDS = 150
-"""Words kept in f_kt, the raw frequencies that anchor texts are compared with (the patent keeps 100 to 200)."""
+"""Number of words kept in f_kt, the raw frequencies that anchor texts are compared with (the patent keeps 100 to 200)."""
 NEAR_SHARE = 0.6
 """Weight of similarity to the near-topic lexicon relative to similarity to the topic."""
 KNOWN_WORDS = 30
@@ -41,22 +43,22 @@ class Contribution(NamedTuple):
 
 
 def url_tokens(url: str) -> list[str]:
-    """Words of host labels, path and query, split at anything but letters and at camelCase; lower case, in order."""
+    """Returns the words of a URL's host, path and query, split at anything but letters and at camelCase; lower case, in order."""
     parts = urlsplit(url)
     return words_in(f"{parts.hostname or ''} {parts.path} {parts.query}")
 
 
 def words_in(part: str) -> list[str]:
-    """The words of a part of a URL, such as its file name or query (see `url_tokens`)."""
+    """Returns the words of a part of a URL, such as its file name or query (see `url_tokens`)."""
     return [token.lower() for token in _URL_TOKEN.findall(unquote(part))]
 
 
 class Relevance:
     """Scores text against one topic, with document frequencies that grow with the crawl.
 
-    The topic's vector is the mean of the TF-IDF vectors of its samples (the 200 heaviest words of each, scaled to length 1). A
-    keyword gets at least its own weight times the weight of the heaviest word; negative words get weights below zero. All
-    weights are computed again when the document frequencies are renewed; scores computed before do not change.
+    The topic's vector is the mean of the TF-IDF vectors of its samples (each scaled to length 1), of which the 200 heaviest
+    words are kept. A keyword gets at least its own weight times the weight of the heaviest word; negative words get weights
+    below zero. All weights are computed again when the document frequencies are renewed; scores computed before do not change.
     """
 
     def __init__(self, topic: Topic) -> None:
@@ -89,17 +91,19 @@ class Relevance:
 
     @property
     def marked(self) -> Sequence[tuple[Mapping[str, float], bool]]:
-        """Word counts of the pages that the operator marked in earlier runs, and whether they are relevant."""
+        """The pages that the operator marked in earlier runs: pairs of word counts and whether the page is relevant."""
         return [(Counter(words.split(" ")), on_topic) for words, on_topic in self.topic.marked]
 
     @property
     def vector(self) -> Mapping[str, float]:
-        """The topic's weighted words."""
+        """The topic's words with their weights."""
         return self._vector
 
     @property
     def threshold(self) -> float:
-        """The threshold tau: a page is relevant if its similarity is at least this."""
+        """The threshold tau: a page is relevant if its similarity is at least this. It is set by the topic, or computed from
+        its samples.
+        """
         return self._threshold
 
     @property
@@ -108,7 +112,7 @@ class Relevance:
         return frozenset(word for word, weight in self._vector.items() if weight > 0)
 
     def learn(self, words: Iterable[str]) -> bool:
-        """Adds a fetched page's words to the frequencies; True if the weights were computed again."""
+        """Adds a fetched page's words to the document frequencies. Returns True if the weights were computed again."""
         if not self._frequencies.add(words):
             return False
         self._weigh()
@@ -120,13 +124,14 @@ class Relevance:
         self._weigh()
 
     def restore(self, frozen: Idf) -> None:
-        """Restores document frequencies as they were right after a renewal."""
+        """Restores document frequencies as they were right after a renewal, and computes all weights from them."""
         self._frequencies.restore(frozen)
         self._weigh()
 
     def page(self, counts: Mapping[str, float]) -> float:
-        """Sim(P, T), the similarity in [0, 1] of a text, given as word counts, to the topic: eq. (1) and (2) of the tunnelling
-        paper. With an ontology, words similar to the topic's words count as well (see `alike`)."""
+        """Returns Sim(P, T), the similarity in [0, 1] of a text, given as word counts, to the topic: eq. (1) and (2) of the
+        tunnelling paper. With an ontology, words similar to the topic's words count as well (see `alike`).
+        """
         if self._measure is not None:
             return self._softly(counts)
         if self._vector.keys().isdisjoint(counts):
@@ -134,7 +139,7 @@ class Relevance:
         return self._against(self._vector, self._norm, counts)
 
     def text(self, words: Sequence[str]) -> float:
-        """Similarity in [0, 1] to the topic of a list of words, such as an anchor's (see `page`)."""
+        """Returns the similarity in [0, 1] of a list of words, such as an anchor's, to the topic (see `page`)."""
         words = words.words if isinstance(words, LazyList) else tuple(words)
         if self._measure is None and self._vector.keys().isdisjoint(words):
             return 0.0
@@ -144,9 +149,10 @@ class Relevance:
         return self._softly(counts) if self._measure is not None else self._against(self._vector, self._norm, counts)
 
     def alike(self, word: str) -> float:
-        """Weight of a word that is not among the topic's words: ontology_weight times the greatest s(word, t) (eq. (10) of the
-        ant colony paper) times t's weight, over the topic's heaviest words t that the ontology contains; 0 without an
-        ontology."""
+        """Returns the weight of a word that is not among the topic's words: ontology_weight times the greatest product s(word,
+        t) * weight(t) over the topic's heaviest words t that the ontology contains, with s from eq. (10) of the ant colony
+        paper; 0 without an ontology.
+        """
         if self._measure is None or word not in self._measure.words:
             return 0.0
         found = self._alike.get(word)
@@ -156,15 +162,19 @@ class Relevance:
         return found
 
     def near(self, counts: Mapping[str, float]) -> float:
-        """Similarity of a text, given as word counts, to the near-topic lexicon, in [0, 1]; 0 if the topic has none."""
+        """Returns the similarity of a text, given as word counts, to the near-topic lexicon, in [0, 1]; 0 if the topic has
+        none.
+        """
         return self._against(self._near_vector, self._near_norm, counts) if counts else 0.0
 
     def url(self, url: str) -> float:
-        """R_url of eq. (3) of the tunnelling paper: 1 if the URL contains one of the topic's URL words, else 0."""
+        """Returns R_url of eq. (3) of the tunnelling paper: 1 if the URL contains one of the topic's URL words, else 0."""
         return 1.0 if self._url_words and not self._url_words.isdisjoint(url_tokens(url)) else 0.0
 
     def explain(self, counts: Mapping[str, float], top: int = 20) -> list[Contribution]:
-        """Each word's contribution to `page(counts)`, the largest first, including negative ones."""
+        """Returns the `top` words with the largest contributions to `page(counts)`, by absolute value, largest first;
+        contributions may be negative.
+        """
         weights = self.idf.weigh(counts)
         length = self._norm * norm(weights)
         values = {word: self._vector.get(word) or self.alike(word) for word in weights}
@@ -235,7 +245,9 @@ def _unit(vector: Mapping[str, float]) -> dict[str, float]:
 
 
 def _leave_one_out(samples: Sequence[Mapping[str, float]]) -> float:
-    """Compares each sample with the mean of the other samples, and returns the 10th percentile of these similarities."""
+    """Compares each sample with the mean of the other samples, and returns the 10th percentile of these similarities;
+    FALLBACK_THRESHOLD for fewer than two samples.
+    """
     if len(samples) < 2:
         return FALLBACK_THRESHOLD
     similarities = [

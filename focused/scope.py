@@ -1,4 +1,6 @@
-"""The scope of a topic crawl: rules on hosts, paths, depth and traps; each refusal has a code."""
+"""The scope of a topic crawl: rules on hosts, paths, depth and crawler traps, by which URLs are refused; each refusal has a
+code.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,16 @@ from focused.pages import Content
 
 MAX_DEPTH = 1000
 REMEMBERED = 50_000
-"""Addresses whose verdict is cached, since most links occur on several pages."""
+"""Number of addresses whose refusal or permission is cached, since most links occur on several pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Rules of one run. Empty `hosts` or `paths` allow everything; a host includes its subdomains.
+    """The rules of one run. Empty `hosts` or `paths` allow everything; a host includes its subdomains.
 
     Paths are patterns for path and query ("/docs/*", "*.html") in which `*` matches anything; without `*` they are prefixes.
-    `depth` counts clicks from the nearest seed. `traps` refuses addresses that look like crawler traps.
+    `depth` counts clicks from the nearest seed. `traps` refuses addresses that look like crawler traps; `year` is the present
+    year, with which addresses of calendars are compared.
     """
 
     hosts: tuple[str, ...] = ()
@@ -37,7 +40,7 @@ class Scope:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Scope:
-        """Reads stored values; ValueError with a one-line message for unknown names and invalid values."""
+        """Makes a scope from stored values. Raises ValueError with a one-line message for unknown names and invalid values."""
         lists = {name: _words(values[name]) for name in ("hosts", "without_hosts", "paths", "without_paths") if name in values}
         unknown = sorted(set(values) - {"hosts", "without_hosts", "paths", "without_paths", "depth", "traps", "year"})
         if unknown:
@@ -48,17 +51,18 @@ class Scope:
         return cls(**lists, depth=depth, traps=bool(values.get("traps", True)), year=values.get("year"))
 
     def as_json(self) -> dict[str, Any]:
-        """The rules as plain values, as `from_mapping` reads them."""
+        """Returns the rules as plain values, as `from_mapping` reads them."""
         lists = {name: list(getattr(self, name)) for name in ("hosts", "without_hosts", "paths", "without_paths")}
         return {**lists, "depth": self.depth, "traps": self.traps, "year": self.year}
 
     def without(self, host: str) -> Scope:
-        """The same rules with one more excluded host."""
+        """Returns the same rules with one more excluded host."""
         return replace(self, without_hosts=tuple(dict.fromkeys((*self.without_hosts, host.lower()))))
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """The code of the rule by which a canonical URL is refused: "depth", "host", "dropped_host", "path", "excluded_path",
-        or a trap's name; None if it is allowed."""
+        """Returns the code of the rule by which a canonical URL is refused: "depth", "host", "dropped_host", "path",
+        "excluded_path", or a trap's name; None if it is allowed.
+        """
         if depth > self.depth:
             return "depth"
         known = self._refusals
@@ -76,7 +80,7 @@ class Scope:
         return trap_reason(url, _limits(self.year)) if self.traps else None
 
     def _place_refusal(self, url: str) -> str | None:
-        """The code of the rule on hosts or paths by which a URL is refused; None if they allow it."""
+        """Returns the code of the rule on hosts or paths by which a URL is refused; None if they allow it."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if self.without_hosts and _is_among(host, parts.netloc, self.without_hosts):
@@ -89,7 +93,9 @@ class Scope:
         return "path" if self.paths and not any(_fits(path, pattern) for pattern in self.paths) else None
 
     def apply(self, content: Content, depth: int) -> tuple[Content, Counter[str]]:
-        """The page with its allowed links only, and the number of refused ones by rule; `depth` is the page's own."""
+        """Returns the page with its allowed links only, and the number of refused links by rule. `depth` is the depth of the
+        page; its links are one deeper.
+        """
         refused: Counter[str] = Counter()
         kept = []
         for link in content.links:

@@ -1,4 +1,4 @@
-"""Processing of a response before it is judged: small exchangeable stages, each of which reads and extends one `Draft`."""
+"""Processing of a response before the page is scored: small exchangeable stages, each of which reads and extends one `Draft`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ MAX_TEXT = 2_000_000
 
 @dataclass(slots=True)
 class Draft:
-    """A response being processed to a page. A stage sets `problem` if it is not a page, and the remaining stages are skipped."""
+    """A response that is being converted to a page. A stage sets `problem` to a code if it is not a page, and the remaining
+    stages are skipped.
+    """
 
     url: str
     body: bytes
@@ -33,7 +35,9 @@ Stage = Callable[[Draft, Parser], None]
 
 
 def clean(draft: Draft, parser: Parser) -> None:
-    """Stage: decodes the body to HTML; plain text is wrapped, other types are refused. The URL becomes canonical."""
+    """Decodes the body to HTML and makes the URL canonical. Plain text is wrapped in HTML; other content types are refused
+    (problem "type"), as are invalid URLs ("bad_url").
+    """
     kind = draft.content_type.partition(";")[0].strip().lower()
     try:
         draft.url = canonical(draft.url)
@@ -48,12 +52,14 @@ def clean(draft: Draft, parser: Parser) -> None:
 
 
 def convert(draft: Draft, parser: Parser) -> None:
-    """Stage: converts HTML to words and links."""
+    """Converts HTML to the page's content (words and links) and the list of its words."""
     draft.content, draft.tokens = parser.read(draft.html, draft.url)
 
 
 def run_stages(stages: Iterable[Stage], draft: Draft, parser: Parser) -> Draft:
-    """The draft after all stages, or after the first that found a problem; "over_budget" if they take too much CPU."""
+    """Runs the stages, up to the first that finds a problem, and returns the draft. Its problem is OVER_BUDGET if the stages
+    take too much CPU time.
+    """
     try:
         with cpu_budget():
             for stage in stages:

@@ -1,4 +1,4 @@
-"""Parameter sweeps: one strategy over a grid of two of its parameters, and the heat map of the results."""
+"""Parameter sweeps: runs of one strategy over a grid of two of its parameters, and the heat map of the results."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 from focused.parameters import Value
 
 TAU = "tau"
-"""Name in a sweep for the threshold, as a multiple of the topic's own; not a parameter of the strategy."""
+"""Name by which a sweep varies the threshold of relevance, as a multiple of the topic's own; not a parameter of the
+strategy."""
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class Sweep(NamedTuple):
-    """A strategy and two of its parameters, each with the values to compare. With `rest`, a third parameter is 1 minus these
-    two, and pairs with a sum above 1 are left out, so that the grid is a triangle."""
+    """A strategy and two of its parameters, each with the values to compare. With `rest`, the name of a third parameter, that
+    parameter is 1 minus the two others, and pairs with a sum above 1 are left out, so that the grid is a triangle.
+    """
 
     strategy: str
     x: str
@@ -24,8 +26,9 @@ class Sweep(NamedTuple):
     rest: str = ""
 
     def entries(self) -> dict[str, dict[str, Value]]:
-        """The runs of the sweep as entries of a comparison: parameters by the entry's name, such as "dolphin alpha=0.25
-        beta=0.5"."""
+        """Returns the runs of the sweep as entries of a comparison: parameters by the entry's name, such as "dolphin alpha=0.25
+        beta=0.5".
+        """
         found: dict[str, dict[str, Value]] = {}
         for y in self.ys:
             for x in self.xs:
@@ -38,7 +41,7 @@ class Sweep(NamedTuple):
         return found
 
     def label(self, x: float, y: float) -> str:
-        """The name of the entry at one point of the grid."""
+        """Returns the name of the entry with these values of the two parameters."""
         return f"{self.strategy} {self.x}={x:g} {self.y}={y:g}"
 
 
@@ -51,9 +54,10 @@ SWEEPS: Mapping[str, Sweep] = {
 
 
 class Square(NamedTuple):
-    """One cell of a heat map. `area`: mean area under the recall curve (None if the cell is not part of the sweep, or has no
-    result yet). `share`: the area scaled so that the least of the map is 0 and the greatest 1. `interval`: the confidence
-    interval of the mean if there are several draws."""
+    """One cell of a heat map. `name` is the name of its entry. `area`: mean area under the recall curve (None if the cell is
+    not part of the sweep, or has no result yet). `share`: the area scaled so that the least of the map is 0 and the greatest 1.
+    `interval`: the confidence interval of the mean if there are several draws. `best` marks the cell with the largest area.
+    """
 
     name: str
     area: float | None
@@ -63,14 +67,14 @@ class Square(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """Rows of a heat map in descending order of y, each with a cell for every x."""
+    """A heat map: its sweep, and pairs of a value of y, in descending order, and a list with a cell for every x."""
 
     sweep: Sweep
     rows: list[tuple[float, list[Square]]]
 
 
 def heat(sweep: Sweep, results: Sequence[Mapping[str, Any]]) -> Heat | None:
-    """The heat map of a sweep from a comparison's results; None if they contain none of its entries."""
+    """Makes the heat map of a sweep from a comparison's results; returns None if they contain none of its entries."""
     known = {row["strategy"]: row for row in results if row["strategy"] in sweep.entries()}
     if not known:
         return None

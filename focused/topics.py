@@ -1,4 +1,4 @@
-"""The definition of a topic as a value: seeds, samples, keywords, lexicons; and parsing of its seeds and keywords."""
+"""The definition of a topic as a value: seeds, samples, keywords, lexicons; and parsing of seeds and keywords from text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from crawlmgr.web.url import canonical
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as every strategy sees it; the judge's labels are not part of it.
+    """A topic as every strategy sees it; relevance labels for evaluation are not part of it.
 
-    `keywords` and `near` (the near-topic lexicon) are words with weights in (0, 1], `negative` words count against a page,
-    `url_words` are searched for in URLs, `user_words` are kept whole in tokenisation. `threshold` None: computed from the
-    samples. `ontology` is in the form of `Ontology.as_json`, {} for none; `ontology_weight` in [0, 1] is the weight of words that
-    it relates to the topic's. `marked` are pages of earlier runs that the operator marked: their words, and whether they are on
-    topic.
+    `documents` are the texts of samples. `keywords` and `near` (the near-topic lexicon) are words with weights in (0, 1],
+    `negative` words count against a page, `url_words` are searched for in URLs, `user_words` are kept whole in tokenisation.
+    `threshold` None: computed from the samples. `ontology` is in the form of `Ontology.as_json`, {} for none; `ontology_weight`
+    in [0, 1] is the weight of words that it relates to the topic's words. `marked` are pages of earlier runs that the operator
+    marked: their words separated by spaces, and whether they are on topic.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Topic:
     marked: tuple[tuple[str, bool], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The topic as plain values; `from_json` reads them."""
+        """Returns the topic as plain values, from which `from_json` restores it."""
         return {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Topic:
-        """A topic from stored values."""
+        """Makes a topic from the values that `as_json` returned."""
         known: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
         return cls(**known)
 
@@ -49,14 +49,16 @@ def _plain(value: Any) -> Any:
 
 
 class BadLine(NamedTuple):
-    """A line of a file that was left out: its number and text."""
+    """A line of a file of seeds that is not a URL: its number, from 1, and its text."""
 
     number: int
     text: str
 
 
 def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
-    """Distinct canonical seed URLs from lines, with `#` for comments; and the lines that are not URLs."""
+    """Reads seed URLs from lines, with `#` for comments. Returns the distinct canonical URLs in order, and the lines that are
+    not URLs.
+    """
     seeds: dict[str, None] = {}
     bad: list[BadLine] = []
     for number, line in enumerate(lines, start=1):
@@ -71,8 +73,9 @@ def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
 
 
 def read_keywords(text: str) -> dict[str, float]:
-    """Keywords separated by commas or lines, each with an optional weight in (0, 1], as in "网页, crawler=0.5". Raises ValueError
-    if invalid."""
+    """Reads keywords separated by commas or lines, each with an optional weight in (0, 1], as in "网页, crawler=0.5". Returns the
+    weights by word, 1 by default. Raises ValueError if a weight is invalid.
+    """
     found: dict[str, float] = {}
     for entry in text.replace("，", ",").replace("\n", ",").split(","):
         word, _, weight = entry.partition("=")
