@@ -1,7 +1,8 @@
-"""Parsing of times as forums write them, in a dozen languages: absolute, relative, without a year.
+"""Parses times as forums write them, in a dozen languages: absolute ones, relative ones ("5 hours ago"), and dates without a
+year.
 
-Parsing has two steps: `dates_shapes` finds the parts of a text (cached, since forums repeat their times), and this module turns
-them into a point in time with what is known about the page.
+Parsing has two steps: `dates_shapes` splits a text into the parts of a time (cached, since forums repeat their times), and this
+module computes the point in time from these parts and from what is known about the page.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _NEXT_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point in time (aware, UTC) and the precision with which the page gives it.
+    """A point in time (aware, UTC), and the precision in seconds with which the page gives it.
 
     The true time of an absolute one is in [value, value + precision_seconds), so that a date without a clock time has the
-    beginning of its day as value. A `relative` one, such as "5 hours ago", was counted back from the moment of fetching; its
-    true time is in (value - precision_seconds, value]. "Yesterday 12:30" is not relative, because it names a minute.
+    beginning of its day as value. A `relative` one, such as "5 hours ago", was counted back from the time of fetching; its true
+    time is in (value - precision_seconds, value]. "Yesterday 12:30" is not relative, because it gives the minute.
     """
 
     value: datetime
@@ -38,11 +39,12 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class DateContext:
-    """What is known about the page on which a time is written.
+    """What is known about the page on which a time is written; needed to compute the point in time that the text means.
 
     `timezone` is an IANA name or an offset like "+08:00"; it is not used for a time with an offset of its own. `day_first` is
-    True if the site writes the day before the month in dates like 03/04/2014, None if that is not known. `newest` is the
-    latest time that a date without a year may mean: in a list sorted newest first, the time in the row above.
+    True if the site writes the day before the month in dates like 03/04/2014, False if it writes the month first, None if that
+    is not known. `newest` is the latest time that a date without a year may mean: in a list sorted newest first, the time of
+    the entry above.
     """
 
     fetched_at: datetime
@@ -52,10 +54,11 @@ class DateContext:
 
 
 def parse_time(text: str, context: DateContext) -> Moment | None:
-    """Parses a text that is a time as a whole; None if it is anything else.
+    """Parses a text that consists of a time, and returns the point in time; None if it is anything else.
 
-    Words like "Posted:" or "发表于" may stand before it. Epoch seconds (10 digits) and milliseconds (13) count, since data
-    attributes hold them. It takes microseconds, and results are cached.
+    Words like "Posted:" or "发表于" may come before the time. Epoch seconds (10 digits) and milliseconds
+    (13) are accepted, since data attributes hold them. A call takes microseconds; texts that were
+    parsed before are cached.
 
     >>> context = DateContext(datetime(2026, 11, 21, 4, 0, tzinfo=UTC), timezone="Asia/Shanghai")
     >>> moment = parse_time("昨天 12:30", context)
@@ -71,10 +74,10 @@ def parse_time(text: str, context: DateContext) -> Moment | None:
 
 
 def find_time(text: str, context: DateContext) -> Moment | None:
-    """The first time inside a longer text; None if there is none.
+    """Returns the first time inside a longer text; None if there is none in its first 300 characters.
 
-    Stricter than `parse_time`: a date needs its year or a clock, a clock needs its date, a count of units needs its "ago", so
-    that "12:30 in the game" and "5 minutes of fame" are not taken for times. Looks at the first 300 characters.
+    Stricter than `parse_time`: a date needs its year or a clock time, a clock time needs its date, and a duration needs its
+    "ago", so that "12:30 in the game" and "5 minutes of fame" are not taken for times.
 
     >>> context = DateContext(datetime(2026, 11, 21, 4, 0, tzinfo=UTC))
     >>> find_time("by anna » Tue Mar 04, 2014 10:22 pm", context).value.isoformat()
@@ -93,8 +96,9 @@ _NUMERIC = re.compile(r"(?<![\d./:-])(\d{1,2})([-/.])(\d{1,2})\2((?:19|20)\d\d|\
 def decide_day_first(texts: Iterable[str]) -> bool | None:
     """Decides whether the day comes before the month in the numeric dates of one site; None without evidence.
 
-    Evidence, strongest first: a part above 12 (up to a tenth of contrary dates is tolerated), then, for texts in the order of a
-    sorted list, the reading under which the dates fall or rise more steadily.
+    Evidence, strongest first: a number above 12 in one of the two positions (dates that contradict the majority are tolerated
+    up to a tenth of it), then, if `texts` are in the order of a sorted list, the order of day and month under which the dates
+    rise or fall more steadily.
 
     >>> decide_day_first(["03/04/2014", "25/04/2014"]), decide_day_first(["03/04/2014"])
     (True, None)
@@ -111,9 +115,8 @@ def decide_day_first(texts: Iterable[str]) -> bool | None:
 
 
 def steadiness(values: list[int]) -> float:
-    """How steadily values rise or fall, up to 1 for a sorted list: the share of neighbouring pairs that go in the more common
-    direction; pairs of equal values count for both directions.
-    """
+    """Returns in [0, 1] how steadily values rise or fall, 1 for a sorted list: the share of neighbouring pairs that go in the
+    more common direction; pairs of equal values count for both directions."""
     pairs = list(zip(values, values[1:], strict=False))
     if not pairs:
         return 1.0
@@ -121,15 +124,15 @@ def steadiness(values: list[int]) -> float:
 
 
 def _ordinal(parts: tuple[int, int, int], day_first: bool) -> int:
+    """Returns a number that orders dates, for (first number, second number, year) and the order of day and month."""
     first, second, year = parts
     day, month = (first, second) if day_first else (second, first)
     return (year * 12 + month) * 31 + day
 
 
 def _place(shape: Shape, context: DateContext) -> Moment | None:
-    """The point in time that a parsed text means on a page; None if it does not exist (31 February), or is so far in the
-    future that it cannot be the time of a post.
-    """
+    """Returns the point in time that the parts of a time mean on a page; None if it does not exist (31 February), or is so far
+    in the future that it cannot be the time of a post."""
     try:
         if shape.epoch is not None:
             return _place_epoch(shape.epoch, context)
@@ -142,12 +145,15 @@ def _place(shape: Shape, context: DateContext) -> Moment | None:
 
 
 def _place_epoch(seconds: float, context: DateContext) -> Moment | None:
+    """Returns the point in time of epoch seconds; None before 1995 or more than a day after the page was fetched."""
     if not _EPOCH_FIRST <= seconds <= context.fetched_at.timestamp() + DAY:
         return None
     return Moment(datetime.fromtimestamp(seconds, UTC), 1)
 
 
 def _place_calendar(shape: Shape, context: DateContext) -> Moment | None:
+    """Returns the point in time of a date and clock time, in the page's time zone unless the text has an offset of its own.
+    Raises ValueError for a date that does not exist."""
     local_zone = zone(context.timezone)
     local_now = context.fetched_at.astimezone(local_zone)
     limit = local_now + _NEXT_DAY
@@ -171,7 +177,8 @@ def _place_calendar(shape: Shape, context: DateContext) -> Moment | None:
 
 
 def _calendar_day(shape: Shape, today: date, limit: date, day_first: bool | None) -> tuple[date | None, int]:
-    """The date that a parsed text means, and its precision in seconds; the date is None if there is no such day."""
+    """Returns the date that the parts of a time mean, and its precision in seconds; the date is None if there is no such day.
+    `limit` is the latest date possible for a date without a year."""
     if shape.day_offset is not None:
         return today + timedelta(days=shape.day_offset), DAY
     if shape.first is not None and shape.second is not None:
@@ -188,8 +195,9 @@ def _calendar_day(shape: Shape, today: date, limit: date, day_first: bool | None
 
 
 def _numeric_day(shape: Shape, limit: date, day_first: bool | None) -> date | None:
-    """The day of a date like 03/04/2014; the order of day and month follows from the site, the numbers, the bound on the future,
-    or the usual habit."""
+    """Returns the date of two numbers like 03/04/2014; None if there is no such date. The order of day and month follows from
+    `day_first` if the site's order is known, otherwise from the numbers, from the latest possible date `limit`, or from the
+    usual order for the separator."""
     first, second = shape.first or 0, shape.second or 0
     if shape.year is None and shape.mark == "-":
         day_first = first > 12 if day_first is None else day_first  # 6-25, as Chinese forums write it
@@ -206,6 +214,7 @@ def _numeric_day(shape: Shape, limit: date, day_first: bool | None) -> date | No
 
 
 def _numeric_reading(shape: Shape, day: int, month: int, limit: date) -> date | None:
+    """Returns the date with this day and month; None if there is none."""
     try:
         if shape.year is None:
             return _without_year(month, day, shape.weekday, limit)
@@ -216,8 +225,8 @@ def _numeric_reading(shape: Shape, day: int, month: int, limit: date) -> date | 
 
 
 def _without_year(month: int, day: int, weekday: int | None, limit: date) -> date:
-    """The latest date with this month and day up to the limit. If a weekday is given, the latest one within twelve years that
-    falls on it, if there is one. Raises ValueError for a day that no year has."""
+    """Returns the latest date with this month and day up to `limit`. If a weekday (1 to 7) is given, the latest date within
+    twelve years that falls on it, if there is one. Raises ValueError for a day that no year has."""
     fitting: list[date] = []
     for year in range(limit.year, limit.year - 12, -1):
         try:
@@ -232,7 +241,8 @@ def _without_year(month: int, day: int, weekday: int | None, limit: date) -> dat
     return same[0] if same else fitting[0]
 
 
-# Last resort: an unknown word beside a year or a clock time and little else.
+# Texts for which dateparser is tried as a last resort: with a year or a clock time, and hardly more than one or two other
+# words.
 _ASK = re.compile(r"(?=.*\d)(?=.*(?:\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b))[\w\s.,:/’'-]{6,40}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DATE_NUMBERS = re.compile(r"\d+")
@@ -241,10 +251,11 @@ _MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))  # marks of t
 
 @lru_cache(maxsize=8192)
 def _fallback(text: str) -> Shape | None:
-    """Parses with dateparser a date that contains unknown words: a thousand times slower, so it is rarely tried."""
+    """Parses a date with unknown words by the library dateparser, which is a thousand times slower and therefore only tried for
+    short texts that look like a date. Returns None if it finds no date."""
     text = text.translate(_MARKS).strip()
     if not _ASK.fullmatch(text) or text.isascii():
-        return None  # most month names in its further languages contain letters beyond ASCII; English titles do not
+        return None  # month names of the further languages mostly contain letters beyond ASCII; titles in English do not
     words, numbers = _LETTERS.findall(text), _DATE_NUMBERS.findall(text)
     if not 1 <= len(words) <= 3 or not 2 <= len(numbers) <= 5:
         return None
@@ -257,7 +268,8 @@ def _fallback(text: str) -> Shape | None:
     return replace(shape, clock=(found.hour, found.minute, found.second))
 
 
-# Further languages by their letters, so that only possible ones are loaded: each takes a good part of a second to load.
+# Further languages for dateparser, by the range of their letters, so that only possible ones are loaded: each takes a good part
+# of a second.
 _FURTHER = (
     ("\u0370", "\u03ff", ("el",)),
     ("\u0400", "\u052f", ("uk", "bg")),
@@ -268,6 +280,7 @@ _FURTHER = (
 
 
 def _languages(text: str) -> tuple[str, ...]:
+    """Returns the languages for dateparser that the letters of a text suggest."""
     for first, last, names in _FURTHER:
         if any(first <= character <= last for character in text):
             return names
@@ -278,7 +291,7 @@ def _languages(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def _dateparser(languages: tuple[str, ...]) -> Callable[[str], datetime | None]:
-    """dateparser's parse function for some languages, loaded on first use."""
+    """Returns dateparser's parse function for some languages, loaded on first use."""
     from dateparser.date import DateDataParser
 
     logging.getLogger("dateparser").setLevel(logging.WARNING)

@@ -1,4 +1,5 @@
-"""The canonical form of a time's text: words replaced by codes, so that few expressions cover all languages."""
+"""Replaces the words in the text of a time by codes, so that a few regular expressions cover all languages. The codes are
+listed in `dates_words`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ _AM_PM = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)
 _NUMERALS = "〇零一二两兩三四五六七八九十"
 _CHINESE_NUMBER = re.compile(rf"(?<![周週期拜{_NUMERALS}])[{_NUMERALS}]{{1,4}}(?=[年月日号號天时時点點分秒个個小周週])")
 _PAREN_WEEKDAY = re.compile(r"[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
-_SPACED = re.compile(r"(?<=\d) (?=[年月日時时分])|(?<=\d[年月時时]) (?=\d)")  # a date written with spaces: 2026 年 10 月 22 日
+_SPACED = re.compile(r"(?<=\d) (?=[年月日時时分])|(?<=\d[年月時时]) (?=\d)")  # the spaces in a date such as 2026 年 10 月 22 日
 _SHORT_YEAR_NAMED = re.compile(r"(?<!\d)([0-3]\d)(?=[年년]\d{1,2}[月월]\d)")
 _PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PHRASES))
 _DASHES = str.maketrans("–—‐‑−〜～、\u00a0\u202f\u2009\u3000", "------ ," + "    ", "\u200b\u200e\u200f\ufeff\u00ad")
@@ -20,6 +21,7 @@ WORD = re.compile(r"[^\W\d_]+")
 
 
 def _code(match: re.Match[str]) -> str:
+    """Returns the code of a matched word: "?" for an unknown word, a space for a word without meaning in dates."""
     word = match.group()
     text = match.string
     before = text[match.start() - 1] if match.start() else ""
@@ -29,12 +31,12 @@ def _code(match: re.Match[str]) -> str:
     if code is None:
         return _east_asian(word) if max(word) >= "ぁ" else "?"
     if code == "A" and word == "am" and not text[: match.start()].rstrip()[-1:].isdigit():
-        return " "  # German and other dates: "am 3. Mai"
+        return " "  # "am" is no half of the day unless a number precedes it: German "am 3. Mai"
     return code or " "
 
 
 def _east_asian(run: str) -> str:
-    """The codes of a run of East Asian characters without spaces, longest known word first."""
+    """Returns the codes of a run of East Asian characters without spaces; the longest known word comes first at each position."""
     codes: list[str] = []
     at = 0
     while at < len(run):
@@ -51,7 +53,7 @@ def _east_asian(run: str) -> str:
 
 
 def canonical(text: str) -> str:
-    """The text with every word replaced by its code.
+    """Returns the text of a time in lower case with every word replaced by its code.
 
     >>> canonical("Tue Mar 04, 2014 10:22 pm"), canonical("3分钟前"), canonical("vor 2 Stunden")
     ('W2 M03 04, 2014 10:22 P', '3U60;G', 'G 2 U3600;')
@@ -68,18 +70,16 @@ def canonical(text: str) -> str:
     return _settle(coded)
 
 
-# dates with a dotted clock time: 11 October 2026, 18.56
+# dates whose clock time is written with a dot: 11 October 2026, 18.56
 _DOTTED = re.compile(r"\b((?:19|20)\d\d,?) ([01]?\d|2[0-3])\.([0-5]\d)(?![\d.]|\s*[€$£%])")
-_GAP = re.compile(r"(?<=\d) +(?=,)")  # the gap left when "th" is removed from "18 th, 2024"
+_GAP = re.compile(r"(?<=\d) +(?=,)")  # the space that is left when "th" is removed from "18 th, 2024"
 _CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O(?! ?G)")
-_NAMED_YEAR = re.compile(rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?")  # years followed by their word: "2024 года", "2024 г."
+_NAMED_YEAR = re.compile(rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?")  # years followed by a word for "year": "2024 года", "2024 г."
 _YEARWORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
 
 def _settle(coded: str) -> str:
-    """Replaces, in a text with codes in place of words, the codes of words with two meanings by the meaning that fits the
-    neighbouring codes.
-    """
+    """Resolves the codes of ambiguous words (`Q`, `N`, `a`, `O`) in a coded text, by the codes beside them."""
     coded = _NAMED_YEAR.sub("", coded)
     if "Q" in coded:
         coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")

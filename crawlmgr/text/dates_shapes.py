@@ -1,4 +1,5 @@
-"""First step of parsing a time: splits its text, with words replaced by codes (`dates_codes`), into parts."""
+"""First step of parsing a time: splits its text, in which words have been replaced by codes (`dates_codes`), into year, month,
+day, clock time and so on."""
 
 from __future__ import annotations
 
@@ -14,8 +15,12 @@ MINUTE, HOUR = 60, 3600
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The parts of a time found in a text (year, month, hour and so on). `first` and `second` are two numbers that are day and
-    month in an unknown order.
+    """The parts of a time that were found in a text, before the point in time is computed; None for missing parts.
+
+    `first` and `second` are two numbers that are day and month in an unknown order, separated by `mark`. `day_offset` is the
+    number of days from today (-1 for yesterday), `weekday` is 1 for Monday. `clock` is (hour, minute, second), `half` "A" or
+    "P" for am and pm. `ago_seconds` is the duration in "5 hours ago", `precision_seconds` its smallest unit. `epoch` is the
+    time in seconds since 1970.
     """
 
     year: int | None = None
@@ -36,8 +41,8 @@ class Shape:
 
 
 LONGEST_WHOLE = 90
-_LONGEST_WORDS = 40  # characters of a time without any digit, such as "less than a minute ago"
-_MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # measures such as 100 m or 3D, which are no times
+_LONGEST_WORDS = 40  # greatest length of a time without any digit, such as "less than a minute ago"
+_MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # measures such as 100 m or 3D, which are not times
 _KNOWN = frozenset(VOCABULARY) | frozenset(WORD.findall(" ".join(PHRASES))) | {"t", "p"}
 _DIGIT = re.compile(r"\d")
 _EPOCH = re.compile(r"\d{10}(?:\.\d{1,6})?|\d{13}")
@@ -45,9 +50,10 @@ _EPOCH = re.compile(r"\d{10}(?:\.\d{1,6})?|\d{13}")
 
 _YEAR4 = r"(?P<year>(?:19|20)\d\d)"
 _YEAR2 = r"(?P<year>(?:19|20)\d\d(?!\d)|['’]\d\d)"
-# a two-digit year as in 19 Sep 26, but not in 19 Sep 26:10 or 19 Sep 26 replies: the end, a sign or a clock time must follow
+# A two-digit year as in 19 Sep 26, but not in 19 Sep 26:10 or 19 Sep 26 replies: the end, a punctuation mark or a clock time
+# must follow.
 _SHORT_YEAR = r"(?P<year>[0-3]\d|9[5-9])(?= *(?:$|[,;|()\[\]·•@-]|[EX] ?\d|\d{1,2}(?: ?[:.H]| ?[AP](?!\w))))(?! ?[:.]\d)"
-_DATES = tuple(  # each with a character that the text must contain before the expression is tried
+_DATES = tuple(  # (character, expression): the expression is only tried on texts that contain the character
     (sign, re.compile(pattern))
     for sign, pattern in (
         ("", rf"(?<![\d.]){_YEAR4}(?P<mark>[-/.]) ?(?P<month>\d{{1,2}})(?P=mark) ?(?P<day>\d{{1,2}})(?!\d|\.\d)\.?"),
@@ -83,7 +89,8 @@ _CLOCK = re.compile(
     r"|(?P<whole>\d{1,2})(?: ?(?P<half>[AP])(?!\w)| ?X| ?H(?! ?\d))|K(?P<named>\d\d))"
     r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-]) ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
 )
-_NEEDS_CLOCK = "/ "  # separators after which a clock time is required: 3/4 9:31PM is a date, 3/4 alone is a fraction
+# value of `Shape.mark` for a short date that counts only with a clock time: 3/4 9:31PM is a date, 3/4 alone a fraction
+_NEEDS_CLOCK = "/ "
 _CTIME = re.compile(r"(M\d\d \d{1,2}) (\d{1,2}:\d\d(?::\d\d)?(?: Z-?\d+;)?) ((?:19|20)\d\d)\b")
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(\d\d)(\d\d)[ T](\d\d)(\d\d)(\d\d)?")
 _BETWEEN = re.compile(r"(?:[\s,.;|()\[\]·•@-]|(?<=\s)(?:::?|[/»~])(?=\s))*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*")
@@ -103,7 +110,8 @@ _LETTER_UNITS = {"S": 1, "I": MINUTE, "H": HOUR, "D": DAY, "O": MONTH, "Y": YEAR
 
 @lru_cache(maxsize=16384)
 def whole_shape(text: str) -> Shape | None:
-    """The parts of a text that is a time and nothing else; cached with bounded memory, since forums repeat their times."""
+    """Returns the parts of a text that consists of a time; None for any other text. Cached with bounded memory, since forums
+    repeat their times."""
     text = text.strip()
     if len(text) > (LONGEST_WHOLE if _DIGIT.search(text) else _LONGEST_WORDS) or _MEASURE.fullmatch(text):
         return None
@@ -123,13 +131,15 @@ def whole_shape(text: str) -> Shape | None:
 
 @lru_cache(maxsize=4096)
 def inner_shape(text: str) -> Shape | None:
-    """The parts of the first time inside a longer text; None if there is none."""
+    """Returns the parts of the first time inside a longer text; None if there is none."""
     if not _DIGIT.search(text):
         return None
     return _read(canonical(text), whole=False)
 
 
 def _read(coded: str, whole: bool) -> Shape | None:
+    """Returns the parts of the first time in a text with codes for words; None if there is none. `whole`: nothing else may be
+    in the text."""
     coded = _CTIME.sub(r"\1, \3 \2", coded)
     coded = _COMPACT.sub(lambda m: "{}-{}-{} {}:{}:{}".format(*m.groups(default="00")), coded)
     ago = _read_ago(coded, whole)
@@ -154,7 +164,7 @@ def _read(coded: str, whole: bool) -> Shape | None:
 
 
 def _dated(found: re.Match[str]) -> Shape | None:
-    """The date parts of one match; None if the numbers cannot be a date."""
+    """Returns the date in one match of an expression in `_DATES`; None if the numbers cannot be a date."""
     parts = found.groupdict()
     if parts.get("day_offset") is not None:
         return Shape(day_offset=int(parts["day_offset"]))
@@ -178,6 +188,7 @@ def _dated(found: re.Match[str]) -> Shape | None:
 
 
 def _full_year(text: str | None) -> int | None:
+    """Returns a year with its century (00 to 69 are in the 21st); None for a missing one."""
     if not text:
         return None
     number = int(text.strip("'’"))
@@ -185,8 +196,8 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> Shape | None:
-    """The date parts in `shape`, with the clock time found beside them added; None if the rest of the text shows that it is
-    not a time, or if too few parts were found to be sure."""
+    """Returns the date in `shape` with the clock time added that stands before or after it, if any. None if the rest of the
+    text shows that it is not a time, or if too few parts were found to be sure."""
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()
@@ -220,6 +231,7 @@ def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> 
 
 
 def _enough_whole(shape: Shape) -> bool:
+    """Tells whether a text that consists of these parts is a time: a weekday or a date like 3/4 needs a clock time."""
     if shape.mark == _NEEDS_CLOCK:
         return shape.clock is not None
     if shape.day_offset is not None:
@@ -230,7 +242,7 @@ def _enough_whole(shape: Shape) -> bool:
 
 
 def _enough_inside(shape: Shape) -> bool:
-    """Tells whether a date inside other text is complete enough: it needs its year or a clock time."""
+    """Tells whether a date inside other text is complete enough to be a time: it needs its year or a clock time."""
     if shape.clock is not None:
         return True
     has_day = shape.day is not None or shape.first is not None
@@ -238,7 +250,8 @@ def _enough_inside(shape: Shape) -> bool:
 
 
 def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
-    """The date parts in `shape` with hour and minute of `clock` added; None if these are no time of day."""
+    """Returns `shape` with the hour, minute, second and UTC offset of the match `clock` added; None if these are not a time of
+    day."""
     parts = clock.groupdict()
     half = parts["before"] or parts["after"] or parts["half"] or ""
     if parts["named"]:
@@ -270,7 +283,9 @@ def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
 
 
 def _read_ago(coded: str, whole: bool) -> Shape | None:
-    """Reads "N units ago" in either order, as the whole text or (not `whole`) inside other text."""
+    """Returns the duration in a text like "2 hours ago", in either word order, as the whole text or (`whole` is False) inside
+    other text; None if there is none. With a clock time beside it ("2 days ago, 12:30"), the result is a day and this clock
+    time."""
     if "G" not in coded and "V" not in coded and not whole:
         return None
     if coded.strip(" J.!") == "" and "J" in coded:
@@ -295,9 +310,8 @@ def _read_ago(coded: str, whole: bool) -> Shape | None:
 
 
 def _counted(found: re.Match[str]) -> Shape:
-    """The duration of a text like "2 hours 5 minutes ago": the sum of the counted units. Its precision is the smallest unit
-    given.
-    """
+    """Returns the duration in a text like "2 hours 5 minutes ago": the sum of the counted units. Its precision is the smallest
+    unit given."""
     parts = found.groupdict()
     total, precision = 0.0, 0
     for index in ("1", "2"):

@@ -1,14 +1,15 @@
-"""Words used in times in a dozen languages, each with the code that replaces it in a time's canonical form."""
+"""Words used in times in a dozen languages, each with the code that `dates_codes.canonical` replaces it with."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
 
-# Codes of the canonical form (read by dates_shapes.py): M05 month, W2 weekday (Monday is 1), A and P before and after noon, K12
-# noon, U60; a unit with its seconds, G "ago", R-1; a day counted from today, J just now, V "last", E an article that can mean
-# one, B half, F a few, Y O D H I S the marks of year, month, day, hour, minute and second, X "o'clock", Z an offset in minutes, Q
-# a word for "ago" or August, N a word for March or Tuesday, a a word for "one" or a year, L a label, ? anything else.
+# Codes that replace words, interpreted in dates_shapes.py: M05 month; W2 weekday (Monday is 1); A and P before and after noon;
+# K12 noon; U60; a unit with its seconds; G "ago"; R-1; a day counted from today; J just now; V "last"; E an article that can
+# mean one; B half; F a few; Y O D H I S the marks of year, month, day, hour, minute and second; X "o'clock"; Z an offset in
+# minutes; Q a word for "ago" or August; N a word for March or Tuesday; a a word for "one" or a year; L a label such as
+# "Posted"; ? anything else.
 
 DAY = 86400
 WEEK = 7 * DAY
@@ -139,12 +140,12 @@ _CHINESE_DIGITS = {c: i for i, c in enumerate("〇一二三四五六七八九")}
 
 
 def plain(word: str) -> str:
-    """The word without accents: `fév` and `fev` are one."""
+    """Returns the word without accents: `fév` becomes `fev`."""
     return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
 
 
 def _codes() -> Iterator[tuple[str, str]]:
-    """Yields each code with its words. If a word has several codes, the one that is used comes first."""
+    """Yields each code with its words, separated by spaces. A word that occurs under several codes has the first of them."""
     yield "N", _OTHERS["N"]  # must come before `mär`, which becomes `mar` without its accent
     yield from ((f"M{number:02d}", text) for number, text in enumerate(_MONTHS, 1))
     yield from ((f"W{number}", text) for number, text in enumerate(_WEEKDAYS, 1))
@@ -159,6 +160,7 @@ def _codes() -> Iterator[tuple[str, str]]:
 
 
 def _vocabulary() -> dict[str, str]:
+    """Returns the code of every word, with and without its accents."""
     words: dict[str, str] = {}
     for code, text in _codes():
         for word in text.split():
@@ -168,7 +170,7 @@ def _vocabulary() -> dict[str, str]:
 
 
 def chinese(number: int) -> str:
-    """A number of 0 to 99 in Chinese numerals.
+    """Returns a number of 0 to 99 in Chinese numerals.
 
     >>> chinese(6), chinese(11), chinese(25)
     ('六', '十一', '二十五')
@@ -181,7 +183,7 @@ def chinese(number: int) -> str:
 
 
 def chinese_value(text: str) -> int:
-    """The value of Chinese numerals, positional (二〇〇九) or with tens (二十五).
+    """Returns the value of Chinese numerals, positional (二〇〇九) or with tens (二十五).
 
     >>> chinese_value("二十五"), chinese_value("十一"), chinese_value("二〇〇九")
     (25, 11, 2009)

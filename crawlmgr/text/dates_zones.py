@@ -1,4 +1,4 @@
-"""Time zones of sites: their names, and evidence for them on a site's pages."""
+"""Time zones of sites: names of zones, and the guess of a site's zone from its pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST = 14 * 3600
 
 @lru_cache(maxsize=256)
 def zone(name: str) -> tzinfo:
-    """The zone of an IANA name or of an offset ("+08:00", "UTC+8"); ValueError for anything else.
+    """Returns the time zone of an IANA name or of an offset ("+08:00", "UTC+8"). Raises ValueError for anything else.
 
     >>> zone("UTC+8").utcoffset(None)
     datetime.timedelta(seconds=28800)
@@ -37,9 +37,11 @@ def zone(name: str) -> tzinfo:
 
 
 class Pair(NamedTuple):
-    """Evidence for a site's time zone, from a time that a page gives twice: `naive`, the local time, read as if it were UTC;
-    `true`, the latest time in UTC that it can mean; and `slack_seconds`, how much earlier than `true` it can be (3,600 if the
-    page says "5 hours ago")."""
+    """Evidence for a site's time zone: a time that a page gives twice, as local and as relative or UTC time.
+
+    `naive` is the local time, read as if it were UTC; `true` is the latest time in UTC that it can mean; `slack_seconds` tells
+    how much earlier than `true` it can be (3,600 if the page says "5 hours ago").
+    """
 
     naive: datetime
     true: datetime
@@ -47,11 +49,12 @@ class Pair(NamedTuple):
 
 
 class ZoneGuess(NamedTuple):
-    """A time zone: its name (IANA), its offset from UTC, the evidence it was derived from, and the confidence in it, in [0,
-    1].
+    """A time zone: its name (IANA), its offset from UTC, the kind of evidence it was derived from, and the confidence in it, in
+    [0, 1].
 
-    Evidence codes: `stated` (the page names its zone), `clock` (the page shows its own time of day), `pairs` (times given both
-    as absolute and as relative ones), `future` (another offset would put times in the future), `language`, `none`.
+    Kinds of evidence: `stated` (the page names its zone), `pairs` (times that are given both as absolute and as relative ones),
+    `future` (another offset would put times in the future), `language` (the usual zone of the pages' language), `given` (set by
+    the operator), `none`.
     """
 
     name: str
@@ -103,7 +106,7 @@ _ONE_ZONE = frozenset({"zh", "zh-tw", "zh-hant", "ja", "ko", "de", "fr", "it", "
 
 
 def stated_offset(text: str) -> int | None:
-    """The offset from UTC in seconds (positive east) that a page states for its times; None if it states none.
+    """Returns the offset from UTC in seconds (positive east) that a page states for its times; None if it states none.
 
     >>> stated_offset("All times are GMT +8. The time now is 03:12 PM.")
     28800
@@ -119,16 +122,15 @@ def stated_offset(text: str) -> int | None:
 
 
 def page_clock(text: str) -> str | None:
-    """The text of the current time that a page shows, as in "It is currently Tue Nov 21, 2026 4:06 am"; None if it shows none."""
+    """Returns the text of the current time that a page shows, as in "It is currently Tue Nov 21, 2026 4:06 am"; None if it
+    shows none."""
     found = _PAGE_CLOCK.search(text)
     return found["time"].strip() if found else None
 
 
 def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
-    """A zone (IANA) with this offset at that time: one of the language's countries where it fits, else a fixed one.
-
-    An offset that no zone has is taken to the nearest hour.
-    """
+    """Returns the IANA name of a zone with this offset (in seconds) at the time `at`: one of a country where the language is
+    spoken if it fits, otherwise a zone with a fixed offset. An offset that no zone has is rounded to the nearest hour."""
     for key in (language.lower(), language.lower().partition("-")[0]):
         for name in _BY_LANGUAGE.get(key, ()):
             offset = at.astimezone(zone(name)).utcoffset()
@@ -142,8 +144,8 @@ def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
 
 
 def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
-    """The offset from UTC (in seconds, a multiple of 15 minutes) that is possible for most pairs, and the share of these pairs
-    in the total weight; None without pairs.
+    """Returns the offset from UTC (in seconds, a multiple of 15 minutes) that is possible for most pairs, and the share of
+    these pairs in the total weight; None without pairs.
 
     A pair allows every offset from naive - true to naive - true + slack_seconds, with a tolerance of about a minute on either
     side. Pairs with less slack have more weight; of equally good offsets, whole hours are preferred.
@@ -174,13 +176,13 @@ def guess_timezone_offset(
     language: str = "",
     recent: Sequence[datetime] = (),
 ) -> ZoneGuess:
-    """The time zone of a site's pages, from the strongest available evidence.
+    """Guesses the time zone of a site's pages from the strongest evidence available.
 
-    `texts` are short texts of its pages (footers, the line with the current time); `pairs` as `Pair` says; `newest` is the newest
-    time on its pages, read as if it were UTC: it cannot be after `fetched_at`, so an offset for which it would be is too small.
-    `language` is that of the pages' interface ("zh-hans", "de"), which only breaks ties or, where a language has one zone, is the
-    last resort. `recent` are the newest distinct times of its lists, read as if they were UTC: a zone east of UTC makes every one
-    of them older, and a busy site has not been silent for all those hours.
+    `texts` are short texts of its pages (footers, the line with the current time). `pairs` are times given twice (see `Pair`).
+    `newest` is the newest time on its pages, read as if it were UTC: it cannot be after `fetched_at`, so an offset for which it
+    would be is too small. `language` is that of the pages' interface ("zh-hans", "de"); it only breaks ties or, for a language
+    with one zone, is the last resort. `recent` are the newest distinct times of its lists, read as if they were UTC: a zone
+    east of UTC makes every one of them older, and a busy site has not been silent for all those hours.
     """
     ahead = (newest - fetched_at).total_seconds() if newest is not None else -float(_LARGEST)
     for text in texts:
@@ -203,7 +205,8 @@ def guess_timezone_offset(
 
 
 def _one_zone(language: str, at: datetime) -> tuple[str, int] | None:
-    """The zone, and its offset in seconds, of a language that is spoken in one zone only; None for other languages."""
+    """Returns the zone of a language that is spoken in one zone only, and its offset in seconds at the time `at`; None for
+    other languages."""
     for key in (language.lower(), language.lower().partition("-")[0]):
         if key in _ONE_ZONE:
             name = _BY_LANGUAGE[key][0]
@@ -213,10 +216,11 @@ def _one_zone(language: str, at: datetime) -> tuple[str, int] | None:
 
 
 def _too_silent(longer_seconds: int, recent: Sequence[datetime]) -> bool:
-    """Tells whether it is unlikely that a site with events at the times `recent` had none for `longer_seconds`: if three were
-    to be expected, the probability of none is 5 % (e**-3).
+    """Tells whether it is unlikely that a site with events at the times `recent` had none for `longer_seconds`. It is if at
+    least three events were to be expected, since the probability of none is then 5 % (e**-3).
 
-    The expected number follows from the mean gap between the newest dozen of `recent`.
+    The expected number follows from the mean gap between the newest twelve of `recent`; with fewer than five times the answer
+    is False.
     """
     times = sorted(set(recent), reverse=True)[:12]
     if longer_seconds <= 0 or len(times) < 5:

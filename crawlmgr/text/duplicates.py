@@ -1,7 +1,7 @@
-"""Equal and nearly equal texts: a digest of the words, a 64-bit SimHash, and an index of fingerprints.
+"""Recognises equal and nearly equal texts: a digest of the words, a 64-bit SimHash fingerprint, and an index of fingerprints.
 
-SimHash after Charikar (2002), the index after Manku, Jain and Das Sarma (2007): two fingerprints that differ in at most
-three bits agree in at least one of four blocks of 16 bits.
+SimHash after Charikar (2002), the index after Manku, Jain and Das Sarma (2007): two fingerprints that differ in at most three
+bits agree in at least one of four blocks of 16 bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 NEAR = 3
-"""Bits by which the fingerprints of near-duplicates may differ."""
+"""Number of bits in which the fingerprints of near-duplicates may differ."""
 
 _BLOCKS = 4
 _BITS = 64
@@ -27,15 +27,17 @@ T = TypeVar("T")
 
 @lru_cache(maxsize=32768)
 def _signs(token: str) -> np.ndarray:
+    """Returns the 64 bits of a word's hash as an array of +1 (set) and -1."""
     digest = blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return np.unpackbits(np.frombuffer(digest, dtype=np.uint8)).astype(np.float32) * 2 - 1
 
 
 def simhash(tokens: Iterable[str]) -> int:
-    """64-bit SimHash of a bag of words (or of a Counter of them), weighted by how often each occurs, signed (fits a bigint).
+    """Returns the 64-bit SimHash of a text, given as its words or a Counter of them; as a signed integer, so that it fits a
+    database's bigint.
 
-    Bit b is 1 where the sum over words of count * (+1 if bit b of the word's hash is set, else -1) is positive.
-    No words: 0; callers leave such texts out of comparisons.
+    Bit b is 1 where the sum over words of count * (+1 if bit b of the word's hash is set, else -1) is positive. Without words
+    the result is 0; callers leave such texts out of comparisons.
     """
     counts = Counter(tokens)
     if not counts:
@@ -46,18 +48,19 @@ def simhash(tokens: Iterable[str]) -> int:
 
 
 def distance(a: int, b: int) -> int:
-    """Number of bits, 0 to 64, in which two fingerprints differ; signed and unsigned forms may be mixed."""
+    """Returns the number of bits, 0 to 64, in which two fingerprints differ; each may be signed or unsigned."""
     return ((a ^ b) & _MASK).bit_count()
 
 
 def blocks(fingerprint: int) -> tuple[int, int, int, int]:
-    """The four 16-bit blocks, high first: at distance <= 3 at least one is equal (columns for a database index)."""
+    """Returns the four 16-bit blocks of a fingerprint, highest bits first. Two fingerprints at distance <= 3 have at least one
+    equal block; the database stores each block in an indexed column."""
     value = fingerprint & _MASK
     return value >> 48, value >> 32 & 0xFFFF, value >> 16 & 0xFFFF, value & 0xFFFF
 
 
 def text_digest(tokens: Iterable[str]) -> bytes:
-    """16 bytes that are equal for texts of the same words in the same order, whatever stands between the words."""
+    """Returns a 16-byte digest that is equal for texts of the same words in the same order, whatever separates the words."""
     digest = blake2b(digest_size=16)
     for token in tokens:
         digest.update(token.encode("utf-8", "surrogatepass"))
@@ -80,7 +83,7 @@ class SimHashIndex(Generic[T]):
         return sum(len(names) for names in self._entries.values())
 
     def add(self, fingerprint: int, name: T) -> None:
-        """Adds one entry; several names may have the same fingerprint."""
+        """Adds one entry; several entries may have the same fingerprint."""
         value = fingerprint & _MASK
         names = self._entries.get(value)
         if names is not None:
@@ -91,8 +94,8 @@ class SimHashIndex(Generic[T]):
             table.setdefault(block, []).append(value)
 
     def near(self, fingerprint: int, limit: int = NEAR) -> Iterator[tuple[int, T]]:
-        """Yields (distance, name) of all entries within `limit` bits, in no particular order. Raises ValueError for a limit
-        above 3, because the blocks do not find all such entries."""
+        """Yields (distance, name) of all entries whose fingerprints differ in at most `limit` bits, in no particular order.
+        Raises ValueError for a limit above 3, for which comparing blocks would miss entries."""
         if limit > NEAR:
             raise ValueError(f"the index finds distances up to {NEAR}, not {limit}")
         value = fingerprint & _MASK
@@ -106,5 +109,6 @@ class SimHashIndex(Generic[T]):
                         yield apart, name
 
     def nearest(self, fingerprint: int) -> tuple[int, T] | None:
-        """The closest entry within `NEAR` bits, the first added among equals, or None."""
+        """Returns (distance, name) of the closest entry within `NEAR` bits, one of the closest if there are several; None if
+        there is none."""
         return min(self.near(fingerprint), key=lambda pair: pair[0], default=None)

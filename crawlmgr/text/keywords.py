@@ -1,4 +1,5 @@
-"""Keywords of a text by TextRank (Mihalcea and Tarau 2004): jieba's, on normalised text, English words included."""
+"""Keywords of a text by TextRank (Mihalcea and Tarau 2004), as implemented in jieba, applied to normalised text in Chinese and
+English."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
     import jieba.analyse
 
 PARTS_OF_SPEECH = ("ns", "n", "vn", "v", "eng")
-"""jieba's default (places, nouns, verbal nouns, verbs), and words in Latin letters."""
+"""Parts of speech that are ranked: jieba's default (places, nouns, verbal nouns, verbs), and words in Latin letters."""
 
 
 @cache
 def _ranker() -> jieba.analyse.TextRank:
-    # Imported when needed: both load their dictionaries on import, which takes a second.
+    """Returns jieba's TextRank with this project's stop words added; made on first use."""
+    # Imported on first use: both modules load their dictionaries on import, which takes a second.
     import jieba.analyse
     import jieba.posseg
 
@@ -35,13 +37,14 @@ _LONG_WORD = re.compile(r"[^\W_]{101,}", re.ASCII)
 
 
 def keywords(text: str, top: int = 20, parts_of_speech: tuple[str, ...] = PARTS_OF_SPEECH) -> dict[str, float]:
-    """The `top` TextRank words of a text with weights in (0, 1], the best being 1, best first.
+    """Returns the `top` words of a text by TextRank with weights in (0, 1], the best having 1, best first.
 
-    Span 5, damping 0.85, ten iterations. Words with one stem are one: they keep the greatest weight, and the form that stands
-    most often in the text (simplified, lower case). Words of one character are not ranked.
-    Costs some 16 ms for 1,000 characters, of which it takes the first 6,000 (words of more than a hundred letters left out): for host pages and samples, not for every page of a crawl.
+    Window of 5 words, damping 0.85, ten iterations. Words with the same stem are counted as one: they keep the greatest weight,
+    and the form that occurs most often in the text (simplified Chinese, lower case). Words of one character are not ranked.
+    Ranking takes some 16 ms per 1,000 characters, of which only the first 6,000 are used (without words of more than a hundred
+    letters): affordable for samples of a topic, not for every page of a crawl.
     """
-    # More than `top` words are taken, because several may have the same stem.
+    # More than `top` words are ranked, because several may have the same stem.
     beginning = normalise(_LONG_WORD.sub(" ", text)[:MAX_CHARS])
     ranked = _ranker().textrank(beginning, topK=2 * top, withWeight=True, allowPOS=parts_of_speech)
     best: dict[str, float] = {}
@@ -55,14 +58,15 @@ def keywords(text: str, top: int = 20, parts_of_speech: tuple[str, ...] = PARTS_
 
 
 def stem_of(word: str) -> str:
-    """The stem of a word as texts are compared; the word itself if it is not compared (stop words)."""
+    """Returns the stem of a word as `tokenize` gives it; the word itself if `tokenize` leaves it out (stop words)."""
     return " ".join(tokenize(word)) or word
 
 
 def merge(lists: Iterable[dict[str, float]], top: int = 100) -> dict[str, float]:
-    """Keywords of several pages in one list: each page's weights sum to 1 and are added; `top` heaviest, best = 1.
+    """Merges the keywords of several pages, each given as weights by word: scales each page's weights to sum 1, adds them up,
+    and returns the `top` words of greatest weight, best first, scaled so that the best has 1.
 
-    Forms of one word are added up, and the one with the greatest share is shown.
+    Words with the same stem are added up; the form with the greatest weight is returned.
     """
     total: defaultdict[str, float] = defaultdict(float)
     forms: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))

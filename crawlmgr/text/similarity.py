@@ -1,5 +1,5 @@
-"""Similarity of two texts: cosine of word weights, Jaccard of sets, and semantic similarity of word lists through a word
-measure."""
+"""Similarity of two texts: cosine of word weights, Jaccard similarity of sets, and semantic similarity of weighted word lists,
+based on a similarity of single words."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Callable, Collection, Mapping
 from math import sqrt
 
 WordSimilarity = Callable[[str, str], float]
-"""Similarity of two words in [0, 1]: equality of words, or an ontology's measure of their concepts."""
+"""Type of functions that return the similarity of two words in [0, 1]: 1 only for equal words, or an ontology's similarity of
+their concepts."""
 
 
 def norm(vector: Mapping[str, float]) -> float:
-    """Euclidean length of a vector, given as weights by word."""
+    """Returns the Euclidean length of a vector, given as weights by word."""
     return sqrt(sum(weight * weight for weight in vector.values()))
 
 
 def dot(a: Mapping[str, float], b: Mapping[str, float]) -> float:
-    """Inner product of two vectors, given as weights by word."""
+    """Returns the inner product of two vectors, given as weights by word."""
     if len(a) > len(b):
         a, b = b, a
     return sum(weight * b[word] for word, weight in a.items() if word in b)
 
 
 def cosine(a: Mapping[str, float], b: Mapping[str, float]) -> float:
-    """Cosine of two vectors given as weights by word, sum_i a_i b_i / (|a| |b|), eq. (1) of the tunnelling paper; in [0, 1]
-    for weights >= 0; 0 if a vector is empty.
-    """
+    """Returns the cosine of two vectors given as weights by word, sum_i a_i b_i / (|a| |b|), eq. (1) of the tunnelling paper.
+    It is in [0, 1] for weights >= 0, and 0 if a vector is empty."""
     product = dot(a, b)
     if product == 0.0:
         return 0.0
@@ -33,19 +33,19 @@ def cosine(a: Mapping[str, float], b: Mapping[str, float]) -> float:
 
 
 def jaccard(a: Collection[str], b: Collection[str]) -> float:
-    """|a ∩ b| / |a ∪ b| of two sets, in [0, 1]; 0 where both are empty."""
+    """Returns |a ∩ b| / |a ∪ b| of two sets, in [0, 1]; 0 if both are empty."""
     first, second = set(a), set(b)
     union = len(first | second)
     return len(first & second) / union if union else 0.0
 
 
 def bigrams(text: str) -> set[str]:
-    """Pairs of neighbouring characters; a text of one character is its own pair."""
+    """Returns the pairs of neighbouring characters in a text; for a text of one character, this character."""
     return {text[i : i + 2] for i in range(len(text) - 1)} or ({text} if text else set())
 
 
 def same_word(a: str, b: str) -> float:
-    """1 for equal words, else 0."""
+    """Returns 1 for equal words, otherwise 0."""
     return 1.0 if a == b else 0.0
 
 
@@ -57,8 +57,8 @@ def semantic(
     greedy: bool = True,
     among: Collection[str] | None = None,
 ) -> float:
-    """Sem(T, U), eq. (8) of the ant colony paper: the similarity in [0, 1] of two weighted word lists, `topic` with weights
-    t_i and `page` with weights u_j; s_ij = `alike`(i, j) is the similarity of topic word i and page word j.
+    """Returns Sem(T, U), eq. (8) of the ant colony paper: the similarity in [0, 1] of two weighted word lists, `topic` with
+    weights t_i and `page` with weights u_j; s_ij = `alike`(i, j) is the similarity of topic word i and page word j.
 
     With `greedy`: sum_i t_i max_j(u_j s_ij) / sum_i t_i u_j*, where j* is the page word that gives the maximum for i; if no
     page word is similar to i, u_j* is the weight of the page's heaviest word. A text compared with itself gives 1.
@@ -66,7 +66,8 @@ def semantic(
     Without `greedy`: the sum over all pairs, sum_ij t_i u_j s_ij / sum_ij t_i u_j, which is below 1 even for a text compared
     with itself.
 
-    `among` restricts comparisons to save time: only these words can be similar to a different word (None: any word can).
+    `among` restricts comparisons to save time: only these words can be similar to a different word (None: any word can). If one
+    of the lists is empty, the result is 0.
     """
     if not topic or not page:
         return 0.0
@@ -84,13 +85,13 @@ def semantic(
 
 
 def _all_pairs(topic: Mapping[str, float], page: Mapping[str, float], alike: WordSimilarity) -> float:
+    """Returns sum_ij t_i u_j s_ij with the symbols of `semantic`."""
     return sum(t * u * alike(a, b) for a, t in topic.items() for b, u in page.items())
 
 
 def _best(word: str, page: Mapping[str, float], others: Mapping[str, float], alike: WordSimilarity) -> tuple[float, float]:
-    """For the topic word `word`: (u_j s_ij, u_j) of the page word j that matches it best, among `word` itself and `others`,
-    with the symbols of `semantic`; (0, 0) if none is similar.
-    """
+    """Returns, for the topic word `word`, (u_j s_ij, u_j) of the page word j that matches it best, among `word` itself and
+    `others`, with the symbols of `semantic`; (0, 0) if none is similar."""
     own = page.get(word, 0.0)
     if alike is same_word:
         return own, own

@@ -1,8 +1,8 @@
-"""Words that carry no topic, English and simplified Chinese: this project's own lists, compiled from the closed word classes of
-both languages.
+"""Stop words (words that say nothing about the topic of a text) of English and simplified Chinese: this project's own lists,
+compiled from the closed word classes of both languages.
 
-English: articles, pronouns, auxiliaries, prepositions, conjunctions, common adverbs. Chinese: particles, pronouns, measure words,
-prepositions, conjunctions, adverbs, bare numerals. A last group holds words of web navigation.
+English: articles, pronouns, auxiliaries, prepositions, conjunctions, common adverbs. Chinese: particles, pronouns, measure
+words, prepositions, conjunctions, adverbs, bare numerals. A last group holds words of web navigation.
 """
 
 from __future__ import annotations
@@ -73,4 +73,4 @@ http https www com html htm php asp aspx jsp cgi href nbsp amp quot copyright re
 ENGLISH: frozenset[str] = frozenset(_ENGLISH.split())
 CHINESE: frozenset[str] = frozenset(_CHINESE.split())
 STOP_WORDS: frozenset[str] = ENGLISH | CHINESE | frozenset(_PAGE.split())
-"""All lists together, in the form that `tokens.normalise` leaves words in, before stemming."""
+"""All lists together. The words are as `tokens.normalise` returns them, not stemmed."""

@@ -1,6 +1,7 @@
-"""Tokenisation: NFKC, simplified Chinese, segmentation, stop words, English stems; used wherever words are matched.
+"""Splits text into comparable words: Unicode normalisation (NFKC), simplified Chinese, word segmentation, stop words, English
+stems. Used wherever words are matched.
 
-rjieba segments on the hot path (some forty times as fast as jieba, whose output is the reference); a tokenizer with user words
+Chinese is segmented by rjieba, which is some forty times as fast as jieba and gives the same words; a tokenizer with user words
 uses jieba, because only jieba takes them reliably.
 """
 
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Ranges of Chinese characters, for use inside a regular expression's brackets."""
 
-# Pinyin that a converter inserted after a character, "網(wǎng)" or "網(wang)". NFKC has already converted full-width brackets.
+# Pinyin that a converter inserted after a character: "網(wǎng)" or "網(wang)". NFKC has already replaced full-width brackets.
 _PINYIN = re.compile(f"(?<=[{HAN}])\\([a-zāáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜü]{{1,7}}\\)")
 _TONES = frozenset("āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜ")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\x00-\x08\x0b\x0c\x0e-\x1f]")
 _CONTROLS = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)))  # control characters in ASCII
 _WORD = re.compile(rf"[{HAN}]+|[a-z]\+\+|[a-z]#|[^\W_{HAN}]+(?:'[^\W\d_]+)*")
-_MARKS = "'+#"  # what a word may contain besides letters and digits
+_MARKS = "'+#"  # characters that a word may contain besides letters and digits
 _ASCII = {n: chr(n).lower() if chr(n).isalnum() or chr(n) in _MARKS else " " for n in range(128)} | _CONTROLS
 _HAS_HAN = re.compile(f"[{HAN}]")
 _DIGITS = re.compile(r"\d+")
-LONGEST_WORD = 100  # longer runs of letters are cut to this: no language has such words, but encoded data has
-MEMO_WORDS = 200_000  # pieces of text whose words a tokenizer caches
+LONGEST_WORD = 100  # longer runs of letters are truncated: no language has such words, but encoded data has
+MEMO_WORDS = 200_000  # number of pieces of text whose words a tokenizer caches
 
 
 @cache
@@ -53,11 +54,13 @@ _STEMMER = snowballstemmer.stemmer("english")
 
 
 def _strip_pinyin(match: re.Match[str]) -> str:
+    """Returns "" for pinyin in brackets with a tone mark, otherwise the matched text."""
     return "" if any(letter in _TONES for letter in match.group()) else match.group()
 
 
 def normalise(text: str) -> str:
-    """Normalises text for matching: NFKC, lower case, no invisible characters, no inserted pinyin, simplified Chinese.
+    """Normalises text for matching: NFKC, lower case, no invisible characters, no inserted pinyin, simplified Chinese. Returns
+    the new text.
 
     Pinyin in brackets is removed only if it has a tone mark, so that "函数(int)" keeps its word.
 
@@ -74,15 +77,15 @@ def normalise(text: str) -> str:
 
 
 def segment(text: str) -> list[str]:
-    """Chinese text segmented into words by rjieba."""
-    import rjieba  # its dictionary takes a quarter of a second and 30 MB, which programs without Chinese save
+    """Returns a Chinese text split into words by rjieba."""
+    import rjieba  # imported on first use: its dictionary takes a quarter of a second and 30 MB
 
     return rjieba.cut(text)
 
 
 def jieba_with(words: Iterable[str]) -> jieba.Tokenizer:
-    """A separate jieba tokenizer that also knows `words`; built from the packaged dictionary without a cache file."""
-    import jieba  # its tables take a good part of a command's start, and are needed only with user words
+    """Returns a separate jieba tokenizer that also knows `words`; built from the packaged dictionary without a cache file."""
+    import jieba  # imported on first use: it loads slowly, and is needed only with user words
 
     tokenizer = jieba.Tokenizer()
     # jieba would write its prefix table to the shared folder for temporary files; reading the dictionary again takes about as
@@ -95,7 +98,7 @@ def jieba_with(words: Iterable[str]) -> jieba.Tokenizer:
 
 
 class _Memo(dict[str, str | None]):
-    """A cache from each piece of text to its word, filled on first use."""
+    """A cache from each piece of text to its word (None if it is left out), filled on first use by the function `make`."""
 
     def __init__(self, make: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -107,12 +110,11 @@ class _Memo(dict[str, str | None]):
 
 
 class Tokenizer:
-    """Splits text into words that can be compared.
+    """Splits text into words that can be compared. Calling it with a text returns the words.
 
-    `user_words` are kept whole (and make jieba the segmenter), `stop_words` are left out, `stem` reduces Latin words to
-    English stems, `numbers` keeps words of digits only. Single Latin letters are left out (except user words), single
-    Chinese characters stay unless they are stop words.
-    Instances do not change and may be shared between threads.
+    `user_words` are kept whole (and make jieba the segmenter), `stop_words` are left out, `stem` reduces Latin words to English
+    stems, `numbers` keeps words of digits only. Single Latin letters are left out (except user words), single Chinese
+    characters stay unless they are stop words. Instances do not change and may be shared between threads.
     """
 
     __slots__ = ("_cut", "_memo", "_numbers", "_stem", "_stop", "_user")
@@ -138,17 +140,19 @@ class Tokenizer:
         return self._user
 
     def __call__(self, text: str) -> list[str]:
-        """The words of `text` in order, repeated as often as they occur."""
+        """Returns the words of `text` in order, repeated as often as they occur."""
         if not self._user and text.isascii():
             return self._compared(_ascii_words(text))
         return self.words(normalise(text))
 
     def words(self, normalised: str) -> list[str]:
-        """The words of a text that has already been normalised (`normalise`), in order, repeated as often as they occur."""
+        """Returns the words of a text that has already been normalised (`normalise`), in order, repeated as often as they
+        occur."""
         return self._compared(list(self._pieces(normalised)))
 
     def written(self, text: str) -> Iterator[tuple[str, str]]:
-        """The words of `text` in order, each in the form compared and as written (simplified, lower case, not stemmed).
+        """Yields the words of `text` in order, each as a pair: the form for comparison (stemmed), and the form in the text
+        (simplified Chinese, lower case, not stemmed).
 
         >>> list(Tokenizer().written("Crawlers crawl 網頁"))
         [('crawler', 'crawlers'), ('crawl', 'crawl'), ('网页', '网页')]
@@ -160,16 +164,18 @@ class Tokenizer:
                 yield word, piece if piece in self._user else piece.partition("'")[0][:LONGEST_WORD]
 
     def _compared(self, pieces: list[str]) -> list[str]:
+        """Returns the comparable words of pieces of text, without those that are left out."""
         return list(filter(None, map(self._remembered().__getitem__, pieces)))
 
     def _remembered(self) -> _Memo:
+        """Returns the cache of words, emptied if it has grown too large."""
         memo = self._memo
         if len(memo) > MEMO_WORDS:
             memo = self._memo = _Memo(self._word)  # replace it: another thread may be reading the old one
         return memo
 
     def _word(self, piece: str) -> str | None:
-        """The form of a word used in comparisons; None if it is left out."""
+        """Returns the form of a piece of text used in comparisons; None if it is left out."""
         if piece in self._user:
             return piece
         if piece in self._stop:
@@ -179,6 +185,7 @@ class Tokenizer:
         return self._latin(piece)
 
     def _latin(self, word: str) -> str | None:
+        """Returns the form of a word in Latin or similar letters used in comparisons; None if it is left out."""
         if _DIGITS.fullmatch(word):
             return word if self._numbers else None
         word = word.partition("'")[0][:LONGEST_WORD]
@@ -187,7 +194,10 @@ class Tokenizer:
         return _stem(word) if self._stem else word
 
     def _pieces(self, normalised: str) -> Iterable[str]:
-        # The segmenters differ only in what they take for one Latin word or number, so those are split here in the same way.
+        """Yields the pieces of a normalised text that may be words: user words, segmented Chinese words, runs of other
+        letters."""
+        # jieba and rjieba differ only in what they take for one Latin word or number, so those are split here, in the same way
+        # for both.
         if self._user:
             return self._split(normalised)
         if normalised.isascii():
@@ -195,6 +205,7 @@ class Tokenizer:
         return self._split(normalised) if _HAS_HAN.search(normalised) else _WORD.findall(normalised)
 
     def _split(self, normalised: str) -> Iterator[str]:
+        """Yields the words of a text after segmentation; user words stay whole."""
         for piece in self._cut(normalised) if _HAS_HAN.search(normalised) else (normalised,):
             if piece in self._user:
                 yield piece
@@ -203,7 +214,7 @@ class Tokenizer:
 
 
 def _ascii_words(text: str) -> list[str]:
-    """The words that the expression `_WORD` finds in normalised ASCII text, found in a third of the time."""
+    """Returns the words that the expression `_WORD` finds in normalised ASCII text, in a third of the time."""
     pieces = text.translate(_ASCII).split()
     if "'" not in text and "+" not in text and "#" not in text:
         return pieces
@@ -218,12 +229,13 @@ def _ascii_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=4)  # a jieba dictionary takes some 60 MB
 def _reference_cutter(user_words: frozenset[str]) -> Callable[[str], list[str]]:
+    """Returns the segmentation function of a jieba tokenizer with these user words."""
     cut: Callable[[str], list[str]] = jieba_with(sorted(user_words)).lcut
     return cut
 
 
 def wording(texts: Iterable[str], tokenizer: Tokenizer) -> dict[str, str]:
-    """The display form of each compared word: the form most frequent in the texts, the shortest one in ties.
+    """Returns the form in which to display each comparable word: its most frequent form in the texts, the shortest one in ties.
 
     >>> wording(["crawlers and crawlers, a crawler"], Tokenizer())
     {'crawler': 'crawlers'}
@@ -241,7 +253,8 @@ def _plain() -> Tokenizer:
 
 
 def tokenize(text: str) -> list[str]:
-    """Content words of any text: normalised, segmented, without stop words and bare numbers, English words as stems.
+    """Returns the content words of a text in order: normalised, segmented, without stop words and bare numbers, English words
+    as stems.
 
     >>> tokenize("The crawlers crawl 網頁")
     ['crawler', 'crawl', '网页']
