@@ -254,8 +254,7 @@ class Overview:
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
 
     def left_out(self, source: int, now: float) -> None:
-        """Records that a newest list did not reach back to its previous reading; `doubt` doubles, so that visits find the rest.
-        """
+        """Records that a newest list did not reach back to its previous reading; `doubt` doubles, so visits find the rest."""
         self.read_at[source] = now
         self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
         self._after_probe(source, now)
