@@ -1,4 +1,4 @@
-"""The forum crawler, as run by the engine."""
+"""The crawler that visits the boards of a known forum, as run by the engine (`crawlmgr/engine.py`)."""
 
 from __future__ import annotations
 
@@ -28,22 +28,19 @@ from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
-THREADS_CHECKED = 3  # number of threads per slice, and of pages of a kind at once, that are compared with the model
-AFTER_ALL = 1e6  # subtracted from a request's priority to place it after the requests of all boards
+THREADS_CHECKED = 3  # number of threads per slice compared with the model, and of pages of a kind judged together
+AFTER_ALL = 1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
 API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again
-PUT_BACK = 3  # number of times that a page may wait for the site to be learned again
+PUT_BACK = 3  # number of times that a page may be queued again, for example until the site has been learned again
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The result of reading one page.
-
-    `reading`: its records; None if the page was not read. `change`: how it differs from the site's model (None: as
-    expected, or not compared). `outside`: it was made for a guest although the site has a login. `no_api`: the forum's
-    JSON interface returned nothing. `refused`: the code of the reason why it was not read (robots directives, or too
-    expensive). For the last page of a sample also the model `learned` from it, and its `verdict`: the reasons against that
-    model.
-    """
+    """The result of reading one page. `reading`: its records; None if the page was not read. `change`: how it differs from the
+    site's model (None: as expected, or not compared). `outside`: the page was made for a guest although the site has a login.
+    `no_api`: the forum's JSON interface returned nothing usable. `refused`: code of the reason why the page was not read (robots
+    directives, or too expensive). After the last page of a sample also `learned`, the model learned from the sample, and
+    `verdict`, codes of the reasons against this model."""
 
     reading: PageReading | None
     change: LayoutChange | None = None
@@ -55,13 +52,11 @@ class Read:
 
 
 class ForumCrawler:
-    """Visits boards of one site, one after another, incrementally.
-
-    The first list page of each visit and the first threads of a slice are compared with the site's model. If the layout has
-    changed, the page is put back, the site is learned again from a small sample within the same run, and the page is read again,
-    with the new model if it agrees with what is stored, otherwise with the old one (see `services/layouts.py`). A guest page of a
-    site with a login is put back in the same way until the run has logged in (see `services/logins.py`).
-    """
+    """Visits boards of one site, one after another, incrementally. The first list page of each visit and the first threads of a
+    slice are compared with the site's model. If the layout has changed, the page is queued again, the site is learned again from
+    a small sample within the same run, and the page is then read with the new model if that agrees with what is stored, otherwise
+    with the old one (see `services/layouts.py`). A guest page of a site with a login is queued again in the same way until the
+    run has logged in (see `services/logins.py`)."""
 
     kind = "forum"
     alone_kinds = frozenset({"sample", *logins.KINDS})
@@ -96,7 +91,8 @@ class ForumCrawler:
         return [*self._membership(run).begin(run), *_staying([*looks, *visits.begin(run, _boards(run), self._predicted)])]
 
     def _remember_api(self, run: Run, now: datetime) -> None:
-        """If the JSON interface returned nothing in the last visit, keeps it switched off in this run until a day has passed."""
+        """Keeps the forum's JSON interface switched off in this run if it returned nothing in the last visit, until a day has
+        passed."""
         earlier = Run.objects.filter(kind=self.kind, target=run.target, pk__lt=run.pk).order_by("-pk")
         since = (earlier.values_list("result", flat=True).first() or {}).get("api_off")
         if since and now - datetime.fromisoformat(since) < API_REST:
@@ -120,8 +116,8 @@ class ForumCrawler:
         return self._member
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """The request for an address. It is conditional (If-None-Match, If-Modified-Since) if only a change matters: for an
-        overview source, and for the first page of a list that an earlier visit read completely."""
+        """Returns the request for an address of the frontier. It is conditional (If-None-Match, If-Modified-Since) if only a
+        change matters: for an overview source, and for the first page of a list that an earlier visit read completely."""
         member = self._membership(run)
         if item.kind in logins.KINDS:
             return member.request(item)
@@ -134,9 +130,9 @@ class ForumCrawler:
         return replace(plain, etag=page.etag or None, last_modified=page.last_modified or None) if page is not None else plain
 
     def _api(self, run: Run, item: Url) -> str | None:
-        """The address of the forum's JSON interface to request instead of a page. None if there is none, if it is switched
-        off or returned nothing earlier in this run, if the operator has corrected such pages, or if robots.txt disallows
-        it."""
+        """Returns the address of the forum's JSON interface to request instead of a page. None if there is none, if it is
+        switched off or returned nothing earlier in this run, if the operator has corrected the reading of such pages, or if
+        robots.txt disallows it."""
         site, settings = self._load(run), CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         kind = PageKind.threadlist if item.kind == "list" else PageKind.thread
         if item.kind in ("sample", "overview") or not settings.use_apis or run.result.get("api") == "off":
@@ -191,8 +187,8 @@ class ForumCrawler:
         return Read(reading, change)
 
     def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
-        """How the pages of a kind seen in this slice differ from the model; None if they fit. Pages that show too little to
-        judge by are not compared."""
+        """Returns how the pages of a kind read in this slice differ from the model; None if they fit, or if too few were read to
+        judge."""
         odd = reading.kind is not expect or not reading.records
         seen = sum(kind == str(expect) for kind, _facts in self._seen)
         first = item.group not in self._groups if item.kind == "list" else seen < THREADS_CHECKED
@@ -210,8 +206,8 @@ class ForumCrawler:
 
     @staticmethod
     def _never_had_any(item: Url) -> bool:
-        """Tells whether an address is the list of a board that has never had a thread, so that a page without rows is no sign
-        of a changed layout."""
+        """Tells whether an address is the list of a board that has never had a thread: there, a page without rows is no sign of a
+        changed layout."""
         return item.kind == "list" and not Thread.objects.filter(board__visits=item.group).exists()
 
     def store(self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime) -> Stored:
@@ -259,8 +255,8 @@ class ForumCrawler:
         return stored
 
     def _learn_again(self, run: Run, item: Url, change: LayoutChange, now: datetime) -> Stored | None:
-        """Puts a page back into the frontier until the site has been learned again; None if the page is to be stored as it
-        was read."""
+        """Queues a page again, to be read once the site has been learned again; None if the page is to be stored as it was read.
+        """
         site = self._load(run)
         started = layouts.noticed(run, site, change, now)
         if not (started or layouts.state_of(run) == "learning"):
@@ -270,12 +266,12 @@ class ForumCrawler:
         return self._put_back(item, layouts.sample_links(run, self._look) if self._look else [], "layout_changed")
 
     def _board_gone(self, run: Run, item: Url, now: datetime) -> Stored | None:
-        """Handles a board that is not found at its address. A single one may have been deleted: it is requested once more,
-        after all others. A second one in the same run shows that the site has changed its addresses. None if the board
-        counts as failed."""
+        """Handles a board that is not found at its address. A single one may have been deleted: it is requested once more, after
+        all others. A second one in the same run shows that the site has changed its addresses, so the site is learned again. None
+        if the board counts as failed."""
         url = Board.objects.filter(visits=item.group).values_list("url", flat=True).first()
         if "conditional" not in item.payload or url is None:
-            return None  # the request was for a further page of a list, which says nothing about the board's address
+            return None  # a further page of a list says nothing about the board's address
         if url != item.url:  # the board has got a new address meanwhile
             moved = NewUrl(url, "list", f"visit {item.group} moved", group=item.group, payload={"conditional": False})
             return Stored(links=[replace(moved, priority=item.priority)], reason="moved")
@@ -288,8 +284,8 @@ class ForumCrawler:
 
     @staticmethod
     def _put_back(item: Url, first: Sequence[NewUrl], reason: str, later: float = 0.0) -> Stored | None:
-        """Puts the page back into the frontier, to be requested after the addresses in `first` (with `later` subtracted from
-        its priority). None if it was put back `PUT_BACK` times already."""
+        """Queues the page again, to be requested after the addresses in `first`; `later` is subtracted from its priority. None if
+        it was queued again `PUT_BACK` times already."""
         times = int(item.payload.get("again", 0))
         if times >= PUT_BACK:
             return None
@@ -299,7 +295,7 @@ class ForumCrawler:
         return Stored(links=[*first, again], reason=reason)
 
     def _read_sample(self, run: Run, item: Url, response: FetchResponse) -> Read:
-        """Takes a page of the sample; after the last page, compares the newly learned model with what is stored."""
+        """Adds a page to the sample; after the last page, learns a model and compares it with what is stored."""
         site = self._load(run)
         if self._look is None:
             self._look, self._samples = layouts.explorer(run, site)
@@ -357,7 +353,7 @@ class ForumCrawler:
 
 
 def _expected(item: Url) -> PageKind | None:
-    """The kind of page that the model lets expect at an address; None for an overview source, which may be a list or an
+    """Returns the kind of page that the model expects at an address; None for an overview source, which may be a list or an
     index."""
     if item.kind == "overview":
         return PageKind.index if item.payload.get("index") else None
@@ -365,7 +361,7 @@ def _expected(item: Url) -> PageKind | None:
 
 
 def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
-    """A reading without the targets that the page links only with rel=nofollow."""
+    """Returns the reading without the records and the next page that the page links only with rel=nofollow."""
     found = links(response.text, response.url)
     free = {page_key(link.url) for link in found if not link.nofollow}
     marked = {page_key(link.url) for link in found if link.nofollow} - free
@@ -382,5 +378,5 @@ def _boards(run: Run) -> list[Board]:
 
 
 def _staying(links: Sequence[NewUrl]) -> list[NewUrl]:
-    """The addresses without those that look like a logout: these are never requested."""
+    """Returns the addresses without those that look like a logout, which are never requested."""
     return [link for link in links if not leaves(link.url)]

@@ -1,4 +1,4 @@
-"""The discovery of a forum, as run by the engine."""
+"""The crawler that inspects a new forum to find its boards, as run by the engine (`crawlmgr/engine.py`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from forums.services import logins, sites
 class DiscoveryCrawler:
     """Explores a new forum: fetches a small sample of pages, from which its boards and structure are learned.
 
-    The state is in the archived pages: each slice reads the earlier ones again, so a kill loses nothing.
+    The state is not stored separately: each slice reads the archived pages of the run again, so a killed process loses nothing.
     """
 
     kind = "forum-discovery"
@@ -53,7 +53,8 @@ class DiscoveryCrawler:
         return self._next(run)
 
     def _next(self, run: Run) -> list[NewUrl]:
-        """The most informative page to fetch next; one at a time, because each page changes the choice."""
+        """Returns the most informative page to fetch next, [] if none is needed. One at a time, because each page changes the
+        choice."""
         for wanted in self._explorer(run).wanted():
             if not leaves(wanted.url) and not Url.objects.filter(run=run, key_hash=url_hash(wanted.url)).exists():
                 return [NewUrl(wanted.url, "sample", anchor=wanted.why)]

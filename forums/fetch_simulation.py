@@ -1,4 +1,5 @@
-"""The forum paper's first experiment: finding changed threads, cycle by cycle, by list pages (bic) or by prediction (fig. 5)."""
+"""The forum paper's first experiment (fig. 5): how well each policy finds changed threads, in cycles of a few hours, by reading
+list pages (bic) or by predicting changes."""
 
 from __future__ import annotations
 
@@ -35,13 +36,10 @@ REDELIVERY_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class FetchSetup:
-    """The settings of one experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`.
-
-    fetches: number of threads that the predicting policies fetch per cycle; if None, eic fetches everything that is due,
-    and rate, hazard and oracle fetch as many threads as changed in a mean cycle of the history. interrupted_share: share
-    of bic's visits that are interrupted and continued ten minutes later. history_days: length of the history that
-    predictions are fitted on.
-    """
+    """The settings of one experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`. fetches: number of threads
+    that the predicting policies fetch per cycle; if None, eic fetches everything that is due, and rate, hazard and oracle fetch
+    as many threads as changed in a mean cycle of the history. interrupted_share: share of bic's visits that are interrupted and
+    continued ten minutes later. history_days: length of the history before `start` that predictions are fitted on."""
 
     start: float
     days: int = 31
@@ -58,19 +56,17 @@ class FetchSetup:
         return self.start + self.days * DAY_SECONDS
 
     def cycles(self) -> Iterator[float]:
-        """Start times of the cycles, the first one cycle after the start."""
+        """Yields the start times of the cycles (epoch seconds), the first one cycle after the start."""
         count = int(self.days * 24 / self.cycle_hours)
         return (self.start + (number + 1) * self.cycle_hours * HOUR_SECONDS for number in range(count))
 
 
 @dataclass(frozen=True, slots=True)
 class DayFigures:
-    """One day's figures of a policy: precision and recall are means over its cycles (None if nothing was fetched, or nothing
-    changed).
-
-    mean_delay_hours: of the posts made on this day, until the fetch that found them; posts never fetched wait until the
-    end of the experiment.
-    """
+    """A policy's results on one day. precision (share of fetched threads that had changed) and recall (share of changed threads
+    that were fetched) are means over the day's cycles; None if nothing was fetched, or nothing changed. mean_delay_hours: mean
+    time of the posts made on this day until the fetch that found them; posts never fetched wait until the end of the experiment.
+    fetched, changed: threads, summed over cycles; list_pages: list pages read."""
 
     day: int
     precision: float | None
@@ -83,11 +79,9 @@ class DayFigures:
 
 @dataclass(slots=True)
 class _Cycle:
-    """The results of one cycle.
-
-    `hits` of the `fetched` threads differed from their copy, by new or deleted posts. `changed` threads had posts newer than
-    their copy at the start (the forum paper's new and newly answered threads), `found` of them were fetched.
-    """
+    """Counts of one cycle. `hits` of the `fetched` threads differed from their stored copy, by new or deleted posts. `changed`
+    threads had posts newer than their copy when the cycle began (the forum paper's new and newly answered threads), `found` of
+    them were fetched."""
 
     began: float
     fetched: int = 0
@@ -98,7 +92,7 @@ class _Cycle:
 
 
 class _Store:
-    """The crawler's copy of the simulated forum, with a record of each fetch."""
+    """The crawler's copy of the simulated forum: the version of each thread fetched last, and a record of every fetch."""
 
     def __init__(self, forum: SimulatedForum) -> None:
         self.forum = forum
@@ -110,14 +104,14 @@ class _Store:
         self._changed: set[int] = set()
 
     def begin(self, moment: float) -> None:
-        """Starts a cycle: records which threads have changed by now, because the cycle should find these."""
+        """Starts a cycle: determines the threads that have changed by now, which the cycle should find."""
         self.forum.advance(moment)
         alive = self.forum.exists()
         self._changed = set(alive[self.forum.last[alive] > self.fetched_at[alive]].tolist())
         self.cycles.append(_Cycle(moment, changed=len(self._changed)))
 
     def fetch(self, thread: int) -> None:
-        """Fetches one thread at the forum's present time and records it."""
+        """Fetches one thread at the forum's present time and counts it in the present cycle."""
         cycle, forum = self.cycles[-1], self.forum
         cycle.fetched += 1
         cycle.hits += int(forum.version[thread] != self.version[thread])
@@ -129,22 +123,20 @@ class _Store:
         self.moments.append(forum.now)
 
     def known(self) -> Ints:
-        """The threads of which the store has a copy."""
+        """Returns the numbers of the threads of which the store has a copy."""
         return np.flatnonzero(self.version > 0)
 
     def unknown(self) -> Ints:
-        """The threads that exist and were never fetched."""
+        """Returns the numbers of the threads that exist and were never fetched."""
         alive = self.forum.exists()
         unknown: Ints = alive[self.version[alive] == 0]
         return unknown
 
 
 class ListVisits:
-    """Policy bic: reads every board's list from the top until its stop test fires, and fetches what changed.
-
-    The visits are those of the live crawler (`forums.incremental`), on lists with rounded times, pinned and shifted rows and
-    deleted posts; some are interrupted and continued later.
-    """
+    """Policy bic: reads every board's list from the top until its stop test ends the visit, and fetches what changed. The visits
+    are those of the real crawler (`forums.incremental`), on lists with rounded times, pinned and shifted rows and deleted posts;
+    some are interrupted and continued later."""
 
     def __init__(self, store: _Store, setup: FetchSetup, rng: np.random.Generator) -> None:
         self.store, self.setup, self.rng = store, setup, rng
@@ -211,20 +203,17 @@ Rank = Callable[[Facts, Floats, float, Ints], Floats]
 
 
 class Predictions:
-    """Policies for boards whose lists show no last-reply times: every cycle fetches the new threads of the list, then those
-    known threads that the prediction ranks highest.
-
-    Reading lists, which are in order of creation and show new threads, costs nothing; fetching a thread counts as one
-    fetch. With `fetches` None only threads of rank 0 and above are fetched, and new ones when the board's mean gap between
-    threads has passed (eic as printed).
-    """
+    """Policies for boards whose lists show no last-reply times: every cycle fetches the new threads of the list, then those known
+    threads that the prediction ranks highest. Reading lists, which are sorted by creation and show new threads, costs nothing;
+    fetching a thread counts as one fetch. With `fetches` None only threads whose rank is at least 0 are fetched, and new ones
+    only when the board's mean gap between threads has passed (eic as printed in the forum paper)."""
 
     def __init__(self, store: _Store, history: ThreadHistory, rank: Rank, fetches: int | None, new_gaps: Floats) -> None:
         self.store, self.history, self.rank, self.fetches, self.new_gaps = store, history, rank, fetches, new_gaps
         self._list_read = np.full(len(new_gaps), store.forum.now)
 
     def cycle(self) -> None:
-        """One cycle of fetches at the forum's current time."""
+        """Makes the fetches of one cycle at the forum's current time."""
         store, now = self.store, self.store.forum.now
         fresh = self._new_threads(now)
         known = store.known()
@@ -241,7 +230,7 @@ class Predictions:
             store.fetch(thread)
 
     def _new_threads(self, now: float) -> Ints:
-        """Threads that the lists show for the first time."""
+        """Returns the numbers of the threads that the lists read in this cycle show for the first time."""
         store = self.store
         unknown = store.unknown()
         due = np.ones(len(self.new_gaps), dtype=bool)
@@ -259,11 +248,9 @@ def simulate_fetch(
     model: HazardModel | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> list[DayFigures]:
-    """Runs one policy over the experiment; the same seed gives every policy the same deletions and rounding.
-
-    `model` is a fitted hazard, to avoid fitting it again; `pulse` is called before each cycle and may raise. ValueError for an
-    unknown policy.
-    """
+    """Runs one policy over the experiment and returns its results by day; equal seeds give every policy the same deletions and
+    rounding. `model` is a fitted hazard model, to avoid fitting it again; `pulse` is called before each cycle and may raise.
+    ValueError for an unknown policy."""
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}")
     forum = SimulatedForum(events, setup.start, setup.style, np.random.default_rng(setup.seed))
@@ -304,21 +291,21 @@ def _predictions(store: _Store, setup: FetchSetup, policy: str, model: HazardMod
 
 
 def thread_history(events: Events, setup: FetchSetup) -> ThreadHistory:
-    """The experiment's log in the form that the predictions take, with the site's activity measured on the history before the
-    start."""
+    """Returns the experiment's log in the form that the predictions need, with the site's activity measured on the history before
+    the start."""
     since = setup.start - setup.history_days * DAY_SECONDS
     clock = LocalClock(setup.zone, float(events.times[0]), float(events.times[-1]))
     return ThreadHistory(events, clock, site_activity(events, clock, since, setup.start))
 
 
 def fit_hazard(events: Events, setup: FetchSetup) -> HazardModel:
-    """The hazard model, fitted only on the experiment's history."""
+    """Fits the hazard model to the experiment's history only."""
     since = setup.start - setup.history_days * DAY_SECONDS
     return train(thread_history(events, setup), since, setup.start, np.random.default_rng(setup.seed))
 
 
 def usual_changes(events: Events, setup: FetchSetup) -> int:
-    """The mean number of threads that changed per cycle of the history, at least 1."""
+    """Returns the mean number of threads that changed per cycle of the history, at least 1."""
     part = events.between(setup.start - setup.history_days * DAY_SECONDS, setup.start)
     cycle = ((setup.start - part.times) // (setup.cycle_hours * HOUR_SECONDS)).astype(np.int64)
     pairs = len(np.unique(cycle * (len(events.threads) + 1) + part.thread))
@@ -326,7 +313,7 @@ def usual_changes(events: Events, setup: FetchSetup) -> int:
 
 
 def _figures(events: Events, setup: FetchSetup, store: _Store) -> list[DayFigures]:
-    """A row per day from the cycles and fetches."""
+    """Returns the results of each day, computed from the recorded cycles and fetches."""
     posts = events.between(setup.start, setup.stop)
     delays = event_delays(
         posts.thread, posts.times, np.array(store.threads, dtype=np.int64), np.array(store.moments), store.forum.now
@@ -357,7 +344,8 @@ def _mean(values: list[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class FetchSummary:
-    """A policy's results over all days: mean precision and recall of the days that have them, mean delay over all posts."""
+    """A policy's results over all days: mean precision and recall of the days that have them (None if none has), mean delay over
+    all posts, and sums."""
 
     precision: float | None
     recall: float | None
@@ -368,7 +356,7 @@ class FetchSummary:
 
 
 def summary(days: list[DayFigures], posts_per_day: Floats) -> FetchSummary:
-    """The figures of a whole run; posts_per_day are the weights of the days' delays."""
+    """Summarises the days of one policy; posts_per_day, (days,), are the weights of the days' mean delays."""
     weighed = [(row.mean_delay_hours, posts_per_day[row.day]) for row in days if row.mean_delay_hours is not None]
     total = sum(float(weight) for _, weight in weighed)
     return FetchSummary(
@@ -382,6 +370,6 @@ def summary(days: list[DayFigures], posts_per_day: Floats) -> FetchSummary:
 
 
 def posts_per_day(events: Events, setup: FetchSetup) -> Floats:
-    """Number of posts on each day of the experiment, (days,)."""
+    """Returns the number of posts on each day of the experiment, (days,)."""
     part = events.between(setup.start, setup.stop)
     return np.bincount(((part.times - setup.start) // DAY_SECONDS).astype(np.int64), minlength=setup.days).astype(float)

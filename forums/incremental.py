@@ -1,9 +1,11 @@
-"""BIC, the forum paper's incremental crawl: what a visit of a board does with a list page, and when it stops. Pure.
+"""BIC, the forum paper's incremental crawl: what a visit of a board does with each list page, and when it stops. Without requests
+or database access.
 
-A visit is a state machine whose state is JSON, so that it can be stored between two pages and continued after a kill:
+A visit is a state machine whose state is JSON, so that it can be stored between two pages and continued after the process was
+killed. Its phases:
 
-fresh    from page 1 down, until the stop test fires (or, on a first visit, history or pages run out)
-resume   from the position of the last, interrupted visit to its own stop test
+fresh    from page 1 on, until a stop test ends it (or, on a first visit, history or pages run out)
+resume   from the position of the last, interrupted visit until a stop test ends this phase too
 recheck  page 1 once more, if the visit read further pages, since threads may have moved to the top meanwhile
 """
 
@@ -21,7 +23,7 @@ FINE_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A thread as shown in a list. `key` identifies the thread, `last_post` its newest post (id or address)."""
+    """A thread as shown in one row of a list. `key` identifies the thread, `last_post` its newest post (id or address)."""
 
     key: str
     url: str
@@ -36,9 +38,11 @@ class Row:
 class BoardFacts:
     """The board's state after the last complete visit, and the limits of this visit.
 
-    watermark: newest last reply that a complete visit has processed; None before the first, and for a visit that is to read
-    farther back than those before it. since: in such visits older rows are not fetched; None: no limit. resume_url, resume_page:
-    the last list page that an interrupted visit read, "" for none; it is read again, because rows may have moved up meanwhile.
+    watermark: newest last reply that a complete visit has processed; None before the first complete visit, and for a visit that
+    is to read farther back than those before. since: if the watermark is None, unknown threads with an older last reply are not
+    fetched; None: no limit. slack_seconds: by how much a last reply must be older than the watermark to end the visit.
+    resume_url, resume_page: the last list page that an interrupted visit read, "" for none; it is read again, because rows may
+    have moved up meanwhile.
     """
 
     watermark: datetime | None
@@ -51,12 +55,18 @@ class BoardFacts:
 
 @dataclass(slots=True)
 class VisitState:
-    """The state between two pages; `to_json` and `from_json` are inverse. `stopped_by` and `complete` refer to the list. `owing`
-    counts, by reason, threads whose pages could not be read; they stay pending, and the visit reports them. `spare` are
-    other addresses that the last page offers as its next one, with their positions; `way` is the position of the one being
-    tried because another led to the same rows, `proved` the position that then had new rows. `doubts` counts doubtful
-    readings by code; `told` are the threads whose posts could be compared with their row's count: how many agreed, of how
-    many. `reach`: the time before which last replies were too old, "" in a visit that reads only what is new."""
+    """The state of a visit between two list pages; `to_json` and `from_json` are inverse.
+
+    `stopped_by` (code of the reason for ending) and `complete` refer to the list. `owing` counts, by reason, threads whose pages
+    could not be read; they stay pending, and the visit reports them. `doubts` counts doubtful readings by code. `told` holds two
+    numbers of threads: those whose number of posts agreed with the reply count in their row, and those that could be compared.
+    `reach`: time (ISO) before which last replies were too old to fetch, "" in a visit that reads only what is new.
+
+    A page may link several candidates for its next page. `spare` lists those not chosen on the last page, as pairs of position in
+    the page ("numbers", "word" …) and address; they are tried if the chosen one shows no new rows. `way` is the position of the
+    candidate being tried, "" for the first choice; `proved` the position of a candidate that had new rows, which the site's model
+    then prefers.
+    """
 
     phase: str = "fresh"
     page: int = 1
@@ -84,19 +94,20 @@ class VisitState:
         self.doubts[code] = self.doubts.get(code, 0) + 1
 
     def to_json(self) -> dict[str, Any]:
-        """The state as a JSON-ready dictionary."""
+        """Returns the state as a JSON-ready dictionary."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> VisitState:
-        """Restores a state from `to_json`; unknown keys are ignored."""
+        """Restores a state from the dictionary that `to_json` returned; unknown keys are ignored."""
         names = cls.__dataclass_fields__
         return cls(**{key: value for key, value in data.items() if key in names})
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do after a list page: threads to fetch, unchanged rows, and the next list page ("" for none)."""
+    """What to do after a list page. changed: rows whose threads are to be fetched. unchanged: rows of known threads without a
+    change. old: rows of unknown threads that are too old to be fetched. next_url: the next list page to request, "" for none."""
 
     changed: tuple[Row, ...]
     unchanged: tuple[Row, ...]
@@ -105,8 +116,8 @@ class Decision:
 
 
 def signature(row: Row) -> dict[str, Any]:
-    """The change signature of a row as JSON: time t (epoch seconds), its precision p and whether it is relative r, replies n,
-    last author a, newest post l. Absent fields are left out."""
+    """Returns the change signature of a row as JSON: time t (epoch seconds), its precision p in seconds and whether it is
+    relative r, replies n, last author a, newest post l. Values that the row does not show are left out."""
     data: dict[str, Any] = {}
     if row.last_reply is not None:
         data.update(t=row.last_reply.value.timestamp(), p=row.last_reply.precision_seconds, r=row.last_reply.relative)
@@ -120,11 +131,12 @@ def signature(row: Row) -> dict[str, Any]:
 
 
 def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Tells whether two signatures show a change. A component only counts if both have it.
+    """Tells whether two signatures of a thread show a change. A component counts only if both have it.
 
     Counts, newest post and last author differ when they are unequal (a deletion lowers the count). Times are rounded: two
-    absolute times differ when they are further apart than the coarser one's precision. A relative time does not count if count or
-    newest post are known on both sides; otherwise it must differ by more than both precisions.
+    absolute times differ when they are at least the coarser one's precision apart. A relative time does not count if the reply
+    count or the newest post is known on both sides; otherwise it must differ by more than the sum of both precisions and a
+    minute.
     """
     for name in ("n", "l", "a"):
         if name in old and name in new and old[name] != new[name]:
@@ -140,9 +152,10 @@ def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def misplaced(rows: Iterable[Row]) -> set[str]:
-    """Keys of rows at the top that break the order of a list sorted by last reply: unmarked pinned threads.
+    """Returns the keys of rows at the top that break the order of a list sorted by last reply: unmarked pinned threads.
 
-    A row at the top is misplaced if it is older than some row after the top block by more than both precisions.
+    From the top down to the middle of the list, a row is misplaced if more than half of the unpinned rows below it have a newer
+    last reply, by more than the coarser of the two precisions; the first row that is not ends the search.
     """
     timed = [row for row in rows if row.last_reply is not None]
     found: set[str] = set()
@@ -163,15 +176,15 @@ def _older(row: Row, other: Row) -> bool:
 
 
 def sorted_by_last_reply(rows: Iterable[Row]) -> bool:
-    """Tells whether the rows with times that are not pinned are in descending order, allowing for rounding and one row in ten out
-    of order."""
+    """Tells whether the unpinned rows with times are in descending order of time, allowing for rounding and for one row in ten
+    out of order. False with fewer than two such rows."""
     timed = [row for row in rows if row.last_reply is not None and not row.pinned]
     breaks = sum(_older(a, b) for a, b in zip(timed, timed[1:], strict=False))
     return len(timed) >= 2 and breaks * 10 <= len(timed)
 
 
 class Visit:
-    """One visit; pass it list pages in the order in which it requests them."""
+    """One visit of a board: a state machine that is given list pages in the order in which it requests them."""
 
     def __init__(self, facts: BoardFacts, started: datetime, state: VisitState | None = None) -> None:
         self.facts = facts
@@ -188,13 +201,12 @@ class Visit:
         fetched: frozenset[str] = frozenset(),
         rivals: Iterable[tuple[str, str]] = (),
     ) -> Decision:
-        """Processes one list page. `known` maps the keys of stored threads to their last signature in a list; `fetched` names
-        those fetched by other means since the last complete visit, which the stop tests count as changed although
-        nothing is left to fetch; `rivals` are all addresses that the page offers as its next one, with their
-        positions.
+        """Processes one list page and advances the state; returns what to fetch and which list page to request next.
 
-        Rows seen before in this visit are ignored (they shifted between pages); pinned rows are processed but ignored by the stop
-        tests. Advances the state; see `Decision`.
+        `known` maps the keys of stored threads to their last signature in a list; `fetched` names those fetched by other means
+        since the last complete visit, which the stop tests count as changed although nothing is left to fetch; `rivals` are all
+        candidates for the next page that the page links, as pairs of position in the page and address. Rows seen before in this
+        visit are ignored (they shifted between pages); pinned rows are processed but ignored by the stop tests.
         """
         rows, state = list(rows), self.state
         state.pages_read += 1
@@ -235,8 +247,8 @@ class Visit:
         return Decision(tuple(changed), tuple(unchanged), tuple(old), follow)
 
     def _rival(self, any_rows: bool, tally: _Tally) -> str:
-        """After a next page that brought no new rows: another address to try as the next page. "" if the page had new rows,
-        or if no address is left."""
+        """Returns another candidate for the next page to try, after the chosen one showed no new rows; "" if the page had new
+        rows, or if no candidate is left."""
         state = self.state
         if state.phase != "fresh" or state.page < 2:
             return ""
@@ -266,7 +278,8 @@ class Visit:
         return latest < self.facts.watermark
 
     def _advance(self, any_rows: bool, next_url: str, tally: _Tally) -> str:
-        """Applies the stop tests in order: no rows, the watermark, no change, history, the end, the page limit."""
+        """Applies the stop tests in order (no rows, history, watermark, no change, two pages without new rows, last page, page
+        limit); returns the next list page to request, "" if the visit ends."""
         state, facts, first = self.state, self.facts, self.facts.watermark is None
         if state.phase == "recheck":
             return self._close(state.stopped_by)
@@ -297,7 +310,8 @@ class Visit:
         return next_url
 
     def _stop(self, reason: str) -> str:
-        """Handles a stop test: continues at the position of the interrupted visit, then page 1 once more, then ends."""
+        """Handles a fulfilled stop test: continues at the position of the interrupted visit if there is one, then with page 1
+        once more, then ends. Returns the next list page to request, "" for none."""
         state, facts = self.state, self.facts
         if (
             state.phase == "fresh"
@@ -321,13 +335,18 @@ class Visit:
 
 
 def watermark(state: VisitState, started: datetime) -> datetime:
-    """min(start of the visit, newest last reply seen): the time up to which a complete visit has processed the list."""
+    """Returns the time up to which a complete visit has processed the list: its start, or the newest last reply seen if that is
+    earlier."""
     return min(started, datetime.fromisoformat(state.newest)) if state.newest else started
 
 
 @dataclass(slots=True)
 class _Tally:
-    """Rows of one list page that count for the stop tests: not pinned, not seen before."""
+    """Counts of those rows of one list page that matter to the stop tests: not pinned, not seen before in this visit.
+
+    ordered: whether the page is sorted by last reply. fresh: all such rows; hits: those new or changed; past: those older than
+    the history to fetch or than the watermark.
+    """
 
     ordered: bool
     fresh: int = 0

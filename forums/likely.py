@@ -1,4 +1,5 @@
-"""Likely spans of the closed loop's next visits, computed from its forecast: two of three visits are made within their span."""
+"""Likely time spans of the next visits by the adaptive policy, computed from its forecast; about two of three visits fall into
+their span."""
 
 from __future__ import annotations
 
@@ -10,27 +11,28 @@ from forums.law import HOUR_SECONDS
 from forums.loop_values import Outlook
 from forums.overview_values import FLAG_WEIGHT
 
-LIKELY = (1 / 6, 5 / 6)  # quantiles of the time of a visit between which its likely span lies, so that it covers two thirds
+LIKELY = (1 / 6, 5 / 6)  # quantiles of the time of a visit that bound its likely span; its probability is two thirds
 PATHS, POSTS = 32, 10  # number of simulated futures per board, and of posts in each
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
 # quantile factors of the time until a board's second and later visits, if only visits provide information (from replayed logs)
 LATER = (0.95, 1.1)
-LATER_BY_LOOKS = (0.85, 2.6)  # as above, if overview sources provide information as well
+LATER_BY_LOOKS = (0.85, 2.6)  # the same, if overview sources provide information as well
 BURSTS = 1.0  # shape of the gamma distribution of actual to forecast posts, because posts come in bursts
-# standard deviation of the logarithm of the price two hours ahead, and of the logarithm of the time to the next reading of a
-# source
+# standard deviation of the logarithm of the price two hours ahead, and of the logarithm of the time to the next reading of an
+# overview source
 PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
-# number of boards processed at once; and most boards that are simulated: for any further board the span of later visits is used
-# for its next visit too
+# number of boards simulated together; and the largest number of boards that are simulated: for further boards the span of later
+# visits is used for the next visit too
 BOARDS_AT_ONCE, MOST_DRAWN = 100, 500
 
 
 def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_seconds: float) -> tuple[Floats, Floats]:
-    """First and last time of the likely span of each expected visit, epoch seconds, (visits,) each.
+    """Returns the first and last time of the likely span of each expected visit, epoch seconds, (visits,) each.
 
-    If only visits provide information, a board's next visit is as certain as the ranking, and later ones depend on what is found.
-    With an index page, a visit is made once new posts are worth the price: their arrivals are simulated from the forecast, and in
-    each simulation the time is taken at which sum of w (t - t_e) reaches the price of the expected visit.
+    looks: expected times of readings of overview sources, epoch seconds. If only visits provide information, a board's next visit
+    is as certain as the ranking, and later ones depend on what is found. With an index page, a visit is made once the index of
+    the board, driven by new posts, reaches the price: the posts' arrivals are simulated from the forecast, and in each simulation
+    the time is taken at which the sum of w (t - t_e) reaches the price of the expected visit.
     """
     before = _earlier_of_board(outlook.board)
     ahead = np.maximum(outlook.moments - now, step_seconds)
@@ -48,7 +50,7 @@ def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_
 
 
 def _earlier_of_board(board: Ints) -> Ints:
-    """For each expected visit, the number of earlier visits to the same board in the list, (visits,)."""
+    """Returns for each expected visit the number of earlier visits to the same board in the list, (visits,)."""
     order = np.argsort(board, kind="stable")
     starts = np.flatnonzero(np.concatenate([[True], np.diff(board[order]) != 0])) if len(board) else np.zeros(0, dtype=np.int64)
     sizes = np.diff(np.concatenate([starts, [len(board)]]))
@@ -58,8 +60,8 @@ def _earlier_of_board(board: Ints) -> Ints:
 
 
 def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, now: float) -> tuple[Floats, Floats]:
-    """Quantiles of the time at which the index of each of these boards will reach the price, from simulated futures: epoch
-    seconds, (boards,) for each end of the likely span."""
+    """Returns the two quantiles LIKELY of the time at which the index of each of these boards reaches the price, from simulated
+    futures: epoch seconds, (boards,) each."""
     overview = loop.overview
     assert overview is not None  # noqa: S101 - only called for loops with sources
     hours = np.concatenate(
@@ -91,8 +93,8 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
 
 
 def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats, Floats]:
-    """For each board and moment, (boards, moments) each: the weighted events expected from now until then, and the board's
-    index if only visits gave information."""
+    """Returns for each board and moment, (boards, moments) each: the weighted events expected from now until then, and the index
+    that the board would have if only visits gave information."""
     so_far = loop.forecast.expected(float(moments[0]), board)
     mass = loop.forecast.expected_at(moments, board).T - so_far[:, None]
     by_visits = loop.forecast.expected_by_visits_at(moments, board).T
@@ -101,8 +103,12 @@ def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats
 
 
 def _seen_until(looks: Floats, now: float, hours: Floats, late: float) -> Floats:
-    """For each of these hours, the time of the last reading of a source at or before it, as hours from now; 0 before the
-    first reading. `late` scales the times; after the expected readings, further ones follow at their mean interval."""
+    """Returns for each of these hours the time of the last reading of an overview source at or before it, as hours from now; 0
+    before the first reading.
+
+    `late` scales the times of the expected readings (`looks`, epoch seconds); after them, further ones follow at their mean
+    interval.
+    """
     if not len(looks):
         return np.zeros(len(hours))
     at = late * (looks - now) / HOUR_SECONDS

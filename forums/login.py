@@ -1,4 +1,5 @@
-"""Login pages: the login form, whether a page was made for a logged-in user, and addresses that would log out. Pure."""
+"""Login pages: finds the login form, tells whether a page was made for a logged-in user, and recognises addresses that would log
+out. Without requests or database access."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ MOST_CHARACTERS = 3_000_000
 
 @dataclass(frozen=True, slots=True)
 class LoginForm:
-    """A login form: the address that it sends to, the names of its two fields, and the other values that it submits."""
+    """A login form: the address to which it is submitted, the names of its two fields, and the other values that it submits
+    (name, value)."""
 
     action: str
     user_field: str
@@ -42,14 +44,15 @@ class LoginForm:
     hidden: tuple[tuple[str, str], ...]
 
     def filled(self, user: str, password: str) -> list[tuple[str, str]]:
-        """The values that the form submits for a user."""
+        """Returns the pairs (name, value) that the form submits for a user."""
         return [*self.hidden, (self.user_field, user), (self.password_field, password)]
 
 
 def login_form(html: str, url: str) -> LoginForm | None:
-    """The page's login form: one with exactly one password field and a text field before it, sent by POST; None if there is none.
+    """Returns the page's login form: one with exactly one password field and a text field before it, sent by POST; None if there
+    is none.
 
-    Among several, the one whose action or fields mention logging in; registration forms have two password fields and are
+    If there are several, one whose address mentions logging in is preferred; registration forms have two password fields and are
     excluded.
     """
     try:
@@ -92,7 +95,8 @@ def _form(element: HtmlElement, base: str) -> LoginForm | None:
 
 
 def _value(field: HtmlElement, name: str, kind: str) -> str | None:
-    """What a form submits for a field that nobody fills in; None for nothing. Boxes that keep the user logged in are checked."""
+    """Returns what a form submits for a field that nobody fills in; None for nothing. Checkboxes that keep the user logged in
+    count as checked."""
     if kind in ("checkbox", "radio"):
         checked = field.get("checked") is not None or re.search(r"remember|autologin|cookietime|keep", name, re.I)
         return (field.get("value") or "on") if checked else None
@@ -125,7 +129,7 @@ def may_see(url: str, site_url: str) -> bool:
 
 
 def origins(site_url: str) -> str:
-    """The origins to which `may_see` allows a site's secrets to be sent, comma-separated.
+    """Returns the origins to which `may_see` allows a site's secrets to be sent, comma-separated.
 
     >>> origins("https://a.org/forum/"), origins("http://a.org:81/")
     ('https://a.org', 'http://a.org:81,https://a.org:81')
@@ -135,7 +139,8 @@ def origins(site_url: str) -> str:
 
 
 def _says(pattern: re.Pattern[str], url: str) -> bool:
-    """Tells whether a whole segment of an address's path, or a name or value in its query, matches the pattern."""
+    """Tells whether a whole segment of an address's path (without extension), or a name or value in its query, matches the
+    pattern; True for an invalid address."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -147,7 +152,7 @@ def _says(pattern: re.Pattern[str], url: str) -> bool:
 
 def logged_in(html: str, url: str) -> bool | None:
     """Tells whether a page was made for a logged-in user: True if it has a logout link, False if it only has a login link or a
-    password field, None if neither."""
+    password field, None if it has none of these."""
     page = html[:MOST_CHARACTERS]
     found = links(page, url)
     actions = [match[1] for match in _FORMS.finditer(page)]
@@ -158,8 +163,8 @@ def logged_in(html: str, url: str) -> bool | None:
 
 
 def cookies_of(text: str) -> dict[str, str]:
-    """Parses the cookies of a header line as shown by a browser: "a=1; b=2". Raises ValueError with one line for anything
-    else."""
+    """Parses a Cookie header as shown by a browser, "a=1; b=2", to values by name. Raises ValueError with a one-line message for
+    anything else."""
     found: dict[str, str] = {}
     for part in text.strip().removeprefix("Cookie:").split(";"):
         name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -176,7 +181,7 @@ def cookies_of(text: str) -> dict[str, str]:
 
 
 def cookies_set(headers: Iterable[tuple[str, str]]) -> dict[str, str | None]:
-    """The changes by a response's Set-Cookie lines: values by name, None for a deleted cookie."""
+    """Returns the changes made by a response's Set-Cookie headers: values by name, None for a deleted cookie."""
     changed: dict[str, str | None] = {}
     for name, line in headers:
         if name.lower() != "set-cookie":

@@ -1,8 +1,8 @@
-"""Working hours in planning: a day's timetable for sites that may be visited in some hours only.
+"""Working hours in planning: a day's timetable for sites that may be visited only at some hours.
 
 The planning clock of a site stops outside its working hours: the open hours of a day are stretched to 24 planning hours, posts
-made outside them count as made when they begin, and planned visits are mapped back to real hours. So every policy can be used
-unchanged.
+made outside them count as made when the next open hours begin, and planned visits are mapped back to real hours. So every policy
+can be used unchanged.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from forums.intensity import DAY_HOURS
 from forums.timetable import Timetable
 
 Spans = tuple[tuple[float, float], ...]
-"""The open hours of a local day, in their order, hours since midnight."""
+"""The open hours of a local day: pairs (begin, end) in ascending order, in hours since midnight."""
 WHOLE_DAY: Spans = ((0.0, DAY_HOURS),)
 MINUTES = 1440
 
 
 def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
-    """The open hours of a day on the clock of `zone`, as (begin, end) in hours; () if it is closed all day.
+    """Returns the open hours of a day on the clock of `zone`, as pairs (begin, end) in hours; () if the site is closed all day.
 
     >>> spans(windows.parse("22:00-06:00", ZoneInfo("UTC")), date(2026, 5, 1), ZoneInfo("UTC"))
     ((0.0, 6.0), (22.0, 24.0))
@@ -41,12 +41,12 @@ def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
 
 
 def squeezed(rates: Floats, open_: Spans) -> Floats:
-    """Rates (n, bins) per hour of a real day, converted to rates per hour of the planning clock; their sum over the day is
+    """Converts rates (n, bins) per hour of a real day to rates per hour of the planning clock; each board's sum over the day is
     unchanged."""
     bins = rates.shape[1]
     starts, ends, before = _bounds(open_)
     minute = (np.arange(MINUTES) + 0.5) * DAY_HOURS / MINUTES
-    place = np.searchsorted(ends, minute, side="right")  # the open span that contains the end of this hour, or the next span
+    place = np.searchsorted(ends, minute, side="right")  # number of the open span that contains this minute, or of the next one
     last = place == len(starts)
     place = np.where(last, 0, place)
     at = before[place] + np.where(last, 0.0, np.maximum(minute - starts[place], 0.0))
@@ -59,7 +59,7 @@ def squeezed(rates: Floats, open_: Spans) -> Floats:
 
 
 def placed(hours: Floats, open_: Spans) -> Floats:
-    """Hours of the planning clock converted to hours of the day, which lie inside the open hours."""
+    """Converts hours of the planning clock to hours of the day, which lie inside the open hours."""
     starts, ends, before = _bounds(open_)
     along = np.asarray(hours, dtype=float) / DAY_HOURS * float((ends - starts).sum())
     place = np.searchsorted(before, along, side="right") - 1
@@ -72,8 +72,8 @@ def _bounds(open_: Spans) -> tuple[Floats, Floats, Floats]:
 
 
 def schedule(policy: str, given: planning.DayInput, visits_per_day: int, open_: Sequence[Spans]) -> planning.Schedule:
-    """Plans as `planning.schedule` does, with every visit inside the open hours of its site (`open_` has one entry per site
-    number). Boards of sites that are closed all day get no visits."""
+    """Plans a day as `planning.schedule` does, but with every visit inside the open hours of its site; `open_` has one entry per
+    site number. Boards of sites that are closed all day get no visits."""
     boards = np.flatnonzero(np.array([bool(open_[number]) for number in given.site.tolist()], dtype=bool))
     if not len(boards):
         return planning.Schedule((), ())
@@ -100,7 +100,9 @@ def _mapped(table: Timetable, site: Ints, open_: Sequence[Spans]) -> Timetable:
 
 
 def turn(day: date, alike: Sequence[bool]) -> int:
-    """The number of days before `day` whose weekday has the same open hours (`alike`, by weekday). A visiting cycle of
-    several days counts only these, so that every board is visited even if some days are closed."""
+    """Returns the number of days before `day` whose weekday has the same open hours (true in `alike`, one flag per weekday).
+
+    A visiting cycle of several days counts only such days, so that every board is visited even if some days are closed.
+    """
     weeks, weekday = divmod(day.toordinal() - 1, 7)
     return weeks * sum(alike) + sum(alike[:weekday])

@@ -51,7 +51,10 @@ class Openings:
 
 
 def mask(openings: Sequence[Openings | None], site: Ints, now: float) -> Bools | None:
-    """A mask of the boards whose site may be visited at that moment, (n,); None if no site has working hours."""
+    """Returns a mask of the boards whose site may be visited at that moment, (n,); None if no site has working hours.
+
+    site: (n,), site number of each board; openings: one entry per site number, None for a site that is always open.
+    """
     if not any(one is not None for one in openings):
         return None
     known: dict[int, bool] = {}

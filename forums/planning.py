@@ -1,5 +1,5 @@
-"""Plans one day's timetable for boards of several sites, within a budget of visits and each site's limit of requests; and says
-what each visit is expected to find."""
+"""Plans one day's timetable for boards of several sites, within a budget of visits and each site's limit of requests, and
+computes what each visit is expected to find."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from forums.schedule_optimal import OptimalPlanner, expected_cost
 from forums.timetable import Timetable, keep_gap
 
 PAPER_RULES: dict[str, Callable[[Demand, int], Timetable]] = {"era": era, "wra": wra, "lra": lra, "bra": bra}
-# up to this number of boards the exact 15-minute programme is used (some 30 ms per board); beyond it the polished closed form
+# up to this number of boards the exact dynamic programme on 15-minute steps is used (some 30 ms per board), above it the polished
+# closed form
 EXACT_BOARDS = 150
 BUSY_SHARE = 0.7
 BUSY_HOURS = 6.0
@@ -25,12 +26,12 @@ LONGEST_HOURS = 72.0
 
 @dataclass(frozen=True, slots=True)
 class DayInput:
-    """The input for planning a day, n boards.
+    """The input for planning a day of n boards.
 
-    rates: (n, bins), weighted events per hour by the planner's clock, importance included, shrunk towards the site's rhythm;
-    plain: rates that are not shrunk, for the forum paper's rules. site: (n,), site numbers. requests: (n,), mean number of
-    requests of a visit. allowed_requests: (sites,), requests a day, inf for no limit. gap_hours: (sites,), least time between two
-    visits of a site.
+    rates: (n, bins), weighted events per hour by the site's local time, importance included; the daily rhythms of small boards
+    are shrunk towards their site's. plain: the same without shrinkage, for the forum paper's rules. site: (n,), site numbers.
+    requests: (n,), mean number of requests of a visit. allowed_requests: (sites,), requests a day, inf for no limit. gap_hours:
+    (sites,), least time between two visits of a site.
     """
 
     rates: Floats
@@ -41,7 +42,7 @@ class DayInput:
     gap_hours: Floats
 
     def only(self, boards: Ints) -> DayInput:
-        """The input for these boards only, renumbered from 0; site numbers stay unchanged."""
+        """Returns the input for these boards only, renumbered from 0; site numbers stay unchanged."""
         return DayInput(
             self.rates[boards],
             self.plain[boards],
@@ -60,21 +61,22 @@ class Part:
     table: Timetable
 
     def on(self, day: int) -> tuple[Ints, Floats]:
-        """Board numbers and hours (parallel) of the visits on a day; days may be counted from any fixed day."""
+        """Returns board numbers and hours (parallel) of the visits on a day; `day` is counted from any fixed date."""
         rows = self.table.day == day % self.table.days
         return self.boards[self.table.board[rows]], self.table.hour[rows]
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A daily plan: a part for each site that its own request limit restricts (site numbers in `limited`), and one part for the
+    """A daily plan: one part for each site that its own request limit restricts (site numbers in `limited`), and one part for the
     boards of all other sites, which share the rest of the budget."""
 
     parts: tuple[Part, ...]
     limited: tuple[int, ...]
 
     def on(self, day: int) -> tuple[Ints, Floats]:
-        """Board numbers and hours (parallel) of all visits on a day, ordered by hour; days may be counted from any fixed day."""
+        """Returns board numbers and hours (parallel) of all visits on a day, ordered by hour; `day` is counted from any fixed
+        date."""
         found = [part.on(day) for part in self.parts] or [(np.zeros(0, dtype=np.int64), np.zeros(0))]
         board = np.concatenate([one[0] for one in found])
         hour = np.concatenate([one[1] for one in found])
@@ -82,14 +84,15 @@ class Schedule:
         return board[order], hour[order]
 
     def expected_delay(self, rates: Floats) -> Floats:
-        """Expected weighted event-hours a day of each board under these rates, (n,); nan for boards without visits."""
+        """Returns the expected weighted event-hours a day of each board under these rates, (n,); nan for boards that are in no
+        part."""
         cost = np.full(len(rates), np.nan)
         for part in self.parts:
             cost[part.boards] = expected_cost(Intensity.of(rates[part.boards]), part.table)
         return cost
 
     def visits_per_day(self, boards: int) -> Floats:
-        """Mean visits a day of each board, (boards,)."""
+        """Returns the mean visits a day of each board, (boards,)."""
         visits = np.zeros(boards)
         for part in self.parts:
             visits[part.boards] += np.bincount(part.table.board, minlength=part.table.boards) / part.table.days
@@ -97,9 +100,9 @@ class Schedule:
 
 
 def timetable(policy: str, given: DayInput, visits_per_day: int) -> Timetable:
-    """The timetable of a policy (era, wra, lra, bra, optimal) with exactly `visits_per_day` visits on every day.
+    """Returns the timetable of a policy (era, wra, lra, bra, optimal) with exactly `visits_per_day` visits on every day.
 
-    Visits are moved until those of one site are `gap_hours` apart; if that many do not fit into the day, none is moved.
+    Visits are moved until those of one site are `gap_hours` apart; if they do not all fit into the day, none is moved.
     """
     if policy == "optimal":
         table = OptimalPlanner(Demand(given.rates), exact=len(given.rates) <= EXACT_BOARDS).plan(visits_per_day)
@@ -112,8 +115,8 @@ def timetable(policy: str, given: DayInput, visits_per_day: int) -> Timetable:
 
 
 def schedule(policy: str, given: DayInput, visits_per_day: int) -> Schedule:
-    """Plans all boards within `visits_per_day`. A site that would exceed its request limit is planned by itself with the visits
-    that the limit allows; the remaining visits go to the other sites.
+    """Plans all boards within `visits_per_day`. A site that would exceed its request limit is planned by itself with as many
+    visits as its limit allows; the remaining visits go to the other sites.
 
     Raises BudgetError for a budget below one visit.
     """
@@ -138,7 +141,7 @@ def schedule(policy: str, given: DayInput, visits_per_day: int) -> Schedule:
 
 
 def _over(part: Part, given: DayInput) -> int | None:
-    """The number of the site that exceeds its request limit by the largest factor; None if no site does."""
+    """Returns the number of the site that exceeds its request limit by the largest factor; None if no site does."""
     owner = part.boards[part.table.board]
     asked = np.bincount(given.site[owner], given.requests[owner], len(given.allowed_requests)) / part.table.days
     excess = np.where(np.isfinite(given.allowed_requests), asked / np.maximum(given.allowed_requests, 1e-9), 0.0)
@@ -148,8 +151,11 @@ def _over(part: Part, given: DayInput) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What visits are expected to find, one entry per visit. events: weighted events; delay: the weighted event-hours that these
-    have waited. from_hour, to_hour: the busy hours before the visit; per_hour: their mean weighted events per hour."""
+    """What visits are expected to find; parallel arrays, one entry per visit.
+
+    events: weighted events. delay: the weighted event-hours that these events have waited. from_hour, to_hour: the busiest hours
+    before the visit, as hours of the day; per_hour: mean weighted events per hour in them.
+    """
 
     events: Floats
     delay: Floats
@@ -159,11 +165,11 @@ class Expectation:
 
 
 def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> Expectation:
-    """What visits at `now` are expected to find on boards last visited at `previous`. board, previous and now: one entry per
-    visit; hours on one clock, which may exceed 24. rates: (n, bins), weighted events per hour by hour of the day.
+    """Returns what visits at `now` are expected to find on boards last visited at `previous`.
 
-    The busy hours of a visit are adjacent bins around the one with the highest rate since the last visit, at most six hours back,
-    whose rates are at least 0.7 of that rate.
+    board, previous and now: one entry per visit; hours on one clock, which may exceed 24. rates: (n, bins), weighted events per
+    hour by hour of the day. The busy hours of a visit are adjacent bins around the one with the highest rate since the last
+    visit, at most six hours back, whose rates are at least 0.7 of that rate.
     """
     intensity = Intensity.of(rates)
     start = np.maximum(previous, now - LONGEST_HOURS)
@@ -179,9 +185,9 @@ def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> E
     busy = inside & (rate >= BUSY_SHARE * rate[np.arange(len(top)), top][:, None])
     column = np.arange(steps)[None, :]
     broken_late = (~busy & (column < top[:, None])) * (column + 1)
-    first = broken_late.max(axis=1)  # the run around the maximum: from the first column after the last break before it …
+    first = broken_late.max(axis=1)  # the busy bins around the maximum: from the first column after the last gap before it …
     broken_early = np.where(~busy & (column > top[:, None]), column, steps)
-    end = broken_early.min(axis=1)  # … to the column before the first break after it
+    end = broken_early.min(axis=1)  # … to the column before the first gap after it
     taken = (column >= first[:, None]) & (column < end[:, None])
     return Expectation(
         events=np.maximum(events, 0.0),

@@ -29,10 +29,10 @@ MEDIAN_GRID_DAYS = 90.0
 
 
 class ThreadHistory:
-    """The posts that visits have seen, by thread: their times by the clock (`times`, epoch seconds) and in operational hours.
+    """The posts that visits have found, sorted by thread and time: their times by the clock (`times`, epoch seconds) and in
+    operational hours (`operational`), in which a quiet night counts less than an evening.
 
-    `activity`: (24,), events of the whole site by local hour of the day. Durations are measured in operational hours, by which a
-    quiet night counts less than an evening.
+    `activity`: (24,), events of the whole site by local hour of the day, from which operational hours are derived.
     """
 
     def __init__(self, events: Events, clock: LocalClock, activity: Floats) -> None:
@@ -54,12 +54,12 @@ class ThreadHistory:
         self.board[events.thread] = events.board
 
     def active_hours(self, times: Floats) -> Floats:
-        """Operational hours from 1970 to each of `times` (epoch seconds)."""
+        """Returns the operational hours from 1970 to each of `times` (epoch seconds)."""
         local = self._clock.local_hours(np.asarray(times, dtype=float))
         return self._activity.mass(np.zeros(local.shape, dtype=np.int64), local)
 
     def known(self, threads: Ints, until: Floats) -> Ints:
-        """For each of `threads` the position in `times` after its last post at or before `until` (epoch seconds, one per
+        """Returns for each of `threads` the position in `times` after its last post at or before `until` (epoch seconds, one per
         thread)."""
         offset = np.clip(until - self._origin, -0.5, self._span - 0.5)
         place = np.searchsorted(self._keys, threads * self._span + offset, side="right")
@@ -84,7 +84,7 @@ class Facts:
 
 
 def facts(history: ThreadHistory, threads: Ints, fetched: Floats) -> Facts:
-    """The state of `threads` as fetched at `fetched` (epoch seconds, parallel); each thread must have a post by then."""
+    """Returns the state of `threads` as fetched at `fetched` (epoch seconds, parallel); each thread must have a post by then."""
     stop = history.known(threads, fetched)
     first = history.first[threads]
     last = np.maximum(stop - 1, first)
@@ -103,8 +103,8 @@ def facts(history: ThreadHistory, threads: Ints, fetched: Floats) -> Facts:
 
 
 def overdue(known: Facts, now: float, board_gap_hours: Floats) -> Floats:
-    """EIC, the forum paper's baseline: how far each thread is past its predicted next change, in units of its mean gap; a thread
-    is due from 0 on.
+    """Returns how far each thread is past its predicted next change, in units of its mean gap, (m,); it is due from 0 on. This is
+    EIC, the forum paper's baseline.
 
     The next change is expected at t_last + (t_last - t_first) / n, where t_first and t_last are the times of the first and last
     known post and n the number of replies; for threads without reply at t_last plus the board's mean gap (board_gap_hours, one
@@ -115,14 +115,14 @@ def overdue(known: Facts, now: float, board_gap_hours: Floats) -> Floats:
 
 
 def rate_times_elapsed(known: Facts, elapsed: Floats) -> Floats:
-    """Expected replies within `elapsed` operational hours after the fetch, at each thread's mean rate so far: (n + 1/2) / (age +
-    6 h) * elapsed, where n is the number of replies and age is in operational hours."""
+    """Returns the expected replies within `elapsed` operational hours after the fetch, at each thread's mean rate so far: (n +
+    1/2) / (age + 6 h) * elapsed, where n is the number of replies and age is in operational hours."""
     return (known.replies + 0.5) / (known.age + RATE_HOURS) * elapsed
 
 
 def _features(known: Facts, elapsed: Floats) -> Floats:
-    """Inputs of the regression, (m, F), one row per thread: 1 (intercept), then log durations and counts, some squares and
-    products."""
+    """Returns the inputs of the regression, (m, F), one row per thread: 1 (intercept), then log durations and counts, some
+    squares and products."""
     age, silence = np.log(known.age + 1.0), np.log(known.silence + 0.25)
     size, wait = np.log(known.replies + 1.0), np.log(elapsed + 0.25)
     recent = np.log1p(known.recent)
@@ -147,21 +147,21 @@ class HazardModel:
     trained_on: int
 
     def expected(self, known: Facts, elapsed: Floats) -> Floats:
-        """Expected replies within `elapsed` operational hours after the fetch; `known` and `elapsed` have one entry per
-        thread."""
+        """Returns the expected replies within `elapsed` operational hours after the fetch; `known` and `elapsed` have one entry
+        per thread."""
         if self.weights is None:
             return rate_times_elapsed(known, elapsed)
         rows = (_features(known, elapsed) - self.middle) / self.scale
         return np.asarray(np.exp(np.clip(rows @ self.weights, -20.0, 6.0)))
 
     def score(self, known: Facts, elapsed: Floats, power: float = AREA_POWER) -> Floats:
-        """The value of fetching each thread now, for ranking: expected replies times elapsed^power. Power 0 finds most replies
-        per fetch; 1/2 also prefers replies that have waited long."""
+        """Returns the value of fetching each thread now, for ranking: expected replies times elapsed^power. Power 0 finds most
+        replies per fetch; 1/2 also prefers replies that have waited long."""
         return self.expected(known, elapsed) * np.maximum(elapsed, 0.0) ** power
 
     def next_reply(self, known: Facts) -> Floats:
-        """Median operational hours from the fetch to the next reply: the s at which P(no reply until s) = exp(-E(s)) = 1/2, E(s)
-        the replies expected by then; inf beyond 90 days."""
+        """Returns the median operational hours from the fetch to the next reply: the s at which P(no reply until s) = exp(-E(s))
+        = 1/2, E(s) the replies expected by then; inf beyond 90 days."""
         waits = np.geomspace(0.1, MEDIAN_GRID_DAYS * DAY_HOURS, 120)
         grown = np.array([self.expected(known, np.full(len(known.age), wait)) for wait in waits])
         reached = np.maximum.accumulate(grown, axis=0) >= np.log(2.0)
@@ -198,8 +198,8 @@ def train(history: ThreadHistory, start: float, stop: float, rng: np.random.Gene
 
 
 def _poisson(rows: Floats, target: Floats) -> Floats:
-    """The weights of a Poisson regression of `target` on `rows`, with a ridge penalty, by damped Newton steps; the first column
-    of `rows` is the intercept, which is not penalised."""
+    """Returns the weights of a Poisson regression of `target` on `rows`, with a ridge penalty, by damped Newton steps; the first
+    column of `rows` is the intercept, which is not penalised."""
     penalty = np.full(rows.shape[1], RIDGE)
     penalty[0] = 0.0
     weights = np.zeros(rows.shape[1])
@@ -225,15 +225,16 @@ def _poisson(rows: Floats, target: Floats) -> Floats:
 
 
 def site_activity(events: Events, clock: LocalClock, start: float, stop: float) -> Floats:
-    """Events of the whole site by local hour of the day, (24,), from `start` until `stop` (epoch seconds)."""
+    """Returns the number of events of the whole site by local hour of the day, (24,), from `start` until `stop` (epoch seconds).
+    """
     part = events.between(start, stop)
     hours = np.floor(clock.local_hours(part.times) % DAY_HOURS).astype(np.int64)
     return np.bincount(np.minimum(hours, 23), minlength=24).astype(float)
 
 
 def board_gaps(events: Events, start: float, stop: float) -> tuple[Floats, Floats]:
-    """Mean hours between posts, and between new threads, of each board within [start, stop), (boards,) each; the whole length of
-    the interval for a board with none or one."""
+    """Returns the mean hours between posts, and between new threads, of each board within [start, stop), (boards,) each; the
+    whole length of the interval for a board with none or one."""
     part = events.between(start, stop)
     span = (stop - start) / HOUR_SECONDS
     posts = np.bincount(part.board, minlength=len(events.boards))

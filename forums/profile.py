@@ -1,5 +1,5 @@
-"""Statistics of a forum's history by board: events a day, daily rhythm (shrunk to that of the site for small boards),
-dispersion."""
+"""Statistics of a forum's history by board: events a day, daily rhythm (for small boards shrunk to that of the site), and how
+irregular the number of events a day is."""
 
 from __future__ import annotations
 
@@ -76,26 +76,26 @@ class BoardEvents:
 
 
 def shape_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int, bins: int) -> Floats:
-    """Weighted events by part of the day, (boards, bins): the numerators of eq. (7). board, local_hours, weights: one entry per
-    event."""
+    """Returns weighted events by part of the day, (boards, bins): the numerators of eq. (7) of the forum paper. board,
+    local_hours, weights: one entry per event."""
     slot = np.floor((local_hours % DAY_HOURS) * (bins / DAY_HOURS)).astype(np.int64) % bins
     return np.bincount(board * bins + slot, weights, boards * bins).astype(float).reshape(boards, bins)
 
 
 def week_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int) -> Floats:
-    """Weighted events by hour of the week, (boards, 168); hour 0 begins on Monday at 00:00. board, local_hours and weights have
-    one entry per event."""
+    """Returns weighted events by hour of the week, (boards, 168); hour 0 begins on Monday at 00:00. board, local_hours and
+    weights have one entry per event."""
     hour = np.floor(local_hours).astype(np.int64)
     slot = (hour + EPOCH_WEEKDAY * 24) % (WEEK_DAYS * 24)
     return np.bincount(board * 168 + slot, weights, boards * 168).astype(float).reshape(boards, 168)
 
 
 def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
-    """The strength kappa with which boards' daily rhythms are shrunk to a common one, by maximum likelihood: each row of counts
-    is drawn from a Dirichlet-multinomial distribution with parameters kappa * pool.
+    """Returns the strength kappa with which boards' daily rhythms are shrunk to a common one, by maximum likelihood: each row of
+    counts is drawn from a Dirichlet-multinomial distribution with parameters kappa * pool.
 
     counts: (n, bins), events of each board by part of the day; pool: (bins,), the common rhythm, sums to 1. The result lies in
-    [1, 1e5] and is large if the boards share one rhythm.
+    [1, 1e5] and is large if the boards share one rhythm; 1e5 with fewer than two boards that have events.
     """
     from scipy.optimize import minimize_scalar  # importing scipy takes longer than many commands take to run
     from scipy.special import gammaln
@@ -117,7 +117,8 @@ def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
 
 
 def moving_mean(shape: Floats, width: int) -> Floats:
-    """The cyclic moving mean of each row of `shape` over `width` bins (an even width is shifted forward by half a bin)."""
+    """Returns the cyclic moving mean of each row of `shape` over `width` bins (an even width is shifted forward by half a bin).
+    """
     if width == 1:
         return shape
     left = (width - 1) // 2
@@ -125,7 +126,8 @@ def moving_mean(shape: Floats, width: int) -> Floats:
 
 
 def site_groups(site: Ints | None, boards: int) -> list[Ints]:
-    """The board numbers of each site, by site number. `site`: site number of each board; None: all boards are of one site."""
+    """Returns the board numbers of each site, in the order of site numbers. `site`: site number of each board; None: all boards
+    are of one site."""
     if site is None:
         return [np.arange(boards)]
     return [np.flatnonzero(site == number) for number in np.unique(site)]
@@ -143,11 +145,12 @@ def estimate(
 ) -> BoardProfiles:
     """Estimates each board's rates from the events in the `window_days` before `end_hour` (hours since 1970 on the local clock).
 
-    The shape of a board is shrunk to its site's: p = (n s + kappa pool) / (n + kappa), where s are the board's own shares by eq.
-    (7), n the number of its events, pool the site's shares, and kappa `dirichlet_kappa` of the site times `kappa_factor`. The
-    rate is by eq. (5) WP = W (Ng + theta Nr), with a Gamma prior: (weighted events + prior_days * prior_per_day) / (days +
-    prior_days). A site without events gets a flat day at the prior rate. importance, site: one entry per board, W and site
-    number. days_known: length of the existing history if it is shorter than the window.
+    The shape of a board (its share of events in each part of the day) is shrunk to its site's: p = (n s + kappa pool) / (n +
+    kappa), where s are the board's own shares by eq. (7), n the number of its events, pool the site's shares, and kappa
+    `dirichlet_kappa` of the site times `kappa_factor`. The rate is by eq. (5) WP = W (Ng + theta Nr), with a Gamma prior:
+    (weighted events + prior_days * prior_per_day) / (days + prior_days). A site without events gets a constant rate over the day,
+    the prior rate. importance, site: one entry per board, W and site number. days_known: length of the existing history if it is
+    shorter than the window.
     """
     days = min(options.window_days, days_known) if days_known is not None else options.window_days
     start = end_hour - days * DAY_HOURS
@@ -180,8 +183,8 @@ def estimate(
 
 
 def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, float]:
-    """The weight of each event by its age in days (halved every `half_life` days), and the sum of the weights of the `days` days
-    of the window, by which counts are divided."""
+    """Returns the weight of each event by its age in days (halved every `half_life` days), and the sum of the weights of the
+    `days` days of the window, by which counts are divided."""
     if half_life is None:
         return np.ones(len(age)), days
     rate = np.log(2.0) / half_life
@@ -189,8 +192,8 @@ def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, 
 
 
 def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Floats, float]:
-    """The shapes of one site's boards, shrunk to the site's own shape, (boards, bins), and the kappa used. weighted, raw:
-    weighted and plain events by part of the day."""
+    """Returns the shapes of one site's boards, shrunk to the site's own shape, (boards, bins), and the kappa used. weighted, raw:
+    weighted and plain events by part of the day, (boards, bins)."""
     bins = options.bins
     pool = weighted.sum(axis=0)
     if pool.sum() <= 0:
@@ -209,8 +212,8 @@ def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Flo
 
 
 def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importance: Floats) -> None:
-    """Gives the boards marked in `unknown` (n,), which have no history, the mean events a day and mean shape of the other boards;
-    changes `profiles` in place.
+    """Assigns the boards marked in `unknown` (n,), which have no history, the mean events a day and mean shape of the other
+    boards; changes `profiles` in place.
 
     If no board has a history: one new thread and three replies a day, mostly in the afternoon, which is an assumption.
     """
@@ -235,11 +238,12 @@ def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importan
 def week_rates(
     events: BoardEvents, boards: int, profiles: BoardProfiles, end_hour: float, pseudo_days: float = 4.0
 ) -> Floats:
-    """Rates by weekday, (7, boards, bins): the daily rates of each board times the level of that weekday over all boards; 0 is
-    Monday.
+    """Returns rates by weekday, (7, boards, bins): the daily rates of each board times a factor for that weekday, common to all
+    boards; 0 is Monday.
 
-    The level is (S + pseudo_days) / (d + pseudo_days), where d is the number of such weekdays in the history and S the sum of
-    their events relative to a mean day, so that with little history it stays near 1. Only whole days before `end_hour` count.
+    The factor is (S + pseudo_days) / (d + pseudo_days), where d is the number of such weekdays in the history and S the sum of
+    their events relative to a mean day, so that with little history it stays near 1; factors are scaled to a mean of 1. Only
+    whole days before `end_hour` count.
     """
     day = np.floor((events.local_hours - end_hour) / DAY_HOURS).astype(np.int64)
     count = int(profiles.days)
@@ -255,8 +259,8 @@ def week_rates(
 
 
 def dispersion(board: Ints, local_hours: Floats, boards: int, start_hour: float, days: int) -> Floats:
-    """Variance over mean of the events a day of each board, (boards,), over `days` days from `start_hour`; nan for a board
-    without events and if there is only one day."""
+    """Returns variance over mean of the events a day of each board, (boards,), over `days` days from `start_hour`; nan for a
+    board without events and if there is only one day."""
     day = np.clip(((local_hours - start_hour) // DAY_HOURS).astype(np.int64), 0, days - 1)
     counts = np.bincount(board * days + day, minlength=boards * days).reshape(boards, days)
     mean = counts.mean(axis=1)
@@ -271,7 +275,7 @@ class Settling:
     """How far the estimates from the last `days` days of history differ from those of the longest history tried.
 
     weights_off: sum |w_d - w| / sum w, with the boards' weights w_d from these days and w from the longest history. shapes_off:
-    mean total variation distance between the two shapes of each board, weighted by w, in [0, 1].
+    total variation distance between the two shapes of a board, as a mean over the boards weighted by w, in [0, 1].
     """
 
     days: float
@@ -287,8 +291,8 @@ def settling(
     days: Sequence[float],
     theta: float = USUAL_THETA,
 ) -> list[Settling]:
-    """How far estimates from shorter histories differ from those of the longest, an entry for each length in `days`, shortest
-    first. The forum paper's claim that 20 days suffice can be checked with it."""
+    """Returns how far estimates from shorter histories differ from those of the longest, one entry for each length in `days` up
+    to the window, shortest first; [] without events. The forum paper's claim that 20 days suffice can be checked with it."""
     found = {
         span: estimate(events, boards, end_hour, options, theta, days_known=span)
         for span in sorted(days)

@@ -1,4 +1,4 @@
-"""The forum paper's schedules: era, wra, lra, and bra as corrected and as printed; and its method 1 by eq. (9)."""
+"""The forum paper's schedules: era, wra, lra, bra as corrected and as printed, and its method 1 by eq. (9)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ START_STEP_HOURS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a timetable is made for: `rates`, (n, bins), weighted events per hour of n boards by part of the day, importance
+    """What a timetable is planned from: `rates`, (n, bins), weighted events per hour of n boards by part of the day, importance
     included."""
 
     rates: Floats
@@ -36,27 +36,27 @@ class Demand:
 
 
 def grid(visits: Ints) -> tuple[Ints, Floats]:
-    """Numbers the visits of a timetable with visits[i] visits of board i. Two parallel arrays, one entry per visit: the board's
-    number i, and the visit's number among those of the board, j = 1 … m_i."""
+    """Enumerates the visits of a timetable with visits[i] visits of board i. Returns two parallel arrays, one entry per visit:
+    the board's number i, and the visit's number among those of the board, j = 1 … m_i."""
     board = np.repeat(np.arange(len(visits)), visits)
     first = np.repeat(np.cumsum(visits) - visits, visits)
     return board, (np.arange(len(board)) - first + 1).astype(float)
 
 
 def even_hours(visits: Ints) -> tuple[Ints, Floats]:
-    """The hours of era: for visit j of m_i visits of board i, c_j = 24 j / m_i. Parallel, one entry per visit: board number,
-    hour."""
+    """Returns the hours of policy era: for visit j of m_i visits of board i, c_j = 24 j / m_i. Parallel, one entry per visit:
+    board number, hour."""
     board, step = grid(visits)
     return board, DAY_HOURS * step / visits[board]
 
 
 def equal_area_hours(rates: Floats, visits: Ints, blocks_more: int) -> tuple[Ints, Floats]:
-    """Hours between which equal shares of a board's events are posted: step 2 of algorithm BRA of the forum paper, corrected.
-    Parallel, one entry per visit: board number, hour.
+    """Returns hours between which equal shares of a board's events are posted: step 2 of algorithm BRA of the forum paper,
+    corrected. Parallel, one entry per visit: board number, hour.
 
     Q(t) is the share of a day's events before hour t, m the board's number of visits. blocks_more 1: the borders of the paper's m
     + 1 blocks, c_k = Q^-1(k / (m + 1)), k = 1 … m. 0: m blocks around the clock, c_k = Q^-1((k - 1/2) / m), which is the paper's
-    rule if midnight brings no free visit.
+    rule without an additional visit at midnight.
     """
     board, step = grid(visits)
     share = step / (visits[board] + 1.0) if blocks_more else (step - 0.5) / visits[board]
@@ -64,8 +64,8 @@ def equal_area_hours(rates: Floats, visits: Ints, blocks_more: int) -> tuple[Int
 
 
 def with_midnight(table: Timetable) -> Timetable:
-    """The timetable with one more visit to every board at the end of each day, c_(m+1) = 24, as one reading of eq. (8) of the
-    forum paper has it."""
+    """Returns the timetable with one more visit to every board at the end of each day, c_(m+1) = 24, as one reading of eq. (8) of
+    the forum paper has it."""
     board = np.concatenate([table.board, np.tile(np.arange(table.boards), table.days)])
     day = np.concatenate([table.day, np.repeat(np.arange(table.days), table.boards)])
     hour = np.concatenate([table.hour, np.full(table.boards * table.days, DAY_HOURS)])
@@ -76,8 +76,8 @@ Placement = Callable[[Ints], tuple[Ints, Floats]]
 
 
 def timetable(allocate: Callable[[int], Ints], place: Placement, boards: int, visits_per_day: int) -> Timetable:
-    """A timetable with exactly `visits_per_day` visits on every day. allocate: gives each board's number of visits for a total;
-    place: gives the hours for these numbers.
+    """Returns a timetable with exactly `visits_per_day` visits on every day. allocate: a function from a total to each board's
+    number of visits; place: a function from these numbers to the visits' boards and hours.
 
     With fewer visits a day (M) than boards (n), the visits of ceil(n / M) days are allocated together, so that every board is
     visited in that cycle.
@@ -93,24 +93,25 @@ def timetable(allocate: Callable[[int], Ints], place: Placement, boards: int, vi
 
 
 def assert_budget(table: Timetable, visits_per_day: int) -> None:
-    """Checks that every day of the timetable has exactly `visits_per_day` visits; anything else is an error of this program."""
+    """Raises AssertionError unless every day of the timetable has exactly `visits_per_day` visits; a violation is a bug of this
+    program."""
     if (table.visits_per_day() != visits_per_day).any():
         raise AssertionError(f"{table.visits_per_day().tolist()} visits a day instead of {visits_per_day}")
 
 
 def era(demand: Demand, visits_per_day: int) -> Timetable:
-    """The same number m of visits for every board, equally spaced: c_j = 24 j / m."""
+    """Returns the timetable with the same number m of visits for every board, equally spaced: c_j = 24 j / m."""
     return timetable(lambda total: rounded(np.ones(demand.boards), total), even_hours, demand.boards, visits_per_day)
 
 
 def wra(demand: Demand, visits_per_day: int) -> Timetable:
-    """Visits of each board in proportion to its weight (eq. (6)), equally spaced."""
+    """Returns the timetable with visits of each board in proportion to its weight (eq. (6)), equally spaced."""
     return timetable(lambda total: rounded(demand.weights, total), even_hours, demand.boards, visits_per_day)
 
 
 def lra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
-    """The same number of visits for every board, at hours between which equal shares of its events are posted
-    (`equal_area_hours`)."""
+    """Returns the timetable with the same number of visits for every board, at hours between which equal shares of its events are
+    posted (`equal_area_hours`)."""
     return timetable(
         lambda total: rounded(np.ones(demand.boards), total),
         lambda visits: equal_area_hours(demand.rates, visits, blocks_more),
@@ -120,8 +121,8 @@ def lra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
 
 
 def bra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
-    """Algorithm BRA of the forum paper, corrected: visits in proportion to weights by eq. (6), at least 1 per board and exactly
-    `visits_per_day` in all; hours as in `equal_area_hours`."""
+    """Returns the timetable of algorithm BRA of the forum paper, corrected: visits in proportion to weights by eq. (6), at least
+    1 per board and exactly `visits_per_day` in all; hours as in `equal_area_hours`."""
     return timetable(
         lambda total: rounded(demand.weights, total),
         lambda visits: equal_area_hours(demand.rates, visits, blocks_more),
@@ -131,7 +132,8 @@ def bra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
 
 
 def bra_literal(demand: Demand, visits_per_day: int) -> Timetable:
-    """Algorithm BRA as printed in the forum paper: each board's visits by eq. (6), simply rounded; at most one visit an hour.
+    """Returns the timetable of algorithm BRA as printed in the forum paper: each board's visits by eq. (6), simply rounded; at
+    most one visit an hour.
 
     The paper's loop over the hours j = 1 … 24 adds the hour's share sc[j] of the events only when it emits no visit, so that the
     share of an hour with a visit is lost. The time of a visit within the hour, for which the paper has no formula, is
@@ -159,8 +161,8 @@ def bra_literal(demand: Demand, visits_per_day: int) -> Timetable:
 
 
 def _by_hour(rates: Floats) -> Floats:
-    """SC of eq. (7): each board's share of events by hour of the day, (n, 24), rows summing to 1, from rates with any number of
-    bins."""
+    """Returns SC of eq. (7): each board's share of events by hour of the day, (n, 24), rows summing to 1, from rates with any
+    number of bins."""
     board = np.repeat(np.arange(len(rates)), HOURS + 1)
     edges = np.tile(np.arange(HOURS + 1.0), len(rates))
     mass = np.diff(Intensity.of(rates).mass(board, edges).reshape(len(rates), HOURS + 1), axis=1)
@@ -170,7 +172,8 @@ def _by_hour(rates: Floats) -> Floats:
 
 
 def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:
-    """The forum paper's method 1, for comparison: visits by eq. (6), hours by the recursion of eq. (9) from the best first hour.
+    """Returns the timetable of the forum paper's method 1, for comparison: visits by eq. (6), hours by the recursion of eq. (9)
+    from the best first hour.
 
     c_(i+1) = c_i + (F(c_i) - F(c_(i-1))) / f(c_i) with c_0 = 0, where c_i is the hour of visit i, f the board's rate and F its
     integral from midnight. The first hour c_1, which the paper leaves open, is the one of a 15-minute grid with the lowest cost
@@ -189,8 +192,8 @@ def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:
 
 
 def _shoot(intensity: Intensity, board: int, visits: int) -> Floats | None:
-    """The hours of `visits` visits of a board by eq. (9) of the forum paper, from the best first hour; None if no first hour
-    gives all of them before midnight."""
+    """Returns the hours of `visits` visits of a board by eq. (9) of the forum paper, from the best first hour; None if no first
+    hour gives all of them before midnight."""
     first = np.arange(START_STEP_HOURS, DAY_HOURS, START_STEP_HOURS)
     owner = np.full(len(first), board)
     hours = np.zeros((len(first), visits + 1))

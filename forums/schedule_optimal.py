@@ -1,5 +1,5 @@
 """The optimal daily timetable: an exact dynamic programme around the clock, a closed form by square roots, and an improvement
-(polish) that moves one visit at a time."""
+("polish") that moves one visit at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PHASES = 4
 TRIAL_SWEEPS = 3
 SWEEPS = 20
 BLOCK_BOARDS = 1000
-STILL = 1e-3  # an improvement of less than this many hours ends the polishing of a board
+STILL = 1e-3  # polishing of a board ends when no visit moves by more than this many hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class DayProgramme:
     """The exact best hours of one board for every number of visits m = 1 … mmax, on a grid of G equal steps around the clock.
 
     C(a, b) is the cost of eq. (8) for what is posted between visits at a and b. D_k[o, j] is the least cost of the j steps from
-    origin o with k visits, the last at o + j: D_1[o, j] = C(o, o + j); D_k[o, j] = min_i D_(k-1)[o, i] + C(o + i, o + j); the
+    grid point o with k visits, the last at o + j: D_1[o, j] = C(o, o + j); D_k[o, j] = min_i D_(k-1)[o, i] + C(o + i, o + j); the
     whole day costs D(m) = min_o D_m[o, G]. `costs[m - 1]` is D(m) in weighted event-hours a day, `origins[m - 1]` the best o;
     `single[o, j]` is C(o, o + j), (G, G + 1).
     """
@@ -56,8 +56,8 @@ class DayProgramme:
         return cls(by_origin.min(axis=1), by_origin.argmin(axis=1), single)
 
     def hours(self, visits: int) -> Floats:
-        """The hours of the best timetable with that many visits (1 … mmax), found by solving the programme again from its
-        origin."""
+        """Returns the hours of the best timetable with that many visits (1 … mmax), ascending, by solving the programme again
+        from the best first grid point."""
         size = len(self.single)
         origin = int(self.origins[visits - 1])
         i, j = np.ogrid[: size + 1, : size + 1]
@@ -75,20 +75,21 @@ class DayProgramme:
 
 
 def closed_form_hours(rates: Floats, visits: Ints, phase: float = 0.0) -> tuple[Ints, Floats]:
-    """The hours c_k = Q^-1((k - 1/2 + phase) / m) for visit k of m visits of a board, where Q(t) is the share of the integral
-    of the square root of its rate that lies before hour t; phase in [-1/2, 1/2]. Parallel, one entry per visit: board number,
-    hour."""
+    """Returns the hours c_k = Q^-1((k - 1/2 + phase) / m) for visit k of m visits of a board, where Q(t) is the share of the
+    integral of the square root of its rate that lies before hour t; phase in [-1/2, 1/2]. Parallel, one entry per visit: board
+    number, hour."""
     board, step = grid(visits)
     return board, quantiles(np.sqrt(rates), board, (step - 0.5 + phase) / visits[board])
 
 
 def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEPS) -> Floats:
     """Improves hours by coordinate descent: each visit is moved to the exact optimum between the visits before and after it.
+    Returns the new hours.
 
     board and hours: one entry per visit, the visits of a board together and ascending. Inside a bin of rate f the best hour is c
     = (f c_next + F(c_prev) - F(bin) + f bin) / (2 f), clipped to the bin, where `bin` is the bin's begin, F the integral of the
-    rate, c_prev and c_next the neighbouring visits; all bins between these are tried. A board whose visits no longer move is left
-    out of later sweeps. The expected delay never rises.
+    rate, c_prev and c_next the neighbouring visits; all bins between c_prev and c_next are tried. A board whose visits no longer
+    move is left out of later sweeps. The expected delay never rises.
     """
     hours = np.asarray(hours, dtype=float).copy()
     visits = np.bincount(board, minlength=len(intensity.rates))
@@ -121,8 +122,8 @@ def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEP
 
 
 def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
-    """The best hour for each board with one visit a day, now at `hours`. The cost is linear inside a bin, so the best hour is the
-    present one or a boundary of bins."""
+    """Returns the best hour for each board with one visit a day, now at `hours`. The cost is linear inside a bin, so the best
+    hour is the present one or a boundary of bins."""
     borders = np.arange(intensity.bins) * intensity.width
     best, least = hours.copy(), intensity.interval_cost(board, hours, hours + DAY_HOURS)
     if not len(board):
@@ -135,8 +136,8 @@ def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
 
 
 def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, high: Floats) -> Floats:
-    """For each visit the hour c in [low, high] with the least cost C(low, c) + C(c, high); the present hour `now` unless another
-    is better. low, high: the visits before and after."""
+    """Returns for each visit the hour c in [low, high] with the least cost C(low, c) + C(c, high); the present hour `now` unless
+    another is better. low, high: the visits before and after."""
     if not len(board):
         return now.copy()
     least = intensity.interval_cost(board, low, now) + intensity.interval_cost(board, now, high)
@@ -159,8 +160,8 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
 
 
 def polished_closed_form(intensity: Intensity, visits: Ints, phases: int = PHASES) -> tuple[Ints, Floats]:
-    """Hours for any numbers of visits: the closed form from several phases, each improved by a few sweeps; the best of each board
-    is then polished. Parallel, one entry per visit: board number, hour.
+    """Returns hours for any numbers of visits: the closed form from several phases, each improved by a few sweeps; the best of
+    each board is then polished. Parallel, one entry per visit: board number, hour.
 
     Boards are independent: they are processed in blocks, in arrays that fit in the processor's cache.
     """
@@ -186,8 +187,8 @@ def _polished(intensity: Intensity, visits: Ints, phases: int) -> tuple[Ints, Fl
 
 
 def _day_costs(intensity: Intensity, board: Ints, hours: Floats, boards: int) -> Floats:
-    """Expected weighted event-hours a day of each board. board, hours: one entry per visit, the visits of a board together and
-    ascending."""
+    """Returns the expected weighted event-hours a day of each board. board, hours: one entry per visit, the visits of a board
+    together and ascending."""
     if not len(board):
         return np.zeros(boards)
     last = np.append(board[1:] != board[:-1], True)
@@ -198,8 +199,8 @@ def _day_costs(intensity: Intensity, board: Ints, hours: Floats, boards: int) ->
 
 
 def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
-    """Expected weighted event-hours a day of each board under a timetable, (n,); infinite for a board with events and without
-    visits."""
+    """Returns the expected weighted event-hours a day of each board under a timetable, (n,); infinite for a board with events and
+    without visits."""
     cycle = table.days * DAY_HOURS
     clock = table.day * DAY_HOURS + table.hour
     order = np.lexsort((clock, table.board))
@@ -214,15 +215,16 @@ def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
 
 
 class OptimalPlanner:
-    """Timetables of least expected delay for one demand. What does not depend on the budget is computed once.
+    """Timetables of least expected delay for one set of rates, with any budget. What does not depend on the budget is computed
+    once.
 
     exact=True: the dynamic programme on 15-minute steps for up to 24 visits per board, visits allocated greedily, hours polished.
-    exact=False: the closed form from four phases, polished; it stores only the rates (used for thousands of boards, and for a
-    slider).
+    exact=False: the closed form from four phases, polished; it stores only the rates (used for thousands of boards, and to answer
+    fast when an operator changes the budget).
     """
 
     def __init__(self, demand: Demand, exact: bool = True, pulse: Callable[[], None] = lambda: None) -> None:
-        """Solves the boards' programmes if `exact`; `pulse` is called before each board and may raise."""
+        """Solves the dynamic programme of each board if `exact`; `pulse` is called before each board and may raise."""
         self.demand = demand
         self.intensity = Intensity.of(demand.rates)
         self.exact = exact
@@ -233,13 +235,13 @@ class OptimalPlanner:
         self._costs = np.array([programme.costs for programme in self._programmes])
 
     def allocate(self, total: int) -> Ints:
-        """The number of visits of each board, at least 1, which sum to `total` (at least the number of boards)."""
+        """Returns the number of visits of each board, at least 1, which sum to `total` (at least the number of boards)."""
         if self.exact:
             return greedy(self._costs, total)
         return square_root(self.demand.rates, total)
 
     def place(self, visits: Ints) -> tuple[Ints, Floats]:
-        """The best hours for visits[i] visits of board i. Parallel, one entry per visit: board number, hour."""
+        """Returns the best hours for visits[i] visits of board i. Parallel, one entry per visit: board number, hour."""
         if not self.exact:
             return polished_closed_form(self.intensity, visits)
         board, hours = polished_closed_form(self.intensity, np.where(visits > MOST_BY_PROGRAMME, visits, 0))
@@ -250,11 +252,12 @@ class OptimalPlanner:
         return np.concatenate([board, owner]), np.concatenate([hours, better])
 
     def plan(self, visits_per_day: int) -> Timetable:
-        """The timetable with exactly `visits_per_day` visits on every day."""
+        """Returns the timetable with exactly `visits_per_day` visits on every day."""
         return timetable(self.allocate, self.place, self.demand.boards, visits_per_day)
 
     def plan_by_requests(self, requests_per_visit: Floats, requests_per_day: float) -> Timetable:
-        """A daily timetable with `requests_per_day` requests, where a visit of board i needs requests_per_visit[i]."""
+        """Returns a daily timetable with at most `requests_per_day` requests, where a visit of board i needs
+        requests_per_visit[i]."""
         costs = (
             self._costs
             if self.exact

@@ -1,4 +1,5 @@
-"""Detection of missing posts: a forum without any posts for longer than its own rhythm explains, or with far fewer."""
+"""Detection of missing posts: visits of a forum find no posts for longer than its own rhythm explains, or far fewer than usual.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ BEYOND_LONGEST = 2.0
 
 DROP = 0.3
 DROP_DAYS = 2  # number of days whose items are compared
-DROP_WEEKS = 4  # weeks before: compared with their same days, and with all such spans in between
+DROP_WEEKS = 4  # number of weeks before with which the last days are compared
 DROP_RECORD_HOURS = 24 * (7 * DROP_WEEKS + 2 * DROP_DAYS)
 DROP_LEAST_EXPECTED = 10.0
 DROP_DEVIATIONS = 3.0
@@ -23,7 +24,8 @@ DROP_DEVIATIONS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A silence: its hours, the number of items usual in such hours, and the same for the longest gap before."""
+    """A silence at the end of a forum's record: its length in hours, the number of items usual in such hours, and the number
+    usual in the longest earlier gap."""
 
     hours: int
     expected: float
@@ -31,7 +33,7 @@ class Silence:
 
 
 def find_silence(counts: Ints, hours: Ints) -> Silence | None:
-    """The silence at the end of a record of hours, None if it is not longer than usual or the record is too short.
+    """Returns the silence at the end of a record of hours, None if it is not longer than usual or the record is too short.
 
     counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered. hours: (n,) local hour of the
     day, 0 to 23. The expected number in an hour is the mean of its hour of the day up to the last item, so that nights count
@@ -59,18 +61,18 @@ def find_silence(counts: Ints, hours: Ints) -> Silence | None:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """New items of the last two days, and the mean of the same two weekdays in the four weeks before."""
+    """The number of new items in the last two days, and the mean of the same two weekdays in the four weeks before."""
 
     items: int
     usual: float
 
 
 def find_drop(counts: Ints) -> Drop | None:
-    """A drop of 30 % or more at the end of a record of hours, None if there is none or the record is too short.
+    """Returns a drop of 30 % or more at the end of a record of hours, None if there is none or the record is too short.
 
     counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered; at least 32 days of them. The
     last two days are compared with the mean of the same days of the last four weeks. Forums are uneven: the logarithm of the
-    ratio must also lie three standard deviations (of the logarithm of all two-day spans of those weeks) below zero, and ten items
+    ratio must also lie three standard deviations (of the logarithm of all two-day sums of those weeks) below zero, and ten items
     must have been expected. On event logs of two forums this gives four to six false alarms a year, and detects within two days
     two thirds of the cases in which 60 % of the posts are no longer seen.
 

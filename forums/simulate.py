@@ -1,5 +1,5 @@
-"""The forum paper's second experiment: the delay of each schedule on an event log, with the history before and the test after
-(fig. 6, table 2)."""
+"""The forum paper's second experiment (fig. 6, table 2): the delay of each schedule on an event log, planned from the history
+before a test period and measured in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from forums.schedule_optimal import OptimalPlanner
 from forums.timetable import Timetable
 
 POLICIES = ("era", "wra", "lra", "bra", "bra_literal", "bra_method1", "optimal", "adaptive", "glances", "newest", "clairvoyant")
-OBSERVES = {"glances": "index", "newest": "newest"}  # overview source that a policy sees besides visits; all others: visits only
+OBSERVES = {"glances": "index", "newest": "newest"}  # overview source that a policy reads besides visits; all others: visits only
 LOOPS = ("adaptive", "glances", "newest")
 READINGS = ("cyclic", "midnight")
 KNOWN_DAYS = 160
@@ -36,22 +36,21 @@ NEWEST_ROWS = 40  # number of threads that a newest list shows
 Shows = Callable[[BoardLog, Ints, float], Sight]
 
 PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # eq. (5) and (7) of the forum paper without changes
-OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)  # a silent board may still get posts; tuned on other windows
+OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)  # a board without events may get posts; tuned on other data
 LOOP_PROFILE = ProfileOptions()
 
 
 class SetupError(ValueError):
-    """The log lacks the data for an experiment; the text is one sentence."""
+    """The log lacks the data for an experiment; the message is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One experiment: the test's first local day, lengths in days, weights, and which boards take part.
-
-    min_events: weighted events that a board must have in the history; 0 keeps every board with any event in the 160 days before
-    the test. importance: W_i by board name, 1 if absent. bins: parts of a day for profiles. glance_cost: visits that reading the
-    index page (`glances`) or the newest list (`newest`) is charged.
-    """
+    """One experiment: the test's first local day, lengths in days, weights, and which boards take part. reading: how eq. (8) of
+    the forum paper is read for bra, "cyclic" (visits around the clock) or "midnight" (an additional visit at the end of each
+    day). min_events: weighted events that a board must have in the history; 0 keeps every board with any event in the 160 days
+    before the test. importance: W_i by board name, 1 if absent. bins: parts of a day for profiles. glance_cost: visits that
+    reading the index page (`glances`) or the newest list (`newest`) is charged."""
 
     start: date
     history_days: int = 20
@@ -68,7 +67,8 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one policy at one budget. `daily`: weighted event-hours by day of posting, None for the bound."""
+    """The result of one policy at one budget. `daily`: weighted event-hours by day of posting, (days,), None for the lower bound
+    (policy clairvoyant)."""
 
     policy: str
     visits_per_board: int
@@ -78,7 +78,7 @@ class Outcome:
     daily: Floats | None
 
     def columns(self) -> dict[str, Any]:
-        """The figures of one table row, by the names used in documents and stored results."""
+        """Returns the figures of one table row, by the column names used in documents and stored results."""
         delay = self.delay
         return {
             "policy": self.policy,
@@ -96,11 +96,11 @@ class Outcome:
 
 
 class Simulation:
-    """The boards, history and test of one experiment; each policy runs on the same events."""
+    """The boards, history and test period of one experiment; each policy runs on the same events."""
 
     def __init__(self, events: Events, setup: Setup, pulse: Callable[[], None] = lambda: None) -> None:
-        """Prepares the experiment; `pulse` is called many times per second and may raise. Raises SetupError if no board of the
-        log takes part."""
+        """Prepares the experiment; `pulse` is called many times per second during long work and may raise. Raises SetupError if
+        no board of the log takes part."""
         self.setup = setup
         self.pulse = pulse
         self.start = _midnight(setup.start, setup.zone)
@@ -127,8 +127,8 @@ class Simulation:
         return np.bincount(known.board, minlength=count) > 0
 
     def demand(self, options: ProfileOptions, known_until: Floats | None = None, now: float | None = None) -> Demand:
-        """Rates from the history before `now` (default: the test's start); `known_until`: the time up to which visits have seen
-        each board."""
+        """Returns rates from the history before `now` (epoch seconds, default: the test's start); `known_until`: (n,), the time
+        up to which visits have seen each board."""
         moment = self.start if now is None else now
         limit = np.full(self.boards, self.start) if known_until is None else known_until
         rows = (self.events.times >= moment - (options.window_days + 1.0) * DAY_SECONDS) & (
@@ -141,14 +141,14 @@ class Simulation:
         return Demand(estimate(known, self.boards, end, options, self.setup.theta, self.importance).rates)
 
     def profile(self, options: ProfileOptions) -> ProfileOptions:
-        """These options with the experiment's history length and granularity."""
+        """Returns `options` with the experiment's history length and number of bins."""
         from_setup = {"window_days": float(self.setup.history_days), "bins": self.setup.bins}
         values = {name: getattr(options, name) for name in options.__slots__} | from_setup
         return ProfileOptions(**values)
 
     def settling(self, days: Sequence[float]) -> list[Settling]:
-        """How the estimates settle as the history before the test grows. `days`: lengths of history to try; longer ones are left
-        out."""
+        """Returns how far the estimates from shorter histories differ from those of the longest. `days`: lengths of history to
+        try; those beyond the experiment's are left out."""
         rows = (self.events.times >= self.since - DAY_SECONDS) & (self.events.times < self.start)
         hours = self.clock.local_hours(self.events.times[rows])
         known = BoardEvents(self.events.board[rows], hours, self.events.opener[rows])
@@ -156,7 +156,7 @@ class Simulation:
         return settling(known, self.boards, end, self.profile(PAPER_PROFILE), days, self.setup.theta)
 
     def planner(self) -> OptimalPlanner:
-        """The optimal planner of this history, solved once for all budgets."""
+        """Returns the optimal planner for this history, which is solved once for all budgets."""
         if self._planner is None:
             self._planner = OptimalPlanner(self.demand(self.profile(OPTIMAL_PROFILE)), pulse=self.pulse)
         return self._planner
@@ -166,7 +166,7 @@ class Simulation:
         return self.run_budget(policy, self.boards * visits_per_board, visits_per_board)
 
     def run_budget(self, policy: str, budget: int, visits_per_board: int) -> Outcome:
-        """Runs one policy with `budget` visits per day in all; `visits_per_board` only labels the outcome."""
+        """Runs one policy with `budget` visits per day in all; `visits_per_board` is only stored in the outcome."""
         if policy == "clairvoyant":
             return self._bound(visits_per_board, budget)
         if policy in LOOPS:
@@ -181,7 +181,7 @@ class Simulation:
         return self._outcome(policy, visits_per_board, budget, used, delays)
 
     def timetable(self, policy: str, visits_per_day: int) -> Timetable:
-        """The daily timetable of a policy that has one."""
+        """Returns the daily timetable of a policy that has one."""
         if policy == "optimal":
             return self.planner().plan(visits_per_day)
         demand = self.demand(self.profile(PAPER_PROFILE))
@@ -196,7 +196,8 @@ class Simulation:
         return table
 
     def _expanded(self, table: Timetable) -> tuple[Ints, Floats]:
-        """Visits of the test and of the following cycle, which finds what the last day left."""
+        """Returns board and epoch seconds of the visits during the test and the following cycle, which finds what the last day
+        left."""
         return table.moments(self.setup.start, self.setup.test_days + table.days + 1, self.setup.zone)
 
     def _outcome(self, policy: str, per_board: int, budget: int, used: float, delays: Delays) -> Outcome:
@@ -215,16 +216,15 @@ class Simulation:
         return Outcome("clairvoyant", per_board, budget, best.visits / days, summary, None)
 
     def run_loop(self, visits_per_day: int, options: LoopOptions | None = None) -> tuple[Ints, Floats]:
-        """Board and time of every visit of the closed loop `adaptive` (see `follow`)."""
+        """Returns board and epoch seconds of every visit of the policy `adaptive` (see `follow`)."""
         followed = self.follow("adaptive", visits_per_day, options)
         return followed.board, followed.moments
 
     def follow(
         self, policy: str, visits_per_day: int, options: LoopOptions | None = None, shows: Shows = BoardLog.sight
     ) -> Followed:
-        """Runs a closed loop over the test and until every board was visited after it, with exactly the budget on every day.
-
-        `shows`: what an index page shows of these boards of the log at a time (a test may return wrong figures).
+        """Runs an adaptive policy over the test and until every board was visited after it, with exactly the budget on every day.
+        `shows`: function from boards of the log and a time to what an index page shows of them (a test may return wrong figures).
         """
         options = options or LoopOptions()
         log = BoardLog(self.events, self.weights, self.start)
@@ -252,15 +252,15 @@ class Simulation:
         return followed
 
     def _looks(self, policy: str, every: Ints) -> Looks | None:
-        """Returns the overview source that a policy reads besides its visits, if any."""
+        """Returns the overview source that a policy reads besides its visits; None if it has none."""
         if policy not in OBSERVES:
             return None
         source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)
         return Looks([source], self.importance, weighted(0.0 * self.importance, self.importance, self.setup.theta))
 
     def named(self, now: float) -> Ints:
-        """The boards of the threads that a newest list shows at this time: those with the newest posts. For a board that the
-        list has never named before it proves nothing, so it is trusted for that board only from the board's next visit on."""
+        """Returns the boards of the threads that a newest list shows at this time: those with the newest posts. The list is
+        trusted for a board only after it has named the board once or the board has been visited."""
         stop = int(np.searchsorted(self.events.times, now, side="right"))
         size = NEWEST_ROWS
         while True:
@@ -271,8 +271,8 @@ class Simulation:
                 return np.unique(self.events.board[rows[first]])
 
     def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
-        """Makes one ranking of a simulated loop, with the visits that it names; if a source was read, a second ranking with
-        its figures."""
+        """Makes one ranking of a simulated loop and the visits that it chooses; if an index page was read, also a second ranking
+        with its figures."""
         readable = np.ones(1, dtype=bool) if loop.overview is not None else None
         due, source = loop.choose(now, None, readable)
         if len(due):
@@ -297,7 +297,7 @@ class Simulation:
     def _loop(
         self, known_until: Floats, now: float, sites: Sites, budget: Budget, options: LoopOptions, looks: Looks | None
     ) -> AdaptiveLoop:
-        """The loop for a new day, with only what visits have seen."""
+        """Creates the loop for a new day, from the events found by visits so far."""
         since = now - self.setup.history_days * DAY_SECONDS
         events = self.events
         rows = (events.times >= since) & (events.times <= known_until[events.board])
@@ -315,8 +315,8 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What a loop did in a simulation: board and time (epoch seconds) of everything fetched, parallel; and the times and costs
-    (in visits) of all fetches, parallel."""
+    """The actions of a simulated loop: board and time (epoch seconds) of each board fetched, parallel; and costs (in visits) and
+    times of all fetches, parallel."""
 
     board: Ints
     moments: Floats
@@ -325,7 +325,7 @@ class Followed:
 
 
 class _Trace:
-    """Records the actions of a loop."""
+    """Records the actions of a simulated loop."""
 
     def __init__(self) -> None:
         self.boards: list[Ints] = []
@@ -339,7 +339,7 @@ class _Trace:
         self.spent.append((cost, now))
 
     def followed(self) -> Followed:
-        """The record of the whole run."""
+        """Returns the record of the whole run."""
         spent = np.array([cost for cost, _at in self.spent], dtype=np.int64)
         return Followed(np.concatenate(self.boards), np.concatenate(self.moments), spent, np.array([at for _c, at in self.spent]))
 
@@ -349,7 +349,7 @@ def _midnight(day: date, zone: ZoneInfo) -> float:
 
 
 def latest_start(events: Events, setup_days: int, zone: ZoneInfo) -> date:
-    """The first day of the last whole test window of a log."""
+    """Returns the first day of the last test period that the log covers completely."""
     last = datetime.fromtimestamp(float(events.times[-1]), zone).date()
     return last - timedelta(days=setup_days)
 
@@ -357,7 +357,8 @@ def latest_start(events: Events, setup_days: int, zone: ZoneInfo) -> date:
 def run_all(
     simulation: Simulation, policies: Sequence[str], visits_per_board: Sequence[int]
 ) -> Iterator[tuple[Outcome, float | None]]:
-    """Every policy at every budget with its ratio to era, looping over budgets first; None if era's delay is 0."""
+    """Yields the outcome of every policy at every budget, looping over budgets first, with the ratio of its delay to era's (None
+    if that is 0)."""
     for number in visits_per_board:
         base = simulation.run("era", number)
         for policy in policies:
@@ -369,10 +370,8 @@ def run_all(
 def bootstrap_ratio(
     first: Floats, second: Floats, rng: np.random.Generator, draws: int = 2000
 ) -> tuple[float, float, float]:
-    """sum(first) / sum(second) and its 95 % interval by resampling paired days with replacement.
-
-    first, second: (days,), delay of two policies on the same days.
-    """
+    """Returns sum(first) / sum(second) and the two ends of its 95 % interval, by resampling paired days with replacement. first,
+    second: (days,), delay of two policies on the same days."""
     rows = rng.integers(0, len(first), size=(draws, len(first)))
     ratios = first[rows].sum(axis=1) / second[rows].sum(axis=1)
     low, high = np.quantile(ratios, [0.025, 0.975])

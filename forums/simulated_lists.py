@@ -20,12 +20,12 @@ SOON_DELETED_HOURS = 48.0
 
 @dataclass(frozen=True, slots=True)
 class ListStyle:
-    """Appearance and faults of the lists.
+    """Appearance and faults of the simulated list pages.
 
-    rows_per_page; pinned: number of old threads at the top of page 1 with a mark, unmarked_pins: the same without a mark;
-    relative_boards: share of boards that show "3 hours ago" instead of a time to the minute; counts: whether rows show the number
-    of replies; deleted_share: share of replies that are deleted within two days; page_seconds: time between two requests, during
-    which rows shift.
+    pinned: number of old threads at the top of page 1 with a mark, unmarked_pins: the same without a mark; relative_boards: share
+    of boards that show "3 hours ago" instead of a time to the minute; counts: whether rows show the number of replies;
+    deleted_share: share of replies that are deleted within two days; page_seconds: time between two requests, during which rows
+    shift.
     """
 
     rows_per_page: int = 25
@@ -38,7 +38,8 @@ class ListStyle:
 
 
 class SimulatedForum:
-    """The state of every thread as time advances; `version` counts posts and deletions, `last` is the time of the newest post."""
+    """A forum that replays an event log as time advances. `version` counts each thread's posts and deletions, `last` is the time
+    of its newest post (-inf without posts)."""
 
     def __init__(self, events: Events, start: float, style: ListStyle, rng: np.random.Generator) -> None:
         """`start`: epoch seconds from which posts are deleted and pages are read; the log before it does not change."""
@@ -62,14 +63,14 @@ class SimulatedForum:
         self._pins = [self._most_replied(threads) for threads in self._threads]
 
     def _most_replied(self, threads: Ints) -> list[int]:
-        """The threads that are always pinned in a board: those with most replies at the start. None if the board has too few
-        threads."""
+        """Returns the threads that are always pinned in a board: those with most replies at the start; empty if the board has too
+        few threads."""
         wanted = self.style.pinned + self.style.unmarked_pins
         alive = [thread for thread in threads.tolist() if self._posts[thread]]
         return sorted(alive, key=lambda thread: (-len(self._posts[thread]), thread))[:wanted] if len(alive) > 3 * wanted else []
 
     def advance(self, now: float) -> None:
-        """Advances the forum to `now` (epoch seconds)."""
+        """Plays the log's posts and deletions up to `now` (epoch seconds)."""
         times = self.events.times
         while self._next < len(times) and times[self._next] <= now:
             self._delete_until(float(times[self._next]))
@@ -96,11 +97,12 @@ class SimulatedForum:
         self._orders.pop(int(self.board_of[thread]), None)
 
     def exists(self) -> Ints:
-        """Threads that have a post now."""
+        """Returns the numbers of the threads that have a post now."""
         return np.flatnonzero(np.isfinite(self.last))
 
     def page(self, board: int, number: int) -> tuple[list[Row], bool]:
-        """Rows of a list page as shown now (pages count from 1), most recent reply first, and whether there is a next page."""
+        """Returns the rows of list page `number` (from 1) as shown now, most recent reply first, and whether there is a next
+        page."""
         order = self._orders.get(board)
         pins = self._pins[board]
         if order is None:
@@ -121,7 +123,7 @@ class SimulatedForum:
         return Row(str(thread), f"thread:{thread}", shown, replies=replies, pinned=pinned)
 
     def _shown(self, last: float, relative: bool) -> Moment:
-        """A last-reply time as shown in the list: to the minute, or relative in minutes, hours or days."""
+        """Returns a last-reply time as shown in the list: rounded to the minute, or relative, in minutes, hours or days."""
         if not relative:
             return Moment(datetime.fromtimestamp(last // MINUTE_SECONDS * MINUTE_SECONDS, UTC), MINUTE_SECONDS)
         age = max(self.now - last, 0.0)

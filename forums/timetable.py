@@ -1,4 +1,5 @@
-"""Timetables: which board is visited at which hours, repeating every day or every few days; and minimum gaps for politeness."""
+"""Timetables: which board is visited at which hours, repeating every day or every few days; and the minimum gaps between visits
+of a site."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ class Timetable:
 
     @classmethod
     def of(cls, boards: int, board: Ints, hour: Floats, day: Ints | None = None, days: int = 1) -> Timetable:
-        """A timetable from visits in any order; hours outside [0, 24) are moved to the neighbouring day of the cycle."""
+        """Returns a timetable from visits in any order; hours outside [0, 24) are moved to the neighbouring day of the cycle.
+
+        board, hour and day (None: day 0): one entry per visit.
+        """
         owner = np.asarray(board, dtype=np.int64)
         shift = np.floor(np.asarray(hour, dtype=float) / DAY_HOURS)
         clock = np.clip(hour - shift * DAY_HOURS, 0.0, np.nextafter(DAY_HOURS, 0.0))
@@ -42,16 +46,17 @@ class Timetable:
         return cls(boards, days, owner[order], on[order], clock[order])
 
     def visits_per_day(self) -> Ints:
-        """The number of visits on each day of the cycle, (days,)."""
+        """Returns the number of visits on each day of the cycle, (days,)."""
         return np.bincount(self.day, minlength=self.days)
 
     def visits_of(self, board: int, day: int = 0) -> Floats:
-        """Hours at which a board is visited on a day of the cycle."""
+        """Returns the hours at which a board is visited on a day of the cycle, ascending."""
         hours: Floats = self.hour[(self.board == board) & (self.day == day % self.days)]
         return hours
 
     def moments(self, first: date, count: int, zone: ZoneInfo) -> tuple[Ints, Floats]:
-        """Board and epoch seconds of every visit on `count` days from `first`, which is day 0 of the cycle."""
+        """Returns board and epoch seconds of every visit on `count` days from `first`, which is day 0 of the cycle; parallel
+        arrays."""
         boards, moments = [], []
         for step in range(count):
             today = first + timedelta(days=step)
@@ -62,7 +67,7 @@ class Timetable:
 
 
 def _wall_clock(hours: Floats, day: date, zone: ZoneInfo) -> Floats:
-    """Epoch seconds of local times of one day, also on days of clock changes."""
+    """Returns the epoch seconds of local times of one day (hours since midnight), also on days of clock changes."""
     start = datetime.combine(day, time(), zone).timestamp()
     end = datetime.combine(day + timedelta(days=1), time(), zone).timestamp()
     if end - start == DAY_SECONDS:
@@ -72,7 +77,8 @@ def _wall_clock(hours: Floats, day: date, zone: ZoneInfo) -> Floats:
 
 
 def from_quantiles(boards: int, visits: Ints, hours: Sequence[Floats]) -> Timetable:
-    """A daily timetable from the hours of each board's visits: hours[i] has visits[i] entries."""
+    """Returns a daily timetable from the hours of each board's visits: hours[i] has visits[i] entries, otherwise BudgetError is
+    raised."""
     if [len(one) for one in hours] != visits.tolist():
         raise BudgetError("a board's hours and its number of visits differ")
     flat = np.concatenate(hours) if len(hours) else np.zeros(0)
@@ -80,17 +86,18 @@ def from_quantiles(boards: int, visits: Ints, hours: Sequence[Floats]) -> Timeta
 
 
 def cycle_days(boards: int, visits_per_day: int) -> int:
-    """Days after which every board has been visited: 1, or ceil(n / M) if there are fewer visits than boards."""
+    """Returns the number of days after which every board has been visited: 1, or ceil(n / M) if there are fewer visits M than
+    boards n."""
     if visits_per_day < 1:
         raise BudgetError("a plan needs at least one visit a day")
     return max(1, math.ceil(boards / visits_per_day))
 
 
 def spread_over_days(visits: Ints, days: int) -> Ints:
-    """Visits on each day, (days, n), from visits in a cycle of `days` days; every day gets the same number.
+    """Divides each board's visits in a cycle of `days` days among the days, (days, n); every day gets the same number of visits.
 
-    The sum of `visits` must be a multiple of `days`. Boards are distributed in turn, those with fewest visits last, so that a
-    board's numbers of visits on any two days differ by at most one.
+    The sum of `visits` must be a multiple of `days`, otherwise BudgetError is raised. Boards are distributed in turn, those with
+    fewest visits last, so that a board's numbers of visits on any two days differ by at most one.
     """
     total = int(visits.sum())
     if total % days:
@@ -104,7 +111,7 @@ def spread_over_days(visits: Ints, days: int) -> Ints:
 
 
 def _stride(days: int) -> int:
-    """A step near the golden section of the cycle and coprime to it, so that a board's days are spread out."""
+    """Returns a step near the golden section of the cycle and coprime to it, so that a board's days are spread out."""
     best = max(1, round(days * 0.618))
     while math.gcd(best, days) > 1:
         best -= 1
@@ -112,7 +119,8 @@ def _stride(days: int) -> int:
 
 
 def keep_gap(table: Timetable, site: Ints, gap_hours: Floats) -> Timetable:
-    """Moves visits later until any two visits of one site are at least its gap apart, also across midnight; earliest first.
+    """Moves visits later until any two visits of one site are at least `gap_hours` of that site apart, also across midnight;
+    returns the new timetable.
 
     site: (n,), the site of each board; gap_hours: one value per site number. The number of visits per day stays the same: a visit
     moved past midnight is exchanged for the one moved in from the day before. Raises BudgetError if a site's visits do not fit
@@ -136,8 +144,8 @@ def keep_gap(table: Timetable, site: Ints, gap_hours: Floats) -> Timetable:
 
 
 def _pushed(clock: Floats, gap: float, cycle: float) -> Floats:
-    """Times, moved so that each is at least `gap` after the one before, also from the last to the first of the next cycle.
-    This is possible because all gaps together fit into the cycle."""
+    """Returns the ascending times `clock` moved later so that each is at least `gap` after the one before, also from the last to
+    the first of the next cycle. All gaps together must fit into the cycle."""
     steps = gap * np.arange(len(clock))
     moved = steps + np.maximum.accumulate(clock - steps)
     first = moved[-1] + gap - cycle  # the last visit of the cycle pushes the first of the next
@@ -146,7 +154,7 @@ def _pushed(clock: Floats, gap: float, cycle: float) -> Floats:
 
 
 def _rewrapped(table: Timetable, clock: Floats) -> Timetable:
-    """A timetable of several days from hours since the start of the cycle."""
+    """Returns a timetable of several days from `clock`, the hours of the visits since the start of the cycle."""
     inside = clock % (table.days * DAY_HOURS)
     day = (inside // DAY_HOURS).astype(np.int64)
     return Timetable.of(table.boards, table.board, inside - day * DAY_HOURS, day, table.days)

@@ -1,4 +1,5 @@
-"""Figures of the tuning page: expected delay against visits for each policy, one day's visits, and a replay of stored posts."""
+"""Figures of the page on which an operator tunes a plan: expected delay against visits for each policy, one day's visits, and a
+simulation on stored posts."""
 
 from __future__ import annotations
 
@@ -28,10 +29,11 @@ SMOOTH_FROM = 4
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The data from which the page computes, n boards.
+    """The data from which the tuning page computes, n boards.
 
-    rates: (n, bins), weighted events per hour, importance included, shrunk: the expectation. plain: the same without shrinkage as
-    in the forum paper, used by its own rules. interval_hours: (n,), each board's fixed interval.
+    rates: (n, bins), weighted events per hour, importance included, rhythms shrunk to the site's; the expected delay is computed
+    from them. plain: the same without shrinkage as in the forum paper, used by the paper's own rules. interval_hours: (n,), each
+    board's fixed interval.
     """
 
     rates: Floats
@@ -40,14 +42,15 @@ class Basis:
 
 
 def numbers_around(visits_per_day: int) -> list[int]:
-    """Visits per day from a quarter to four times the number, in equal logarithmic steps, including the number itself."""
+    """Returns numbers of visits per day from a quarter to four times the given one, in equal logarithmic steps, including the
+    number itself."""
     factors = np.exp(np.linspace(-np.log(SPAN), np.log(SPAN), STEPS))
     return sorted({max(1, round(visits_per_day * float(factor))) for factor in factors} | {visits_per_day})
 
 
 def quick_optimal(rates: Floats, visits_per_day: int) -> Timetable:
-    """Closed form by square roots with two sweeps of polish: within 1 % of the full polish, 2 % of the exact programme;
-    some 25 ms for 100 boards."""
+    """Returns an approximation of the optimal timetable: closed form by square roots with two sweeps of polish. Its delay is
+    within 1 % of the full polish and 2 % of the exact programme; it takes some 25 ms for 100 boards."""
     intensity = Intensity.of(rates)
 
     def place(visits: Ints) -> tuple[Ints, Floats]:
@@ -58,7 +61,7 @@ def quick_optimal(rates: Floats, visits_per_day: int) -> Timetable:
 
 
 def day(policy: str, basis: Basis, visits_per_day: int, planner: OptimalPlanner | None = None) -> Timetable:
-    """The timetable of a policy; the closed loop has none, and starts from the optimal one.
+    """Returns the timetable of a policy; the adaptive policy has none, so the optimal one stands for it.
 
     `planner`: solved for these rates, gives the exact optimum; without it the quick one is used. The forum paper's rules plan
     from plain rates, as in operation. Raises ValueError for an unknown policy.
@@ -73,15 +76,16 @@ def day(policy: str, basis: Basis, visits_per_day: int, planner: OptimalPlanner 
 
 
 def expected(table: Timetable, basis: Basis) -> Floats:
-    """Expected weighted event-hours per day of each board, (n,), whatever rates the timetable was planned from."""
+    """Returns the expected weighted event-hours per day of each board, (n,), by `basis.rates`, whatever rates the timetable was
+    planned from."""
     return expected_cost(Intensity.of(basis.rates), table)
 
 
 def curve(policy: str, basis: Basis, numbers: Sequence[int]) -> list[float]:
-    """Expected delay of all boards, weighted event-hours a day, at each number of visits a day.
+    """Returns the expected delay of all boards, weighted event-hours a day, at each number of visits a day.
 
-    The optimal curve is computed at every second number beyond four visits a board, and at the ends; between them, visits times
-    delay (nearly constant there) is interpolated over the logarithm of the visits.
+    The optimal curve is computed at every second number beyond four visits a board, and at the ends; for the numbers between,
+    visits times delay (nearly constant there) is interpolated over the logarithm of the visits.
     """
     last, smooth = len(numbers) - 1, SMOOTH_FROM * len(basis.rates)
     places = [at for at, number in enumerate(numbers) if policy in PAPER or number <= smooth or at % 2 == 0 or at == last]
@@ -94,25 +98,26 @@ def curve(policy: str, basis: Basis, numbers: Sequence[int]) -> list[float]:
 
 
 def interval_visits(basis: Basis) -> float:
-    """Visits per day of the boards' fixed intervals."""
+    """Returns the number of visits per day of all boards at their fixed intervals."""
     return float((DAY_HOURS / basis.interval_hours).sum())
 
 
 def interval_delay(basis: Basis) -> Floats:
-    """Expected weighted event-hours per day at fixed intervals, (n,): an event waits half an interval on average."""
+    """Returns the expected weighted event-hours per day at fixed intervals, (n,): an event waits half an interval on average."""
     per_day: Floats = basis.rates.mean(axis=1) * DAY_HOURS
     return per_day * basis.interval_hours / 2.0
 
 
 def visits_per_board(table: Timetable) -> Floats:
-    """Visits per day of each board, (n,); below 1 for a board visited only every few days."""
+    """Returns the visits per day of each board, (n,); below 1 for a board visited only every few days."""
     return np.bincount(table.board, minlength=table.boards) / table.days
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The requests per day that visits need. asked: of all sites; allowed: the sum of the sites' limits (inf if one has none).
-    over: number of sites above their limit. visits: the visits left if these sites keep their limits."""
+    """The requests per day that visits need. asked: requests of all sites; allowed: the sum of the sites' limits (inf if one has
+    none). over: number of sites above their limit. visits: number of visits per day that remain if these sites keep their limits.
+    """
 
     asked: float
     allowed: float
@@ -121,8 +126,8 @@ class Asked:
 
 
 def requests(per_board: Floats, requests_per_visit: Floats, site: Ints, allowed: Floats) -> Asked:
-    """Requests needed for visits. per_board: (n,) visits per day; requests_per_visit: (n,); site: (n,) indices into `allowed`,
-    (sites,), requests per day, inf for no limit."""
+    """Returns the requests that visits need, compared with the sites' limits. per_board: (n,) visits per day; requests_per_visit:
+    (n,); site: (n,) indices into `allowed`, (sites,), requests per day, inf for no limit."""
     asked = np.bincount(site, per_board * requests_per_visit, len(allowed))
     visits = np.bincount(site, per_board, len(allowed))
     over = asked > allowed * (1.0 + 1e-9)
@@ -132,7 +137,7 @@ def requests(per_board: Floats, requests_per_visit: Floats, site: Ints, allowed:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a policy would have achieved on the stored posts of the last days: visits used, and delays."""
+    """What a policy would have achieved on the stored posts of the last days: visits used per day, and delays."""
 
     policy: str
     visits_used_per_day: float
@@ -140,7 +145,8 @@ class Replayed:
 
 
 def replay(experiment: Simulation, policies: Sequence[str], visits_per_day: int) -> list[Replayed]:
-    """The results of each policy on the experiment's test days with that budget, using only what came before."""
+    """Simulates each policy on the experiment's test days with that budget, planning only from what came before; returns one
+    result per policy."""
     found = []
     for policy in policies:
         outcome = experiment.run_budget(policy, visits_per_day, 0)
