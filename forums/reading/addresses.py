@@ -1,5 +1,5 @@
-"""What an address itself shows: the site's own id of a thread or board, whether it is a user's profile, the first page of a
-list."""
+"""What an address alone shows: the site's own id of a thread or board, whether it is a user's profile, and the address of the
+first page of a thread or list."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _USER_SEGMENT = re.compile(
 _USER_QUERY = re.compile(
     rf"(?:^|[&;])(?:(?:{_USER_NAMES})(?:_?id|_?name)?=|(?:mode|action|act|mod|do|a|page|p|view)=(?:{_USER_NAMES}|space|getinfo)\b|t=usrinfo\b)|^/?(?:user|profile|member)s?/", re.I
 )
-# /space/7/entry/400: one of many entries of a user
+# Addresses such as /space/7/entry/400, which are one of many entries of a user and not a profile.
 _BELOW_USER = re.compile(r"/[a-z]+/\d+/(?!page|p/|pg)[a-z]+/\d+(?:-[^/]*)?/?$", re.I)
 
 
@@ -82,8 +82,9 @@ def _query(query: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=8_192)
 def split_address(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
-    """Host, path segments and query of an address; a path written in the query (`index.php?/topic/5`) counts as path. The result
-    is cached, so the lists in it must not be changed."""
+    """Returns host (without "www."), unquoted path segments and query parameters of an address, without session ids; a path
+    written in the query (`index.php?/topic/5`) is part of the path. The result is cached, so callers must not change its lists.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -107,8 +108,8 @@ _NO_IDS = frozenset(
 
 
 def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
-    """The id in the path that follows the last of the `words` in it: `/topic/12-x`, `/t/slug/12/3`, `/threads/x.12/`; None if
-    there is none."""
+    """Returns the id in the path that follows the last of the `words` in it: 12 in `/topic/12-x` and `/threads/x.12/`, also in
+    `/t/slug/12/3`; a slug if there is no number. None if no such word is followed by an id."""
     for at in range(len(segments) - 2, -1, -1):
         bare = segments[at].lower().rsplit(".", 1)[0]
         if bare not in words:
@@ -133,8 +134,8 @@ def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
 
 
 def _id_in_board(segments: list[str]) -> str | None:
-    """The thread's id in an address such as `/thread/10/18064.html`, in which the board's id precedes it: the second number, if
-    it is the larger one (a smaller one may be a page number); None otherwise."""
+    """Returns the thread's id in an address such as `/thread/10/18064.html`, where the id of the board precedes it: the second
+    number, if it is larger than the first (a smaller one may be a page number). None for other forms."""
     if len(segments) < 3 or segments[-3].lower() not in STRONG_THREAD or not segments[-2].isdigit():
         return None
     number = _NUMBERED_FILE.fullmatch(segments[-1])
@@ -168,13 +169,10 @@ def _plain(host: str, segments: list[str], query: list[tuple[str, str]], keep_pa
 
 @lru_cache(maxsize=16_384)
 def thread_key(url: str) -> str:
-    """The key of the thread that `url` leads to: the site's own id as "host t:ID", otherwise the address without page, session
-    and anchor. All addresses of one thread (other pages, last post, print, another board's slug) have one key, as far as
-    the address alone shows it; an address with only a post's id has a key of its own.
-
-    >>> thread_key("https://a.org/viewtopic.php?f=2&t=31&start=25") == thread_key("https://a.org/viewtopic.php?t=31#p9")
-    True
-    """
+    """Returns the key of the thread that `url` leads to: "host t:ID" with the site's own id if the address contains one,
+    otherwise the address without page, session and anchor. All addresses of one thread (further pages, last post, print
+    version, another board's slug) have the same key, as far as the address alone shows it; an address with only a post's id has
+    a key of its own."""
     host, segments, query = split_address(url)
     found = _parameter(query, _THREAD_PARAMETERS, digits=True)
     if not found:
@@ -199,12 +197,9 @@ _BOARD_ID = re.compile(r" [a-z]:.")
 
 @lru_cache(maxsize=4_096)
 def board_key(url: str) -> str:
-    """The key of the board that `url` leads to: the site's own id as "host b:ID" ("c:" for a category, "g:" for a group, "n:" for
-    a node, since these may be numbered separately), otherwise the address without page and session.
-
-    >>> board_key("https://a.org/forum-12-1.html") == board_key("https://a.org/forum.php?mod=forumdisplay&fid=12&page=2")
-    True
-    """
+    """Returns the key of the board that `url` leads to: "host b:ID" with the site's own id if the address contains one,
+    otherwise the address without page and session. Instead of "b:" it is "c:" for a category, "g:" for a group, "n:" for a
+    node, "s:" for a section and "t:" for a tag, since these may be numbered separately."""
     host, segments, query = split_address(url)
     names = {name.lower() for name, _ in query}
     for name in _BOARD_PARAMETERS:
@@ -226,7 +221,7 @@ def board_key(url: str) -> str:
 
 
 def names_board(key: str) -> bool:
-    """Tells whether a board key contains an id from the site itself."""
+    """Tells whether a key of `board_key` contains an id from the site itself."""
     return bool(_BOARD_ID.search(key))
 
 
@@ -248,11 +243,8 @@ _KEEP = re.compile(r"[?&;](?:action|do|view|mod)=(?:viewthread|display|show|thre
 
 
 def first_page(url: str) -> str:
-    """The address of the first page of the thread or list that `url` is a page of: without page number, post and anchor.
-
-    >>> first_page("https://a.org/topic/7-x?page=3#p9")
-    'https://a.org/topic/7-x'
-    """
+    """Returns the address of the first page of the thread or list to which `url` belongs: without page number, post and
+    anchor."""
     url = url.split("#", 1)[0]
     head, mark, query = url.partition("?")
     if mark and not _KEEP.search("?" + query):

@@ -1,9 +1,9 @@
-"""Forums with JSON or feeds for guests: the address to request instead of a page, and the reading of its response in a page's
-form.
+"""Forums that give guests JSON or feeds: the address to request instead of a page, and the reading of the response, in the
+same form as that of a page.
 
-The frontier, the boards and the threads keep the addresses of pages; only the request goes elsewhere. A caller gets `api_address`
-for a page, fetches it instead and passes the body to `read_api`; if the response is refused (403, 404, 429) or its reading is of
-kind other, it fetches the page itself and does not use the API again in this visit.
+The frontier, the boards and the threads keep the addresses of pages; only the request goes elsewhere. A caller gets the address
+for a page from `api_address`, fetches it and passes the body to `read_api`. If the response is refused (403, 404, 429) or its
+reading is of kind `other`, the caller fetches the page itself and does not use the API again in this visit.
 """
 
 from __future__ import annotations
@@ -31,13 +31,10 @@ _ENGINES: dict[str, tuple[_Address, _Read]] = {
 
 
 def api_address(engine: str, url: str, root: str) -> str | None:
-    """The address of the JSON for guests that corresponds to the page `url`, None if the engine has none for it.
+    """Returns the address of the JSON that corresponds to the page `url`; None if the forum software has none for it.
 
-    `engine` and `root` come from the site's model: the engine's name and the address of the forum's front page. Further pages
-    (`?page=3`) have a JSON address each; single posts, searches and profiles have none.
-
-    >>> api_address("discourse", "https://a.org/t/some-title/12?page=2", "https://a.org/")
-    'https://a.org/t/12.json?page=2'
+    `engine` and `root` come from the site's model: the name of the forum software and the address of the forum's front page.
+    Each further page (`?page=3`) has a JSON address of its own; single posts, searches and profiles have none.
     """
     if engine not in _ENGINES:
         return None
@@ -53,12 +50,13 @@ def api_address(engine: str, url: str, root: str) -> str | None:
 
 
 def read_api(body: str | bytes, url: str) -> PageReading:
-    """The reading of a response fetched from `url` (the address of the API or feed, not of the page), in the form of
+    """Returns the reading of a response fetched from `url` (the address of the API or feed, not of the page), in the form of
     `read_page`'s result.
 
     Addresses in the reading (records, `next`, `pages`, `last`, `board_url`) are those of pages, so that API and page give the
-    same keys; to continue, `next` is passed to `api_address`. An unknown body (an error message, an HTML page, damage, more than
-    20 MB) gives kind other with the evidence "no_api", and "over_budget" if reading it takes too much CPU. Never raises.
+    same keys; to continue through the API, pass `next` to `api_address`. An unknown body (an error message, an HTML page,
+    damaged or more than 20 MB) gives kind `other` with the evidence "no_api", also with "over_budget" if reading it takes too
+    much CPU. Never raises.
     """
     try:
         with cpu_budget():

@@ -1,4 +1,5 @@
-"""Discourse's JSON for guests: the categories, the latest topics of a category, the posts of a topic."""
+"""Addresses and reading of Discourse's JSON for guests: the categories, the latest topics of a category, and the posts of a
+topic."""
 
 from __future__ import annotations
 
@@ -11,14 +12,15 @@ from forums.reading.apis_fields import markup_text, moment, number, rows, table,
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
 
 POSTS_A_PAGE = 20
-_SPOKEN = (1, 2)  # types of posts: a post, a moderator's post; not small actions and whispers
+_SPOKEN = (1, 2)  # types of posts that are read: ordinary and moderator's posts, not small actions and whispers
 _ADDRESS = re.compile(
     r"^(?P<mount>.*?)/(?:(?P<home>categories|latest)?|c/(?P<board>(?:[^/]+/){0,3}\d+)(?:/l/latest)?|t/(?:[^/]+/)?(?P<topic>\d+))/?$"
 )
 
 
 def address(path: str, query: str, root: str) -> str | None:
-    """Path and query of the JSON for the path and query of a page; None for a page without JSON."""
+    """Returns path and query of the JSON for the path and query of a page; None for a page without JSON. `root` is the path of
+    the forum's front page."""
     found = _ADDRESS.match(path)
     if not found:
         return None
@@ -38,7 +40,7 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """The reading of a response of this API, None if it has another form. `url` is the response's own address."""
+    """Returns the reading of a response of this API; None if it has another form. `url` is the response's own address."""
     base = re.split(r"/(?:t|c|categories|latest)(?:[/.]|$)", url, maxsplit=1)[0]
     if "category_list" in answer:
         return PageReading(PageKind.index, tuple(_boards(table(answer["category_list"]).get("categories"), base)))
@@ -114,7 +116,8 @@ def _topics(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
 
 
 def _board_of(url: str) -> str | None:
-    """The page address of the category in a response's own address."""
+    """Returns the page address of the category whose topics a response lists, by the response's own address; None if it is not
+    that of a category."""
     head = url.split("?", 1)[0]
     return head.removesuffix(".json") if "/c/" in head else None
 

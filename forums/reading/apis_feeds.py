@@ -1,4 +1,4 @@
-"""RSS and Atom feeds and sitemaps as lists of threads: one small response that shows what is new on a whole forum."""
+"""Reads RSS and Atom feeds and sitemaps as lists of threads: one small response shows what is new on a whole forum."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ _CHANGED = ("updated", "modified", "date", "lastBuildDate")
 
 
 def read(body: bytes, url: str) -> PageReading | None:
-    """The threads of a feed or sitemap, in its order; None if it is neither or is empty.
+    """Returns the threads of a feed or sitemap, in its order, as the reading of a list of threads; None if the body is neither
+    or is empty. `url` is its own address.
 
-    A feed never contains the whole list: the reading has no next page, and "feed" or "sitemap" in its evidence. In a feed of
-    topics `created` is the time an item was published and `last_reply` the time it was updated; a single time is taken as
-    `created`. An item's first category is its board, by its name and its address. A sitemap's `lastmod` is the last reply.
+    A feed hardly ever contains the whole list: the reading has no next page, and "feed" or "sitemap" as evidence. `created` is
+    the time at which an item was published, `last_reply` the time at which it was updated; a single time is taken as `created`.
+    An item's first category is its board: the text is the board's name, the scheme or domain its address. A sitemap's `lastmod`
+    is the last reply, and its titles are empty.
     """
     listed = parse_sitemap(body, url)
     if listed.kind == "urlset":
@@ -67,7 +69,8 @@ def _time(fields: dict[str, str], names: tuple[str, ...]) -> Moment | None:
 
 
 def _board_url(scheme: str, url: str) -> str | None:
-    """The address named by the scheme or domain of an item's category, if it is one of the site's own pages."""
+    """Returns the address given as scheme or domain of an item's category, if it is one of the site's own pages; otherwise
+    None."""
     try:
         found = urlsplit(urljoin(url, scheme))
     except ValueError:

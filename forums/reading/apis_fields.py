@@ -1,4 +1,4 @@
-"""Reading fields of untrusted JSON responses: a value of the wrong type gives None, never an error."""
+"""Reads fields of untrusted JSON responses: a value of the wrong type gives None or an empty value, never an error."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from crawlmgr.text.dates import Moment
 from forums.reading.posts_texts import text_of
 
 _LONGEST_POST_CHARS = 1_000_000
-_LARGEST = 2**31 - 1  # largest number that the database columns can store
-# outside these years a time means nothing: some software writes "never" as the first or last second it can represent
+_LARGEST = 2**31 - 1  # largest integer that the database columns can store
+# Times outside these years mean nothing: some software writes "never" as the first or last second it can represent.
 _YEARS = range(1970, 9000)
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # valid in JSON, but no database can store them as text
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # valid in JSON, but no database can store them in text
 _QUOTES = "descendant::blockquote | descendant::aside[contains(@class, 'quote')]"
 
 
 def table(value: object) -> Mapping[str, Any]:
-    """`value` if it is a JSON object, otherwise an empty one."""
+    """Returns `value` if it is a JSON object, otherwise an empty mapping."""
     return value if isinstance(value, dict) else {}
 
 
 def rows(value: object) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects of a JSON array; nothing for anything else."""
+    """Returns an iterator over the JSON objects in a JSON array; empty for any other value."""
     return (row for row in value if isinstance(row, dict)) if isinstance(value, list) else iter(())
 
 
 def number(value: object) -> int | None:
-    """A count or an id: an integer from 0 to 2,147,483,647, also one written as text."""
+    """Returns a count or id if it is an integer from 0 to 2,147,483,647, also one written as text; otherwise None."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 19:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST else None
 
 
 def text(value: object) -> str:
-    """A line of text: markup escapes undone, white space collapsed; "" for anything but text."""
+    """Returns a string as one line, with markup escapes undone and white space collapsed; "" for any other value."""
     return " ".join(unescape(_storable(value)).split()) if isinstance(value, str) else ""
 
 
@@ -49,7 +49,8 @@ def _storable(value: str) -> str:
 
 
 def moment(value: object) -> Moment | None:
-    """A time in ISO 8601 (UTC without a zone) or in epoch milliseconds; None also for implausible years."""
+    """Returns the time given in ISO 8601 (taken as UTC if without zone) or in epoch milliseconds; None for any other value,
+    and for years outside 1970 to 8999."""
     try:
         if isinstance(value, str):
             told = datetime.fromisoformat(value)
@@ -64,7 +65,7 @@ def moment(value: object) -> Moment | None:
 
 
 def markup_text(value: object) -> str:
-    """The text of a post given as HTML, without quotes if anything else remains."""
+    """Returns the text of a post given as HTML, without quotes unless nothing else remains; "" for any other value."""
     if not isinstance(value, str) or not value.strip():
         return ""
     try:

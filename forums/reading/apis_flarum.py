@@ -1,4 +1,5 @@
-"""Flarum's JSON:API for guests: tags as boards, discussions as threads, posts of a discussion in order."""
+"""Addresses and reading of Flarum's JSON:API for guests: tags as boards, discussions as threads, and the posts of a discussion
+in order."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ _Included = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def address(path: str, query: str, root: str) -> str | None:
-    """Path and query of the JSON for the path and query of a page; None for a page without JSON."""
+    """Returns path and query of the JSON for the path and query of a page; None for a page without JSON. `root` is the path of
+    the forum's front page."""
     found, page = _ADDRESS.match(path), parse_qs(query).get("page", ["1"])[0]
     if not found or not page.isdecimal() or (query and list(parse_qs(query)) != ["page"]):
         return None
@@ -33,7 +35,7 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """The reading of a response of this API, None if it has another form. `url` is the response's own address."""
+    """Returns the reading of a response of this API; None if it has another form. `url` is the response's own address."""
     data = answer.get("data")
     if not isinstance(data, list) or "/api/" not in url:
         return None
@@ -88,7 +90,7 @@ def _board(row: Mapping[str, Any], base: str, included: _Included) -> BoardRecor
 
 
 def _address_of(row: Mapping[str, Any], base: str) -> str:
-    """The page address of a discussion: newer responses include the number in the slug, older ones do not."""
+    """Returns the page address of a discussion. Newer responses include its number in the slug, older ones do not."""
     key, slug = text(row.get("id")), text(table(row.get("attributes")).get("slug"))
     return f"{base}/d/{slug if slug.split('-')[0] == key else f'{key}-{slug}' if slug else key}"
 
@@ -124,7 +126,7 @@ def _posts(data: object, base: str, included: _Included, page: int, more: bool) 
         about = table(row.get("attributes"))
         discussion = _related(row, "discussion", included)[0] or discussion
         if about.get("contentType", "comment") != "comment" or about.get("isHidden") is True:
-            continue  # an event between the posts, such as renaming or tagging
+            continue  # The entry is an event between the posts, such as renaming or tagging.
         place = number(about.get("number"))
         url = _address_of(discussion, base) if discussion else None
         posts.append(

@@ -1,4 +1,4 @@
-"""NodeBB's JSON for guests: every page is also available below /api."""
+"""Addresses and reading of NodeBB's JSON for guests: every page is also available as JSON below /api."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _ADDRESS = re.compile(r"^(?P<mount>.*?)(?P<page>/(?:categories|recent|category/\
 
 
 def address(path: str, query: str, root: str) -> str | None:
-    """Path and query of the JSON for the path and query of a page; None for a page without JSON."""
+    """Returns path and query of the JSON for the path and query of a page; None for a page without JSON. `root` is the path of
+    the forum's front page."""
     page = parse_qs(query).get("page", [""])[0]
     if query and (not page.isdecimal() or len(parse_qs(query)) > 1):
         return None
@@ -26,7 +27,7 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """The reading of a response of this API, None if it has another form. `url` is the response's own address."""
+    """Returns the reading of a response of this API; None if it has another form. `url` is the response's own address."""
     base = url.split("/api/", 1)[0]
     if isinstance(answer.get("posts"), list) and "tid" in answer:
         return _posts(answer, base)
@@ -41,7 +42,7 @@ def _boards(found: object, base: str, parent: str | None) -> list[BoardRecord]:
     boards = []
     for row in rows(found):
         if not row.get("slug") or not row.get("name") or row.get("link"):
-            continue  # a category may be a link to another site
+            continue  # The entry has no page of its own: a category may be a link to another site.
         url = f"{base}/category/{text(row['slug'])}"
         newest = [_time(post) for post in (*rows(row.get("posts")), table(row.get("teaser")))]
         boards.append(

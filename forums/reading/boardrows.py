@@ -1,4 +1,4 @@
-"""Converts the rows of an index to board records: names, counts, last post, descriptions, sub-boards."""
+"""Converts the rows of an index of boards to board records: names, counts, time of the last post, descriptions, sub-boards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _MARK = re.compile(r"[(\[]?(?:new|hot|neu|nouveau|nuevo|новое|新|new!)[)\]
 
 
 class BoardRows:
-    """The fields of an index of boards, found for all rows together, because corresponding positions hold the same field."""
+    """Extracts the fields of the boards in an index. The fields are assigned to columns for all rows together, because
+    corresponding positions in the rows hold the same field."""
 
     def __init__(self, rows: RowSet) -> None:
         self.set = rows
@@ -58,7 +59,7 @@ class BoardRows:
         if not threads and not posts and plain:
             return plain[:1], []
         if threads and not posts and len(plain) == 1 and self._exceeds(plain[0], threads[0]):
-            posts = plain  # these numbers are larger than those of threads, and no other column can be the posts
+            posts = plain  # These numbers are not smaller than those of threads, and no other column can be the posts.
         if not threads and plain and posts and "views" not in roles[plain[0]] and plain[0] in both:
             threads = plain[:1]
         return threads, posts
@@ -75,7 +76,8 @@ class BoardRows:
         return next((self._columns[column][at].value for column in columns if at in self._columns[column]), None)
 
     def _description(self, row: Row) -> str:
-        """The description of a board: the longest line after its name that is not a count, a time or the last post."""
+        """Returns the description of a board: the longest line after its name that is not a count, a time or the last post; ""
+        if there is none."""
         outline = self.page.outline
         title = range(outline.piece_from[row.title.node], outline.piece_to[row.title.node])
         counted = {found.node for found in row.counts}
@@ -99,8 +101,8 @@ class BoardRows:
 
     @cached_property
     def _names(self) -> list[str]:
-        """The names of the boards. Counts and marks in separate elements inside a link are left out, and so are counts at the end
-        of its text if most names have one: "Boats (7)"."""
+        """The names of the boards, parallel to the rows. Counts and words such as "new" in separate elements inside a link are
+        left out, and so are counts at the end of its text if most names have one: "Boats (7)"."""
         names = [self._name(row) for row in self.rows]
         ended = [_COUNTED_NAME.sub("", name) for name in names]
         return ended if sum(a != b for a, b in zip(names, ended, strict=True)) >= 0.6 * max(3, len(names)) else names
@@ -130,7 +132,7 @@ class BoardRows:
         ]
 
     def records(self) -> list[BoardRecord]:
-        """The board records, one per row, in order."""
+        """Returns the board records, one per row, in order."""
         threads, posts = self._count_columns
         return [
             BoardRecord(
@@ -145,7 +147,7 @@ class BoardRows:
         ]
 
     def sub_boards(self) -> list[BoardRecord]:
-        """Boards that have no row but are named inside the row of their parent board."""
+        """Returns the boards that have no row of their own but are linked inside the row of their parent board."""
         found, seen = [], set()
         for row in self.rows:
             for link in self._sub_boards(row):
@@ -157,7 +159,8 @@ class BoardRows:
 
 
 def _without_headings(rows: list[Row]) -> list[Row]:
-    """The rows without those that only name a category, if most rows have counts or times."""
+    """Returns the rows without those that only name a category, if at least half of the rows have counts or times; otherwise
+    all rows."""
     full = [row for row in rows if row.counts or row.times]
     if len(full) < 0.5 * len(rows):
         return rows

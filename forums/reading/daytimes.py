@@ -1,4 +1,4 @@
-"""Clock times under day headings, such as "Yesterday" or "12 May": each time gets the date of the heading above it."""
+"""Clock times below day headings such as "Yesterday" or "12 May": each gets the date of the heading above it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _DAY_SECONDS = 86_400
 
 
 class Days(NamedTuple):
-    """The numbers of the texts that are day headings, and the full time of each clock time below one, by the number of its
-    text."""
+    """The numbers of the texts that are day headings, and for each clock time below a heading, by the number of its text, the
+    full time."""
 
     headings: frozenset[int]
     clocks: dict[int, Moment]
 
 
 def days_of(page: Outline, dates: DateContext) -> Days:
-    """The headings of days on a page, and the clock times below them. Empty if the page has fewer than two clock times, or if
-    one comes before the first heading, because then it is not grouped by days."""
+    """Returns the day headings of a page and the clock times below them. Both are empty if the page has fewer than two clock
+    times, or if a clock time comes before the first heading or does not form a full time with it: then the page is not grouped
+    by days."""
     none = Days(frozenset(), {})
     if sum(1 for piece in page.pieces if _CLOCK.fullmatch(piece.text)) < 2:
         return none
@@ -47,7 +48,8 @@ def days_of(page: Outline, dates: DateContext) -> Days:
 
 
 def below_days(days: Days, times: list[Time]) -> list[Time]:
-    """The times of a page, with clock times completed by the day of the heading above; the headings' own times are left out."""
+    """Returns the times of a page, with clock times completed by the day of the heading above them, and without the times of
+    the headings themselves."""
     if not days.clocks:
         return times
     shown = [time for time in times if time.is_attribute or time.piece not in days.headings]
@@ -58,7 +60,7 @@ def below_days(days: Days, times: list[Time]) -> list[Time]:
 
 
 def _is_heading(page: Outline, node: int) -> bool:
-    """Tells whether a text is in a heading, or in a table cell that spans the columns."""
+    """Tells whether a node is a heading, or a table cell that spans several columns, or a child of one."""
     above = [at for at in (node, page.parents[node]) if at >= 0]
     wide = any(page.tags[at] == "td" and (page.elements[at].get("colspan") or "1") != "1" for at in above)
     return wide or any(page.tags[at] in _HEADINGS for at in above)

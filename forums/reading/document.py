@@ -1,5 +1,5 @@
-"""A parsed page as the page reader uses it: outline of its elements, links with patterns and keys of their addresses, and
-times."""
+"""A parsed page as the page reader uses it: the outline of its elements, its times, and its links with the patterns and keys
+of their addresses."""
 
 from __future__ import annotations
 
@@ -34,21 +34,23 @@ _SIDE = re.compile(
     r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
     re.I,
 )
-_AUTHORITY = re.compile(r"https?://[^/?#\s]*(?=[/?#]|$)")  # scheme and host of an address: what comes before its path
+_AUTHORITY = re.compile(r"https?://[^/?#\s]*(?=[/?#]|$)")  # scheme and host of an address
 _NO_PAGE = re.compile(r"(?:javascript|mailto|tel|data|about):", re.I)
-# Addresses that joining leaves as they are, and those that only need scheme and host before them.
+# Addresses that `urljoin` returns unchanged (_WHOLE), and paths that only need scheme and host before them (_ROOTED).
 _WHOLE = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?/[^\s?#;\\]*(?:\?[^\s#]+)?(?:#\S+)?")
 _ROOTED = re.compile(r"/(?![/.])(?:(?!/\.)[^\s?#;\\])*(?:\?[^\s#]+)?(?:#\S+)?")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?=/)")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
-_CARD = 12  # a link with more characters than this may be a card that contains more than a title
+_CARD = 12  # if the text of a link is longer (in characters), the link may be a box that contains more than a title
 _TITLE = re.compile(r"(?<![a-z])(?:title|subject)(?![a-z])", re.I)
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
 class Link(NamedTuple):
-    """A link of the page. `url` is absolute without its fragment; `key` identifies the thread that it leads to (see
-    `thread_key`); `pattern` is the form of its address, learned from all addresses of the page (see `patterns`)."""
+    """A link of the page. `node` is the element whose text names the link, `url` its absolute address without the fragment,
+    `key` identifies the thread that it leads to (see `thread_key`), `pattern` is the form of its address, learned from all
+    addresses of the page (see `patterns`). `is_user`: the link leads to a user's profile. `is_local`: it leads to the page's
+    own host."""
 
     node: int
     url: str
@@ -61,7 +63,12 @@ class Link(NamedTuple):
 
 
 class Page(TimedPage):
-    """One parsed page. Its links, times, titles and so on are computed when first used."""
+    """One parsed page. Links, times, titles and other derived values are computed when first used.
+
+    `is_cut`: only the beginning was parsed, because the page exceeds the limits of `bounded_markup`. `key`, `board_key` and
+    `pattern` are those of the page's own address (see `thread_key`, `board_key`, `patterns`). `is_thread_address`: that address
+    has the form of a thread's.
+    """
 
     def __init__(
         self, html: str | bytes, url: str, fetched_at: datetime, timezone: str = "UTC", day_first: bool | None = None
@@ -79,7 +86,7 @@ class Page(TimedPage):
         self.key = thread_key(url)
         self.pattern = patterns([url])[url]
         self.board_key = board_key(url)
-        # the address is a script called with a thread's number
+        # The address is that of a script called with a thread's number, as in viewtopic.php?t=7.
         asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"
         self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self._asides: dict[int, bool] = {}
@@ -92,7 +99,7 @@ class Page(TimedPage):
         return _join(self.url, href.strip()) or self.url
 
     def absolute(self, href: str) -> str:
-        """The absolute address of a link of this page."""
+        """Returns the absolute address of a link of this page; "" for a malformed one."""
         return _join(self.base, href)
 
     @cached_property
@@ -103,22 +110,23 @@ class Page(TimedPage):
 
     @cached_property
     def headings(self) -> list[str]:
-        """Texts of the headings, highest levels first."""
+        """The texts of up to twelve headings (h1 to h3), those of the highest level first."""
         page = self.outline
         found = [(page.tags[n], page.text(n)) for n in range(len(page)) if page.tags[n] in ("h1", "h2", "h3")]
         return [text for _, text in sorted(found, key=lambda pair: pair[0]) if text][:12]
 
     @cached_property
     def own_titles(self) -> set[str]:
-        """The page's own titles: the texts of first-level headings, and of other headings that the document's title contains."""
+        """The page's own titles: the texts of all h1 headings, and of the other headings that the document's `<title>`
+        contains."""
         page = self.outline
         firsts = {page.text(node) for node in range(len(page)) if page.tags[node] == "h1"}
         return firsts | {text for text in self.headings if len(text) > 8 and text in self.title}
 
     @cached_property
     def links(self) -> list[Link]:
-        """The first 3,000 links to pages, in order. Links within the page, to scripts, to mail and of more than 2,048 characters
-        are left out."""
+        """The first 3,000 links to pages, in order. Left out are links to anchors of this page, to scripts and to mail
+        addresses, and addresses of more than 2,048 characters."""
         page, raw = self.outline, []
         own = self.url.split("#", 1)[0]
         for node, tag in enumerate(page.tags):
@@ -147,8 +155,8 @@ class Page(TimedPage):
         return made
 
     def _heading_in(self, node: int) -> int:
-        """The element whose text names a link: if the link is a whole card, the heading or the element with a title class inside
-        it; otherwise the link itself."""
+        """Returns the node of the element whose text names a link. If the link is a box with several texts, this is the
+        heading or the element with a title class inside it; otherwise the link itself."""
         page = self.outline
         if page.piece_to[node] - page.piece_from[node] < 2:
             return node
@@ -161,7 +169,8 @@ class Page(TimedPage):
         return heading
 
     def _counts_beside(self, node: int, title: int) -> bool:
-        """Tells whether all texts in the link `node` outside its title (node `title`) are numbers."""
+        """Tells whether all texts inside the link `node` but outside its title (node `title`) are numbers; False if there are
+        none."""
         page = self.outline
         own = range(page.piece_from[title], page.piece_to[title])
         rest = [page.pieces[at].text for at in range(page.piece_from[node], page.piece_to[node]) if at not in own]
@@ -177,12 +186,12 @@ class Page(TimedPage):
         return [link.node for link in self.links]
 
     def links_in(self, start: int, end: int) -> list[Link]:
-        """The links of the page whose nodes lie from `start` to before `end`."""
+        """Returns the links whose nodes are in the range from `start` (included) to `end` (excluded)."""
         return self.links[bisect_left(self._link_nodes, start) : bisect_left(self._link_nodes, end)]
 
     @cached_property
     def piece_link(self) -> dict[int, Link]:
-        """The link around each text that is in one, by the number of the text."""
+        """For each text inside a link, by the number of the text: that link."""
         inside: dict[int, Link] = {}
         page = self.outline
         for link in self.links:
@@ -191,15 +200,15 @@ class Page(TimedPage):
         return inside
 
     def roles_of(self, node: int) -> frozenset[str]:
-        """The roles that the class names and the id of an element suggest."""
+        """Returns the roles (fields such as "replies" or "author") that the class names and the id of an element suggest."""
         identity = self.outline.elements[node].get("id") or ""
         return class_roles(
             f"{self.outline.classes[node]} {_ID_DIGITS.sub('', identity)}" if identity else self.outline.classes[node]
         )
 
     def is_aside(self, node: int) -> bool:
-        """Tells whether a node is in a side column: inside an element that is named as one and does not contain most of the
-        page's text."""
+        """Tells whether a node is in a side column: in an element whose tag, class or id names it as one and that contains
+        less than 80 % of the page's text."""
         page, climbed = self.outline, []
         while node >= 0 and node not in self._asides:
             climbed.append(node)
@@ -216,8 +225,8 @@ class Page(TimedPage):
         return page.tags[node] == "aside" or _names_side(f"{page.classes[node]} {page.elements[node].get('id') or ''}")
 
     def roles_above(self, node: int, top: int) -> str:
-        """The class and data names of `node` and its ancestors up to node `top`, nearest first, as one string for
-        `class_roles`."""
+        """Returns the class names of `node` and its ancestors up to node `top`, nearest first, joined into one string that can
+        be passed to `class_roles`."""
         page, found = self.outline, []
         while node >= top:
             if page.classes[node]:
@@ -227,19 +236,19 @@ class Page(TimedPage):
 
     @cached_property
     def member_lines(self) -> list[int]:
-        """The numbers of texts that begin a line and describe a member (post count, location and the like)."""
+        """The numbers of texts that begin a line and describe a member (number of posts, location and the like), in order."""
         pieces = self.outline.pieces
         return [at for at, piece in enumerate(pieces) if pieces[at - 1].line != piece.line and is_profile_line(piece.text)]
 
     @cached_property
     def text_total(self) -> int:
-        """Characters of text on the page."""
+        """The number of characters of text on the page."""
         return sum(len(piece.text) for piece in self.outline.pieces)
 
     @cached_property
     def is_dense(self) -> bool:
-        """Tells whether much of the page's text is in a script that needs few characters, such as Chinese, Japanese or
-        Korean."""
+        """Tells whether at least about a quarter of the page's text is in a script that needs few characters, such as Chinese,
+        Japanese or Korean."""
         dense = sum(char >= "\u2e80" for piece in self.outline.pieces if not piece.text.isascii() for char in piece.text[:200])
         return dense > 0.25 * min(self.text_total, 200 * len(self.outline.pieces))
 
@@ -264,7 +273,8 @@ def _host_of(start: str) -> str:
 
 
 def _join(base: str, href: str) -> str:
-    """The absolute address of a link; "" for a malformed one. Common forms are joined without parsing them."""
+    """Returns the absolute address of a link; "" for a malformed one. The most frequent forms are joined without parsing, for
+    speed."""
     if _WHOLE.fullmatch(href):
         return href
     origin = _ORIGIN.match(base) if _ROOTED.fullmatch(href) else None
@@ -276,11 +286,13 @@ def _join(base: str, href: str) -> str:
         return ""
 
 
-_ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)  # a parser without Python element classes, which is faster
+# creates no Python subclasses of elements, which makes parsing faster
+_ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
 
 
 def parse(text: str) -> HtmlElement:
-    """The tree of a page; an empty one if there is nothing to parse. Never raises for a page's contents."""
+    """Returns the root element of a page; an empty document if there is nothing to parse. Never raises for a page's contents.
+    """
     text = _XML_DECLARATION.sub("", text.replace("\x00", ""), count=1)
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     parser.set_element_class_lookup(_ONE_CLASS)

@@ -1,4 +1,5 @@
-"""Known forum engines, recognised by marks on every page: the engine's name, and a hint at the kind of page; nothing else."""
+"""Recognises known forum software by marks in its pages, and the kind of page by the forms of its addresses. The results are
+used only as hints."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _GENERATOR = re.compile(
     re.I,
 )
 _NAMES = {"simple machines": "smf", "invision": "ips"}
-# Matched on lower-case pages, which is faster than ignoring case; each with words of which a match contains at least one.
+# Matched on lower-case pages, which is faster than ignoring case. Each entry: name, words of which every match contains at
+# least one (searched first), pattern.
 _MARKS = tuple((name, words.split(), re.compile(form)) for name, words, form in (
     ("discuz", "discuz! id=\"ct\" id=\"nv_forum\" forum.php?mod=forumdisplay",
      r"powered by (?:<[^>]+>|\s)*discuz!|id=\"(?:ct|nv_forum)\"|forum\.php\?mod=forumdisplay"),
@@ -32,7 +34,8 @@ _MARKS = tuple((name, words.split(), re.compile(form)) for name, words, form in 
     ("spirit", "js-clickable-area comments_list__comment", r"js-clickable-area|comments_list__comment"),
     ("machina", "topic-name-link forum-name-link", r"topic-name-link|forum-name-link"),
 ))  # fmt: skip
-_HEAD, _TAIL = 60_000, 30_000  # characters searched for marks: engines name themselves at the beginning or the end
+# numbers of characters searched at the beginning and the end of a page, where forum software names itself
+_HEAD, _TAIL = 60_000, 30_000
 _THREAD_ADDRESS = (
     r"viewtopic|showthread|viewthread|/thread-\d|/threads?/|/topic/|/discussion/\d|[?&]topic=\d|/t/[^/]+/\d|/d/\d|/p/\d"
 )
@@ -46,7 +49,8 @@ _KINDS = (
 
 
 def engine_of(page: Page, source: str) -> str:
-    """The name of the engine of a page: from its generator tag, otherwise the first mark found; "unknown" for none."""
+    """Returns the name of the forum software of a page: from its generator tag, otherwise from the first mark found in
+    `source`, the page's markup; "unknown" if there is none."""
     element = page.root.find(".//meta[@name='generator']")
     found = _GENERATOR.search(element.get("content", "")) if element is not None else None
     if found:
@@ -59,7 +63,8 @@ def engine_of(page: Page, source: str) -> str:
 
 
 def expected_kind(engine: str, url: str) -> PageKind | None:
-    """The kind of page that an engine has at an address of this form; None if it is not known."""
+    """Returns the kind of page that known forum software has at addresses of this form; None if the form or the software
+    (`engine` "unknown") is not known."""
     if engine == "unknown":
         return None
     return next((kind for kind, form in _KINDS if form.search(url)), None)

@@ -1,4 +1,4 @@
-"""The header cells above a list, and the roles that they give to the cells of its rows."""
+"""The header cells above a list, such as "Replies" and "Last post", and the roles that they give to the cells of its rows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ _MENUS = frozenset({"menu", "menubar", "menuitem", "tab", "tablist", "navigation
 
 
 class Heads:
-    """The header cells above a list, each assigned to the cells of the rows below it; without any if the list has no header."""
+    """The header cells above a list, each assigned to the cells of the rows below it. `roles` and `texts` are the roles and
+    the text of each header cell by its column number, empty if the list has no header."""
 
     def __init__(self, page: Page, rows: list[Row]) -> None:
         self.page = page
         self.roles: dict[int, frozenset[str]] = {}
         self.texts: dict[int, str] = {}
         self._in_table = self._leads_away = False
-        # the first row with counts or times, since a row without may be the heading of a category
+        # The first row with counts or times: a row without any may be the heading of a category.
         first = next((row for row in rows if row.counts or row.times), rows[0])
         width = Counter(self._width(row) for row in rows).most_common(1)[0][0]
         if width >= 2:
@@ -29,7 +30,7 @@ class Heads:
             self._align(rows, width)
         counts = sum(len(row.counts) for row in rows[:8])
         if self.roles and not self._in_table and (self._leads_away or self._is_denied(rows) or 2 * self._fits(rows) < counts):
-            self.roles, self.texts = {}, {}  # what looked like a header is a menu of the page
+            self.roles, self.texts = {}, {}  # The supposed header is a menu of the page.
 
     @property
     def all_roles(self) -> frozenset[str]:
@@ -37,8 +38,8 @@ class Heads:
         return frozenset(role for roles in self.roles.values() for role in roles)
 
     def roles_beside(self, row: Row) -> frozenset[str]:
-        """The roles that header cells name, without those of the cell above the rows' names: "Topics" there does not mean a
-        count."""
+        """Returns all roles that header cells name, without "topics" if only the header cell above the rows' names says it:
+        there it does not mean a count."""
         cells = self.cells(row.record[0])
         within = [at + self._lead(cell) for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)]
         own = within[0] if within else -1
@@ -52,7 +53,8 @@ class Heads:
         return next((text for _, text in sorted(self.texts.items()) if text), "")
 
     def cells(self, top: int) -> list[int]:
-        """The cells of the row whose first element is `top`: the children of the first element from `top` on that has several."""
+        """Returns the nodes of the cells of the row whose first element is `top`: the children of the first element from `top`
+        downwards that has several. A table cell with a colspan is repeated for each column it spans."""
         known = self.page.row_cells
         if top not in known:
             known[top] = self._cells_below(top)
@@ -125,19 +127,20 @@ class Heads:
         return False
 
     def _is_denied(self, rows: list[Row]) -> bool:
-        """Tells whether the rows contradict the header: words or icons in the rows call numbers views that the header calls
-        otherwise."""
+        """Tells whether the rows contradict the supposed header: more than a quarter of the numbers are views by the words or
+        icons in the rows, but something else by the header."""
         found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]
         return sum(own == {"views"} and bool(head - own) and "views" not in head for own, head in found) * 4 > len(found)
 
     def _leads_elsewhere(self, cell: int) -> bool:
-        """Tells whether a cell contains a link to another page, not just to this one sorted differently."""
+        """Tells whether a header cell contains a link to another page, not just to this one with other parameters, as for
+        sorting."""
         own = self.page.url.partition("?")[0]
         return any(link.url.partition("?")[0] != own for link in self.page.links_in(cell, self.page.outline.ends[cell]))
 
     def _align(self, rows: list[Row], width: int) -> None:
-        """If a header has fewer cells than the rows (`width`), shifts it to the right by as many cells as bring most counts and
-        times below a header cell for counts or times."""
+        """If a header has fewer cells than the rows (`width`), shifts its cells to the right by the difference if that puts
+        more counts and times of the rows below header cells for counts or times."""
         missing = width - 1 - max(self.texts)
         if missing <= 0:
             return
@@ -149,12 +152,13 @@ class Heads:
         self.roles = moved if fits["moved"] > fits["as is"] else {at - missing: found for at, found in moved.items()}
 
     def _fits(self, rows: list[Row]) -> int:
-        """How many counts and times in the first rows are below a header cell that names a count or a time."""
+        """Returns the number of counts and times in the first eight rows that are below a header cell that names a count or a
+        time."""
         counts = sum(bool(self.of(row, found.node) & COUNTED) for row in rows[:8] for found in row.counts)
         return counts + sum(bool(self.of(row, time.node) & {"last", "created"}) for row in rows[:8] for time in row.times)
 
     def of(self, row: Row, node: int) -> frozenset[str]:
-        """The roles that the header cell above the cell with `node` names, for a node of the given row."""
+        """Returns the roles named by the header cell above the cell of `row` that contains `node`; empty if there is none."""
         if not self.roles:
             return frozenset()
         cells = self.cells(row.record[0])
@@ -165,11 +169,13 @@ class Heads:
         return self.roles.get(cells.index(unique[at]) + self._lead(unique[at]), frozenset())
 
     def _lead(self, cell: int) -> int:
-        """The number of first columns that cells of rows above (rowspan) take up in the row of this cell."""
+        """Returns the number of first columns of this cell's table row that are taken by cells of rows above it (rowspan)."""
         return self.page.outline.leads.get(self.page.outline.parents[cell], 0)
 
     def cell(self, row: Row, node: int) -> int:
-        """The position of the cell that contains `node` among all cells of a row, which may consist of several elements."""
+        """Returns a number that identifies the cell of `row` that contains `node`, ascending in page order: the index of the
+        cell or, if the row consists of several elements and the node is not in the first, 100 times the index of the element.
+        """
         at = max(0, bisect_left(row.record, node + 1) - 1)
         if len(row.record) > 1 and at:
             return 100 * at

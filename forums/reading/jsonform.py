@@ -1,4 +1,4 @@
-"""A reading as the JSON document that `forum inspect` prints."""
+"""Converts the reading of a page to the JSON document that the command `forum inspect` prints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Offsets = Mapping[datetime, int]
 
 
 def _time(moment: Moment | None, offsets: Offsets) -> str | None:
-    """The time in ISO 8601 with the offset written on the page, otherwise in UTC."""
+    """Returns the time in ISO 8601 with the offset written on the page, otherwise in UTC; None for None."""
     if moment is None:
         return None
     offset = offsets.get(moment.value, 0)
@@ -48,14 +48,16 @@ def _post(record: PostRecord, offsets: Offsets) -> dict[str, Any]:
 
 
 def record_json(record: BoardRecord | ThreadRecord | PostRecord, offsets: Offsets) -> dict[str, Any]:
-    """One record in the form of the JSON document."""
+    """Returns one record as in the JSON document; times are in ISO 8601. `offsets`: the UTC offset in seconds of times that
+    the page gives with one."""
     if isinstance(record, BoardRecord):
         return _board(record, offsets)
     return _thread(record, offsets) if isinstance(record, ThreadRecord) else _post(record, offsets)
 
 
 def to_json(reading: PageReading) -> dict[str, Any]:
-    """The JSON document of `forum inspect`: kind, records, next, pages, and the reading's other values."""
+    """Returns the JSON document of a reading, as `forum inspect` prints it: kind, records, next, pages, and the other values.
+    """
     offsets = dict(reading.utc_offsets)
     return {
         "kind": str(reading.kind),

@@ -1,5 +1,5 @@
-"""The readings of a page by the rules, as boards, as threads and as posts; of rows that could be two of these, one reading is
-kept."""
+"""Finds the best reading of a page as a list of boards, a list of threads and a set of posts; where the same elements could be
+two of these, one reading is kept."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from forums.reading.posts_links import are_short, repeats
 from forums.reading.posts_set import PostSet
 from forums.reading.words import class_roles
 
-ENOUGH = 0.45  # quality below which rows or posts are rejected
+ENOUGH = 0.45  # smallest quality (see `RowSet.quality`, `PostSet.quality`) with which rows or posts are accepted
 
 
 @dataclass
 class Choice:
-    """The best reading of a page as boards, as threads and as posts; None where there is none. `others`: sets of posts not
-    chosen."""
+    """The best candidate of a page for each reading, None where there is none: `threads` as a list of threads, `boards` as a
+    list of boards, `posts` as the posts of a thread. `others` are the further sets of records that could be posts, best first.
+    """
 
     threads: RowSet | None = None
     boards: RowSet | None = None
@@ -30,7 +31,8 @@ class Choice:
 
 
 def weigh(page: Page) -> Choice:
-    """The best reading of a page as posts, and the best lists of threads and of boards outside these posts."""
+    """Returns the best set of posts of a page, and the best lists of threads and of boards that do not belong to these posts.
+    """
     posts = post_sets(page)
     found = weigh_lists(page, posts[0] if posts else None)
     if found.threads and page.is_thread_address and (not posts or _takes_rows(posts[0], found.threads)):
@@ -40,7 +42,8 @@ def weigh(page: Page) -> Choice:
 
 
 def weigh_lists(page: Page, posts: PostSet | None = None) -> Choice:
-    """The best lists of threads and of boards of a page. Lists that belong to `posts` are excluded."""
+    """Returns the best lists of threads and of boards of a page (without posts). Lists whose links are inside the texts of
+    `posts`, or are the names of their authors, are excluded."""
     sets = [rows for rows in row_sets(page) if not (_name_themselves(rows) or posts and _belong_to(rows, posts))]
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
     boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
@@ -48,8 +51,8 @@ def weigh_lists(page: Page, posts: PostSet | None = None) -> Choice:
 
 
 def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether some of the supposed posts are really rows of a list: their texts are linked titles, or no longer than
-    those."""
+    """Tells whether some of the supposed posts are really rows of the list `rows`: the posts inside these rows consist mostly
+    of links, or are on average shorter than the titles of the rows."""
     spans = sorted(rows.group.spans)
     within = [span for span in posts.spans if is_within(span.anchor.node, spans)]
     if not within:
@@ -59,8 +62,8 @@ def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _are_posts_above(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether posts that certainly have authors come before a list: then they are a thread's posts, and the list below
-    names related threads."""
+    """Tells whether `posts`, at least a third of which certainly have an author, all come before the list `rows`: then they
+    are a thread's posts, and the list names related threads."""
     above = max(span.end for span in posts.spans) <= min(start for start, _ in rows.group.spans)
     return above and posts.own_words >= 0.8 and has_people(posts)
 
@@ -70,8 +73,8 @@ def _belong_to(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _name_themselves(rows: RowSet) -> bool:
-    """Tells whether the links that name rows lead to anchors on this very page, each to one in its own row: then they are links
-    to posts, such as their subjects."""
+    """Tells whether the links that name rows lead to anchors inside their own rows (at least two, and 80 %): then they are
+    permalinks of posts, such as linked subjects, and the rows are no list."""
     elements, own = rows.page.outline.elements, 0
     for row in rows.rows:
         place = row.title.fragment
@@ -81,7 +84,8 @@ def _name_themselves(rows: RowSet) -> bool:
 
 
 def _best(sets: list[RowSet]) -> RowSet | None:
-    """The best of several lists of one kind; if the list inside another one has more rows than that one, the inner list."""
+    """Returns the first (best) of several lists of one kind, or a list inside it that has more rows, the same kind of
+    addresses and at least 60 % of its quality; None if `sets` is empty."""
     if not sets:
         return None
     best = sets[0]
@@ -95,7 +99,8 @@ def _best(sets: list[RowSet]) -> RowSet | None:
 
 
 def _in_texts(rows: RowSet, posts: PostSet) -> bool:
-    """Tells whether the links that name the rows are in, or after, the texts of posts: links written by users."""
+    """Tells whether most links that name the rows are inside or after the texts of posts: then they are links written by
+    users."""
     if rows.told or posts.quality < 0.7 or posts.own_words < 0.6 or (len(posts.spans) < 2 and not rows.page.is_thread_address):
         return False
     within, page = 0, rows.page.outline
@@ -117,8 +122,8 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _are_writers(rows: RowSet, posts: PostSet) -> bool:
-    """Tells whether the links that name the rows are the names of the posts' authors. People's names are repeated, or lines about
-    a member follow them; a board or thread is linked by its name only once."""
+    """Tells whether most links that name the rows are the names of the posts' authors. Signs of that: the same names recur, or
+    lines that describe a member follow them; the title of a board or thread is linked only once."""
     if rows.told and leads_to(rows.group.pattern) == "thread":
         return False
     nodes = {link.node for link in posts.writers if link is not None}
@@ -135,7 +140,7 @@ def _are_writers(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _is_quoted(page: Outline, node: int, body: int) -> bool:
-    """Tells whether a node is in a quote inside the post's text `body`."""
+    """Tells whether a node is in a quote inside a post's text; `body` is the node of that text."""
     while node > body:
         if page.tags[node] == "blockquote" or "quote" in class_roles(page.classes[node]):
             return True
@@ -144,8 +149,8 @@ def _is_quoted(page: Outline, node: int, body: int) -> bool:
 
 
 def _labels(boards: RowSet, threads: RowSet) -> bool:
-    """Tells whether supposed boards are labels in the rows of a list of threads: they come after the titles, and several rows
-    name one board."""
+    """Tells whether supposed boards are only labels in the rows of a list of threads: most rows have such a link, and several
+    rows name the same board, or the links come after the titles."""
     if len(threads.rows) < 2 or threads.quality < ENOUGH or not inside(boards, threads):
         return False
     keys, after, named = set(), 0, 0
@@ -159,18 +164,18 @@ def _labels(boards: RowSet, threads: RowSet) -> bool:
 
 
 def inside(inner: RowSet, outer: RowSet) -> bool:
-    """Tells whether the links that name the rows of the list `inner` are in the rows of the list `outer`."""
+    """Tells whether at least 70 % of the links that name the rows of the list `inner` are in the rows of the list `outer`."""
     spans = outer.group.spans
     within = sum(any(start <= row.title.node < end for start, end in spans) for row in inner.rows)
     return within >= 0.7 * len(inner.rows)
 
 
 def has_people(posts: PostSet) -> bool:
-    """Tells whether at least a third of the supposed posts certainly have an author."""
+    """Tells whether at least a third of the supposed posts certainly have an author (see `PostSet.is_sure`)."""
     return sum(posts.is_sure(at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
 
 
 def describe_authors(posts: PostSet) -> bool:
-    """Tells whether most of the supposed posts contain lines that describe their author, as posts do and rows of lists do
-    not."""
+    """Tells whether more than half of the supposed posts contain lines that describe their author (date of joining, number of
+    posts …), as posts do and rows of lists do not."""
     return sum(posts.describes_author(at) for at in range(len(posts.spans))) * 2 > len(posts.spans)

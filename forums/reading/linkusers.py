@@ -1,5 +1,5 @@
-"""Links to users' profiles: recognised by their addresses and, for `/space/`, a word that also names boards, by their use on the
-page."""
+"""Recognises links to users' profiles by their addresses, by words such as "by" before them, and, for the ambiguous
+`/space/7`, by whether they are headings."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from forums.reading.addresses import names_user
 from forums.reading.patterns import leads_to
 from forums.reading.values import ends_by, is_name
 
-_VARIED = re.compile(r"[#*]+(?:[-_.]?[#*]+)*|[a-z]{1,24}#")  # a name, or a name with digits in it
+# a part of a pattern that stands for a name, possibly with digits in it
+_VARIED = re.compile(r"[#*]+(?:[-_.]?[#*]+)*|[a-z]{1,24}#")
 _SPACE = re.compile(r"/spaces?/\d+/?")  # a user's own pages on some sites, boards on others
 
 
 def leads_to_user(url: str, pattern: str) -> bool:
-    """Tells whether an address on the page's own site is that of a user's profile."""
+    """Tells whether an address of the page's own site is that of a user's profile. `pattern` is the address's pattern."""
     return names_user(url) and (leads_to(pattern) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
 
 
 def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozenset[str]:
-    """The addresses of the form `/space/7` that are boards on this page: three or more of them are headings, each linked only
-    once, and most of these addresses are. `links` are (node, address, fragment)."""
+    """Returns the addresses of the form `/space/7` that are boards on this page: all of them if at least three and two thirds
+    are in headings and linked only once, otherwise none. `links` are (node, address, fragment)."""
     found = [(node, url) for node, url, _ in links if _SPACE.fullmatch(urlsplit(url).path)]
     times = Counter(url for _, url in found)
     heading = {url for node, url in found if times[url] == 1 and _in_heading(page, node)}
@@ -32,16 +33,16 @@ def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozen
 
 
 def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]) -> frozenset[str]:
-    """The patterns of addresses that lead to users, because a word like "by" precedes their links: at least two different ones,
-    and two fifths of all links of that pattern, none of them long. links: (node, address, fragment); found: the pattern of each
-    address."""
+    """Returns the patterns of addresses that lead to users, because words such as "by" precede their links. At least two
+    different addresses and two fifths of all links of the pattern must have such a word, and all their texts must be names of
+    at most 40 characters. links: (node, address, fragment); found: the pattern of each address."""
     said: dict[str, set[str]] = defaultdict(set)
     named: dict[str, list[int]] = defaultdict(list)
     count: Counter[str] = Counter()
     for node, url, _ in links:
         pattern, first = _VARIED.sub("*", found[url]), page.piece_from[node]
         if first == page.piece_to[node]:
-            continue  # the link is on an image and has no text
+            continue  # The link is on an image and has no text.
         named[pattern].append(node)
         if first and page.pieces[first - 1].line == page.pieces[first].line and ends_by(page.pieces[first - 1].text):
             said[pattern].add(url)

@@ -1,4 +1,4 @@
-"""Choice of the list of a page that is its boards or threads: groups of rows, scored by what the rows contain."""
+"""Finds the lists of a page that may be its boards or threads: groups of rows, scored by what the rows contain."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _FORUM_ADDRESS = re.compile(
 
 @dataclass
 class RowSet:
-    """A list: rows, each named by one link (`group`), and other groups of links in the same rows (`others`), which do not name
-    them."""
+    """A candidate list of boards or threads. Each row is named by one link, and these links form `group`; `others` are further
+    groups of links in the same rows, such as those of authors or last posts."""
 
     page: Page
     group: Group
@@ -41,8 +41,9 @@ class RowSet:
 
     @cached_property
     def told(self) -> bool:
-        """Tells whether words identify the list as a forum's: header cells or labels of counts name at least two of replies,
-        views, topics, posts and last reply, and most rows have a count."""
+        """Tells whether words identify the list as a forum's. At least 60 % of the rows must have a count, and header cells or
+        labels of counts must name at least two of replies, views, topics, posts and last reply; or one of the first four, if in
+        most rows a word before a time says "last"."""
         if self.group.share("counts") < 0.6:
             return False
         named = (self.heads.all_roles | _count_roles(self.rows)) & {"replies", "views", "topics", "posts", "last"}
@@ -50,13 +51,13 @@ class RowSet:
 
     @property
     def _says_last(self) -> bool:
-        """Tells whether, in most rows, words before a time say that it is the time of the last reply."""
+        """Tells whether in at least half of the rows a word before a time says that it is the time of the last reply."""
         said = [f"{row.said_before(time.piece)} {time.said}"[-40:] for row in self.rows for time in row.times[:2]]
         return sum("last" in text_roles(text) for text in said if text) * 2 >= len(self.rows)
 
     @cached_property
     def quality(self) -> float:
-        """How likely the rows are records of a forum, as a score in [0, 1.5]."""
+        """How likely the rows are records of a forum, as a score in [0, 2); a list is accepted from `ENOUGH` (0.45)."""
         group, n = self.group, len(self.rows)
         texts = [len(row.title.text) for row in self.rows]
         named = min(1.0, sum(texts) / n / 25)
@@ -70,7 +71,7 @@ class RowSet:
             single *= 0.5  # rows that contain lists themselves are hardly records
         over = self.heads.of(self.rows[0], self.rows[0].title.node)
         if "last" in over and not over & {"topics", "board"} and "board" in self.heads.all_roles:
-            single *= 0.3  # these are the last posts of boards, in another cell than the boards' names
+            single *= 0.3  # The links are the last posts of boards; the names of the boards are in another cell.
         if self.page.is_aside(self.rows[0].start) and self.page.is_aside(self.rows[-1].start):
             single *= 0.5
         told = 0.25 * many if self.told or self.is_bare or self.names_boards else 0.0
@@ -78,8 +79,8 @@ class RowSet:
 
     @cached_property
     def is_bare(self) -> bool:
-        """Tells whether the rows are titles of threads without anything else and make up most of the page, as in lists for
-        robots."""
+        """Tells whether the list has at least five rows, which are titles of threads without times and counts, and contains at
+        least half of the page's text, as in text-only versions of forums for search engines."""
         group, rows = self.group, self.rows
         if len(rows) < 5 or group.share("counts") or group.share("times") or group.text_share < 0.5:
             return False
@@ -87,7 +88,7 @@ class RowSet:
 
     @cached_property
     def names_boards(self) -> bool:
-        """Tells whether this is a minimal index: rows with names of boards and at most counts, and addresses that only forums
+        """Tells whether this is a minimal index of boards: at least three rows without times, with addresses that only forums
         have, on a page whose own address is neither a board's nor a thread's."""
         page, rows = self.page, self.rows
         if len(rows) < 3 or self.group.share("times") or not _FORUM_ADDRESS.search(self.group.pattern.partition("/")[2]):
@@ -103,11 +104,13 @@ class RowSet:
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """The pieces of evidence that `board_weight` sums, by name."""
+        """The weight of each piece of evidence, by its name; positive for boards, negative for threads. Evidence of weight 0
+        is left out."""
         rows, n = self.rows, len(self.rows)
         found = {"address": {"board": 2.0, "thread": -2.0, "post": -1.0}.get(leads_to(self.group.pattern), 0.0)}
         if found["address"] > 0 and leads_to(self.page.pattern) == "board" and self._stand_below_page():
-            found["address"] = 0.5  # /forum/cars/my-car below /forum/cars: the word "forum" may belong to the page's address only
+            # In /forum/cars/my-car below /forum/cars the word "forum" may belong to the page's address only.
+            found["address"] = 0.5
         named = self.heads.roles_beside(rows[-1]) | _count_roles(rows)
         if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:
             found["topics_posts"] = 1.5
@@ -130,13 +133,13 @@ class RowSet:
         return {name: weight for name, weight in found.items() if weight}
 
     def _stand_below_page(self) -> bool:
-        """Tells whether the addresses of most rows are the page's own path with something added."""
+        """Tells whether the addresses of most rows begin with the page's own address and a slash."""
         above = self.page.url.partition("?")[0].partition("#")[0].rstrip("/") + "/"
         return 2 * sum(row.title.url.startswith(above) for row in self.rows) > len(self.rows)
 
     def _counts_topics(self) -> bool:
-        """Tells whether one column of counts is named topics, another one replies or posts, and none views, as in an index of
-        boards."""
+        """Tells whether one column of counts is named topics, another one replies, posts or comments, and none views, as in an
+        index of boards."""
         votes: Counter[str] = Counter()
         for row in self.rows:
             told = [found.roles if "label" in found.roles else self.heads.of(row, found.node) for found in row.counts]
@@ -145,7 +148,8 @@ class RowSet:
         return "topics" in named and bool(named & {"replies", "posts", "comments"}) and "views" not in named
 
     def _leads_further(self, row: Row) -> bool:
-        """Tells whether a row contains, besides its name, a link with a thread's or post's address, such as a last post."""
+        """Tells whether a row contains, besides its name, a link with the address of a thread or post, as the rows of an index
+        do for the last post of each board."""
         for link in row.links:
             if link.key == row.title.key or link.is_user or not link.is_local or link.url.startswith(f"{row.title.url}?"):
                 continue
@@ -157,7 +161,8 @@ class RowSet:
 
 
 def _is_below(url: str, above: str) -> bool:
-    """Tells whether an address only adds a slug to another one, as a thread's to its board's: /cars/ and /cars/my-old-car/."""
+    """Tells whether `url` is the address `above` with one more path segment that looks like a slug, as a thread's address may
+    be below its board's: /cars/ and /cars/my-old-car/."""
     rest = url.removeprefix(above.rstrip("/") + "/").rstrip("/") if "?" not in above else url
     return rest != url and bool(_SLUG.fullmatch(rest))
 
@@ -176,8 +181,8 @@ def _count_roles(rows: list[Row]) -> frozenset[str]:
 
 
 def falling(values: list[float]) -> float | None:
-    """The share of pairs of successive values in which the second is not greater; None for fewer than three values, or if all are
-    equal."""
+    """Returns the share of pairs of successive values in which the second is not greater than the first; None for fewer than
+    three values, or if all are equal."""
     if len(values) < 3 or len(set(values)) < 2:
         return None
     return sum(a >= b for a, b in zip(values, values[1:], strict=False)) / (len(values) - 1)
@@ -191,8 +196,9 @@ def _same_rows(a: Group, b: Group) -> bool:
 
 
 def _comes_first(group: Group, other: Group) -> bool:
-    """Tells whether a group's links come before those of the group `other` in the rows that the two groups share, and the first
-    group has at least as many rows. The first link of a row names it; a link to a board's last thread comes later."""
+    """Tells whether a group's links, which have addresses of threads or boards, come before those of the group `other` in at
+    least 80 % of the rows that the two groups share; False if the group has fewer rows than `other`. The first link of a row
+    names it; a link to a board's last thread comes later."""
     if len(group.rows) < len(other.rows) or leads_to(group.pattern) not in ("board", "thread"):
         return False
     places = {row.start: row.title.node for row in other.rows}
@@ -201,8 +207,8 @@ def _comes_first(group: Group, other: Group) -> bool:
 
 
 def _is_headed_last(group: Group, other: Group) -> bool:
-    """Tells whether, in the same rows, the header above the links of `group` says "last" and the header above those of `other`
-    names boards."""
+    """Tells whether, in the rows that two groups share, the header above the links of `group` says "last" and the header above
+    those of `other` names boards."""
     places = {row.start: row.title for row in other.rows}
     row = next((row for row in group.rows if row.start in places), None)
     if row is None or row.title.is_user or places[row.start].is_user:
@@ -213,8 +219,8 @@ def _is_headed_last(group: Group, other: Group) -> bool:
 
 
 def _name_score(group: Group) -> float:
-    """How well a group's links name their rows, as a score: higher for long and different texts, early in the row, marked as
-    titles."""
+    """Returns a score of how well a group's links name their rows: higher for long and different texts, early in the row,
+    marked as titles; lower for texts that contain a time. It is -1 for names of users."""
     page, rows = group.page, group.rows
     n = len(rows)
     if rows[0].title.is_user:
@@ -249,7 +255,8 @@ def _is_marked(page: Page, row: Row) -> bool:
 
 
 def row_sets(page: Page) -> list[RowSet]:
-    """The lists of a page that may be boards or threads, best first."""
+    """Returns the lists of a page that may be boards or threads, highest quality first. Groups of links in the same rows form
+    one list, named by the group with the best `_name_score`."""
     made: list[RowSet] = []
     found = [group for group in groups(page) if _may_list(group)]
     found.sort(key=_name_score, reverse=True)

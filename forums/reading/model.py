@@ -1,4 +1,4 @@
-"""The contents of a forum page as values: boards, threads and posts, with the reader's confidence in them."""
+"""Data types for the contents of a forum page: its boards, threads and posts, and the result of reading a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crawlmgr.text.dates import Moment
 
 
 class PageKind(StrEnum):
-    """The kind of a forum page."""
+    """The kind of a forum page: an index (list of boards), a list of threads, a thread (list of posts), or anything else."""
 
     index = "index"  # type: ignore[assignment]  # str.index is never called on a kind
     threadlist = "threadlist"
@@ -21,7 +21,8 @@ class PageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoardRecord:
-    """A row of a board index. `parent` is the address of the parent board, if the page shows one."""
+    """One board in an index of boards. `threads` and `posts` are the counts shown for it, `parent` is the address of the board
+    that contains it; None if the page does not show them."""
 
     url: str
     name: str
@@ -34,10 +35,12 @@ class BoardRecord:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRecord:
-    """A row of a list of threads.
+    """One thread in a list of threads. A field is None if the list does not show it.
 
-    `replies` excludes the first post. `counts_posts`: whether the list counts posts (True; `replies` is the number shown minus
-    one) or replies (False); None if unknown (`replies` is the number shown).
+    `replies` excludes the first post. `counts_posts` says what the number in the list counts: True for posts (`replies` is that
+    number minus one), False for replies, None if unknown (`replies` is that number). `created` is the time of the first post,
+    `author` its author; `last_reply`, `last_author` and `last_post_url` belong to the newest post. `board_url` and `board_name`
+    are set in lists that mix threads of several boards.
     """
 
     url: str
@@ -58,7 +61,8 @@ class ThreadRecord:
 
 @dataclass(frozen=True, slots=True)
 class PostRecord:
-    """A post of a thread. `number` is its position in the thread as shown on the page (1 is the first post)."""
+    """One post of a thread. `number` is its position in the whole thread as shown on the page (1 is the first post), `url` its
+    permalink, `post_id` the site's own id of it. A field is None if the page does not show it."""
 
     author: str | None
     posted: Moment | None
@@ -72,8 +76,8 @@ Records = tuple[BoardRecord, ...] | tuple[ThreadRecord, ...] | tuple[PostRecord,
 
 
 class Shapes(NamedTuple):
-    """Link shapes (forms of address and markup, see `title_shape`) on a site's lists of threads: those of titles, and those that
-    only links beside the rows have."""
+    """Shapes of links (pattern of the address and markup around the link, see `title_shape`) on a site's lists of threads:
+    `titles` are the shapes of links that name threads, `others` those of links beside the rows, which no title has."""
 
     titles: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
@@ -83,12 +87,15 @@ class Shapes(NamedTuple):
 class PageReading:
     """The result of `read_page`.
 
-    `records` are of the type that belongs to `kind`. `complete` is false if records may be missing; `doubts` are the reasons for
-    doubt in words. `rivals` are all addresses that may be the next page, each with the position of its link (`numbers`, `word`,
-    `head`). `boards` are sub-boards on a list of threads. `confidence` in [0, 1] is the probability that exactly the right
-    records were found. `sort` is "last_reply" or "created" if the list's order shows it. `evidence` holds short codes of what
-    decided the reading. `utc_offsets` gives, for each time written with a UTC offset, that offset in seconds: the site's own
-    time, for display and for guessing its zone. `shapes` are the shapes of a list's links (see `shapes_of`).
+    `records` are of the type that belongs to `kind`. `complete` is False if records may be missing; `doubts` are the reasons
+    for doubt in words. `next`, `last` and `pages` are the addresses of the next, the last and all linked pages of the same list
+    or thread, `current` is this page's number. `rivals` are (source, address) pairs of all links that may lead to the next
+    page; the source is `numbers`, `word` or `head` (`<head>` of the document). `boards` are sub-boards, on an index or above a
+    list of threads. `board_url` is the address of the board whose threads the page lists. `confidence` in [0, 1] is the
+    probability that exactly the right records were found. `sort` is "last_reply" or "created" if the list's order shows it,
+    otherwise None. `evidence` holds short codes of what decided the reading. `utc_offsets` gives, for each time written with a
+    UTC offset, that offset in seconds: the site's own time, for display and for guessing its zone. `shapes` are the shapes of
+    the links on a list of threads (see `shapes_of`).
     """
 
     kind: PageKind

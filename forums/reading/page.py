@@ -1,4 +1,4 @@
-"""`read_page`: reads a page of a forum from its bytes."""
+"""`read_page`: reads a page of a forum from its HTML."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from forums.reading.threadrows import ThreadRows, board_address, sort_of
 from forums.reading.titleshapes import shapes_of
 
 _NO_SHAPES = Shapes()
-CUT = "cut"  # evidence code of a page of which only the beginning was read
+CUT = "cut"  # evidence code of a page that exceeds the size limits, of which only the beginning was read
 
 
 class Read(NamedTuple):
-    """A reading, and the element of each of its records."""
+    """A reading of a page, and the element of each of its records, in the order of the records."""
 
     reading: PageReading
     elements: tuple[HtmlElement, ...]
@@ -54,14 +54,19 @@ def read_page(
 ) -> PageReading:
     """Reads the page at `url`, fetched at `fetched_at` (aware). Never raises for a page's contents.
 
-    Pages are read by content: rows of similar links are scored as boards or threads by their contents, records around times as
-    posts; the strongest reading gives the kind. `timezone` (IANA name) and `day_first` are the site's, for times without zone;
-    `hints` lets known engines add certainty; `expect` is the kind expected by the site's model at this address, which decides
-    close cases; `rules` are the operator's corrections; `counts_posts` tells what the site's lists count, if known;
-    `known` are the shapes of links on the site's other lists (see `shapes_of`): where a list is expected, links that look like
-    their titles are its rows, and rows that look like what stands beside theirs are none. Of a page beyond the limits of
-    `bounded_markup` the beginning is read; one that takes more than about 1.5 seconds of CPU is of kind other with the evidence
-    "over_budget".
+    Pages are read by content: groups of similar links are scored as lists of boards or of threads, groups of elements around
+    times as posts; the reading with the highest score gives the kind. `timezone` (IANA name) and `day_first` are the site's,
+    for times without zone and dates such as 3/4/2026. With `hints` false, the forum software is not recognised and not used as
+    a hint. `expect` is the kind expected by the site's model at this address, which decides close cases; `rules` are the
+    operator's corrections; `counts_posts` tells whether the numbers in the site's lists are posts (True) or replies (False), if
+    known.
+
+    `known` are the shapes of links on the site's other lists (see `shapes_of`). They are used only if `expect` is a list of
+    threads: links that look like the titles there are taken as threads, and a group of links that look like links beside the
+    threads there is not.
+
+    If a page exceeds the limits of `bounded_markup`, its beginning is read. A page that takes more than about 1.5 seconds of
+    CPU is of kind `other` with the evidence "over_budget".
     """
     return read_regions(
         html,
@@ -91,8 +96,11 @@ def read_regions(
     known: Shapes = _NO_SHAPES,
     seconds: float = PAGE_SECONDS,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
-    """Reads a page as `read_page` does, and also returns the element of each record, in the order of the records and all of one
-    tree: the row of a thread or board (the first of several elements that form one record), the block of a post."""
+    """Reads a page as `read_page` does, within `seconds` of CPU time, and also returns the element of each record.
+
+    Returns (reading, elements). The elements are in the order of the records and belong to one tree: the row of a thread or
+    board (the first element if several form one record), or the element around a post.
+    """
     try:
         with cpu_budget(seconds):
             return _regions(html, url, fetched_at, hints, timezone, day_first, expect, rules, counts_posts, known)
@@ -145,13 +153,15 @@ def _regions(
 
 
 def _by_shapes(second: Second) -> tuple[str, ...]:
-    """The code of what the shapes of links on the site's other lists decided, for `evidence`; () if they decided nothing."""
+    """The evidence code saying that the shapes of links on the site's other lists decided the reading, as a tuple of one; ()
+    if they decided nothing."""
     return ("known_titles",) if second.has_known_titles else ("known_others",) if second.has_only_others else ()
 
 
 def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
-    """A test for addresses that can be further pages of the page at `url`. If that page is a thread with an id of the site's own,
-    only addresses with this id pass, so that the pager of the board above is not taken for the thread's."""
+    """Returns a function that tells whether an address may be a further page of the page at `url`. If the page is a thread
+    whose id is in its address, only addresses with this id pass, so that page links of the board shown above are not taken for
+    the thread's. Otherwise all addresses pass."""
     own = thread_key(url)
     if kind is not PageKind.thread or " t:" not in own:
         return lambda _other: True
@@ -159,7 +169,10 @@ def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
 
 
 def read_as(second: Second, kind: PageKind, rules: KindRules | None = None) -> Read:
-    """Reads the page as one kind: its records, with their elements."""
+    """Reads the page as one kind, whether or not it is of that kind, and applies the operator's `rules` for this kind.
+
+    `second` holds the page and its candidate readings. The reading has no records if none were found or `kind` is `other`.
+    """
     page = second.page
     base = PageReading(kind, title=_title(page))
     if kind is PageKind.threadlist:
@@ -187,8 +200,8 @@ def _index(page: Page, found: RowSet | None, base: PageReading, rules: KindRules
 
 
 def _counted(records: Records, counts_posts: bool) -> Iterator[ThreadRecord]:
-    """The records of a list with replies excluding the first post, if the site's lists are known to count posts (True) or replies
-    (False): knowledge of the whole site overrides the impression of one page."""
+    """Yields the thread records with `replies` recomputed for a site whose lists are known to count posts (`counts_posts`
+    True) or replies (False). Knowledge of the whole site overrides what the single page suggested."""
     for record in records:
         if isinstance(record, ThreadRecord) and record.replies is not None:
             shown = record.replies + bool(record.counts_posts)
@@ -231,8 +244,11 @@ def _posts(page: Page, found: Choice) -> list[tuple[HtmlElement, PostRecord]]:
 
 
 def _only_reply(page: Page, found: Choice) -> PostSet | None:
-    """The single reply on a page whose first post has a different structure: the first set after that post with one post of
-    similar quality that certainly is one."""
+    """The single reply on a page whose first post has a different structure; None if there is none.
+
+    Of the candidate sets of posts after the first post, those with one post are considered if its quality is at least 60 % of
+    the first post's and it has an author or is named as a post by its class or id. The first of them in page order is returned.
+    """
     assert found.posts is not None  # noqa: S101 - asked only for a page with posts
     end, best = found.posts.spans[0].end, 0.6 * found.posts.quality
     later = [
@@ -248,13 +264,13 @@ def _only_reply(page: Page, found: Choice) -> PostSet | None:
 
 
 def _is_marked_post(page: Page, posts: PostSet) -> bool:
-    """Tells whether the element of the only post in a set, or that element's parent, is named comment, reply or post."""
+    """Tells whether the class or id of the only post's element, or of that element's parent, says comment, reply or post."""
     node = posts.spans[0].start
     return any(page.roles_of(at) & {"comments", "replies", "posts"} for at in (node, page.outline.parents[node]) if at >= 0)
 
 
 def _title(page: Page) -> str:
-    """The title of the page: its first heading if the document's title contains it, otherwise the document's title."""
+    """The title of the page: the first heading that the document's `<title>` contains, otherwise that `<title>`."""
     for heading in page.headings:
         if 2 < len(heading) <= 200 and heading.casefold() in page.title.casefold():
             return heading

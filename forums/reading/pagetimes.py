@@ -1,4 +1,5 @@
-"""All times on a page: in attributes, in single texts, spread over a line, and clock times below day headings."""
+"""Finds all times on a page: in attributes, in single texts, spread over several texts of a line, and clock times below day
+headings."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d
 
 
 class Time(NamedTuple):
-    """A time on the page: its position, the moment, and whether it comes from an attribute. `label` is the text before it on its
-    line, `said` the text before it in its own piece of text."""
+    """A time on the page. `node` and `piece` are the numbers of its element and of its (first) text, `line` is the number of
+    the displayed line (-1 if the element has no text), `moment` the time itself. `is_attribute`: it comes from an attribute
+    such as a tooltip. `label` is the text before it on its line, `said` the text before it in its own piece of text; each may
+    be empty."""
 
     node: int
     piece: int
@@ -38,7 +41,7 @@ class Time(NamedTuple):
 
 class TimedPage:
     """The times of a page, computed when first used. `offsets`: for each time that an attribute gives with a UTC offset, that
-    offset."""
+    offset in seconds."""
 
     outline: Outline
     dates: DateContext
@@ -50,13 +53,13 @@ class TimedPage:
 
     @cached_property
     def times(self) -> list[Time]:
-        """All times on the page outside long lines of text, in page order; a time in an attribute precedes those in its element's
-        text."""
+        """All times on the page outside lines of more than 220 characters, in page order; a time in an attribute precedes
+        those in its element's text."""
         return self._times[0]
 
     @cached_property
     def date_parts(self) -> Set[int]:
-        """The numbers of texts that are parts of times whose day, month and year are in separate elements."""
+        """The numbers of texts that are parts of dates whose day and month are in separate elements."""
         return self._times[1]
 
     @cached_property
@@ -76,7 +79,7 @@ class TimedPage:
         return days_of(self.outline, self.dates)
 
     def times_in(self, start: int, end: int) -> list[Time]:
-        """The times of the page whose nodes lie from `start` to before `end`."""
+        """Returns the times of the page whose nodes are in the range from `start` (included) to `end` (excluded)."""
         return self.times[bisect_left(self._time_nodes, start) : bisect_left(self._time_nodes, end)]
 
     @cached_property
@@ -97,8 +100,9 @@ class TimedPage:
         return [time for time in found if not self._is_inner(time, found)]
 
     def _with_clock(self, time: Time) -> tuple[Time, int]:
-        """A date from an attribute, completed by the time of day in the text beside it ("Yesterday" with its date in a tooltip,
-        then "06:47 AM"), and the number of texts used for that; 0 if there is no time of day."""
+        """Completes a date from an attribute by the time of day in the texts from the date's own text on: "Yesterday" with its
+        date in a tooltip, then "06:47 AM". Returns the time and the number of texts used for that; (`time`, 0) if there is no
+        time of day."""
         if time.moment.precision_seconds < 86_400 or time.line not in self.line_range:
             return time, 0
         moment, used = self._time_at(time.piece, self.line_range[time.line][1], set())
@@ -141,13 +145,13 @@ class TimedPage:
         return best
 
     def _shows_a_time(self, node: int) -> bool:
-        """Tells whether a link shows only a time; then a longer one in its title is the same time in full."""
+        """Tells whether the text of a link is only a time; then a time within its title attribute is the same one in full."""
         first, end = self.outline.piece_from[node], self.outline.piece_to[node]
         return end - first == 1 and parse_time(self.outline.pieces[first].text, self.dates) is not None
 
     @cached_property
     def lines(self) -> list[tuple[int, int]]:
-        """The lines of the page, each as a range of text numbers."""
+        """The displayed lines of the page in order, each as a range of text numbers: (first text, text after the last)."""
         pieces, made, start = self.outline.pieces, [], 0
         for at in range(1, len(pieces) + 1):
             if at == len(pieces) or pieces[at].line != pieces[start].line:
@@ -157,7 +161,7 @@ class TimedPage:
 
     @cached_property
     def line_range(self) -> dict[int, tuple[int, int]]:
-        """The range of text numbers of each line, by the number of the line."""
+        """The range of text numbers of each line, (first text, text after the last), by the number of the line."""
         return {self.outline.pieces[start].line: (start, end) for start, end in self.lines}
 
     def _label(self, piece: int, line: int) -> str:
@@ -165,7 +169,7 @@ class TimedPage:
         return " ".join(self.outline.pieces[at].text for at in range(start, piece))[-80:]
 
     def moment(self, text: str) -> Moment | None:
-        """The time in a short text; None if there is none. Cached."""
+        """Returns the time in a short text; None if there is none. Results are cached."""
         if text not in self._found:
             self._found[text] = find_time(text, self.dates)
         return self._found[text]
@@ -188,8 +192,8 @@ class TimedPage:
         return found
 
     def _time_at(self, at: int, end: int, covered: set[int]) -> tuple[Moment | None, int]:
-        """The time that begins in text number `at`, and over how many texts it extends: "Yesterday" and "10:15" in two successive
-        texts are one time."""
+        """Returns the time that begins in text number `at`, and the number of texts over which it extends, before text number
+        `end` (normally): "Yesterday" and "10:15" in two successive texts are one time. (None, 1) if there is none."""
         pieces = self.outline.pieces
         text = pieces[at].text
         if not any(map(str.isdigit, text)) and (len(text) > 30 or not any(map(str.isalpha, text))):
@@ -210,14 +214,15 @@ class TimedPage:
                     break
                 whole = parse_time(joined, self.dates) if moment is None else self.moment(joined)
                 if moment is None and whole is not None and whole == self.moment(pieces[after].text):
-                    break  # a label such as "Last post:" with a time of its own
+                    break  # a label such as "Last post:" with a complete time after it
                 if whole is not None and (moment is None or whole.precision_seconds < moment.precision_seconds):
                     moment, used = whole, after - at + 1
         return moment, used
 
     def _with_clock_below(self, at: int, end: int) -> int:
-        """The number of the text before which a time must end: normally the end of its line; the next line is included if it is a
-        time of day that a line break inside the element, or a separate column of times, separates from its date."""
+        """Returns the number of the text before which a time that begins in text `at` must end: normally `end`, the end of its
+        line. One text of the next line is included if it is a time of day that is separated from its date only by a line break
+        in the same element or by being in the next column of a table."""
         pieces = self.outline.pieces
         if not (end == at + 1 < len(pieces) and CLOCK.fullmatch(pieces[end].text)):
             return end
@@ -226,14 +231,14 @@ class TimedPage:
 
     @cached_property
     def _clocks_apart(self) -> bool:
-        """Tells whether the page has a column of dates followed by a column of their times of day, without any date."""
+        """Tells whether the page has elements with a date, each directly followed by an element with only a time of day."""
         pieces = self.outline.pieces
         seconds = [pieces[at + 1].text for at in range(len(pieces) - 1) if self._is_date_beside(at, at + 1)]
         return bool(seconds) and all(CLOCK.fullmatch(text) for text in seconds)
 
     def _is_date_beside(self, at: int, other: int) -> bool:
-        """Tells whether text number `other` is a date without time of day, in the element directly before that of the time of day
-        `at`."""
+        """Tells whether text number `at` is a date without time of day, and text number `other`, in the element directly after
+        it, is a time."""
         texts = [self.outline.pieces[one].text for one in (at, other)]
         if any(len(text) > 40 or not any(map(str.isdigit, text)) for text in texts):
             return False
@@ -244,7 +249,7 @@ class TimedPage:
         return day is not None and time is not None and day.precision_seconds >= 86_400 and not day.relative
 
     def _alone_in(self, at: int) -> int:
-        """The outermost element that contains this text and no other."""
+        """Returns the outermost element that contains text number `at` and no other text."""
         page, node = self.outline, self.outline.pieces[at].node
         while page.parents[node] >= 0 and page.piece_to[page.parents[node]] - page.piece_from[page.parents[node]] == 1:
             node = page.parents[node]

@@ -1,5 +1,5 @@
-"""Patterns: the common forms of the addresses on one site, learned from all of them together; and the kinds of pages that the
-words in a pattern suggest."""
+"""Patterns of addresses: the forms that the addresses of one site have in common, learned from all of them together; and the
+kinds of pages that the words in a pattern suggest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from forums.reading.addresses import (
     split_address,
 )
 
-MAX_ADDRESS = 2_048  # limits of an address's characters and path steps; addresses of forums are not longer
+MAX_ADDRESS = 2_048  # limits of an address's characters and path segments; longer ones do not occur in forums
 MAX_STEPS = 32
 _KINDS = frozenset("thread topic forum board category user member profile announcement blog group tag".split())
 _ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())
@@ -32,7 +32,7 @@ _PLAIN = re.compile(r"[A-Za-z]+(?:\.(?:php|p?html?|shtml|xhtml|aspx?|jspa?|do|cg
 
 @lru_cache(maxsize=8_192)
 def _mask(segment: str) -> str:
-    """A path segment with its digits written as # and the words of a slug as *."""
+    """Returns a path segment with numbers written as # and the words of a slug as *."""
     if segment.isdigit():
         return "#"
     if _HASH.match(segment):
@@ -78,9 +78,9 @@ def _query_mask(query: list[tuple[str, str]]) -> str:
 
 
 def patterns(urls: Iterable[str]) -> dict[str, str]:
-    """The pattern of each address, learned from all of them together: # for digits, * for varying words; words shared by several
-    addresses in one position stay. The first 2,048 characters and 32 steps of each address count. `/topic/84-my-notes` and
-    `/topic/9-hello` both give `host/topic/#-*`."""
+    """Returns the pattern of each address, learned from all of them together: # for numbers, * for varying words. Words that
+    several addresses share in the same position stay, and page parameters are left out. The first 2,048 characters and 32 path
+    segments of each address are used. `/topic/84-my-notes` and `/topic/9-hello` both give `host/topic/#-*`."""
     forms: dict[str, tuple[str, list[str], str]] = {}
     company: dict[tuple[str, int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     kinds: dict[str, list[str]] = {}
@@ -114,9 +114,10 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
             if ("*" in mask and any("#" in other and "*" not in other for other in (before, after))) or (
                 before == "#" and mask.isalpha() and mask not in _ACTIONS
             ):
-                mask = "*"  # a slug beside an id is irrelevant
+                mask = "*"  # a slug beside an id says nothing about the kind of page
             elif mask[0] == "*" and kinds[url][at] and len(named[host, at, kinds[url][at]]) > 1:
-                mask = f"{kinds[url][at]}-{mask}"  # different types of pages, as in forum-my-cars and forum-their-boats
+                # These are different kinds of pages, as in forum-my-cars and thread-their-boats.
+                mask = f"{kinds[url][at]}-{mask}"
             kept.append(mask)
         result[url] = f"{host}/{'/'.join(kept)}" + (f"?{query_mask}" if query_mask else "")
     return result
@@ -162,8 +163,8 @@ def _query_values(query: list[tuple[str, str]]) -> str:
 
 
 def _crowded(company: dict[str, set[str]]) -> bool:
-    """Tells whether a position in addresses takes so many different words that these are names and not part of the pattern.
-    company: for each word, what it occurs together with."""
+    """Tells whether one position in addresses of the same length takes so many different words that they are names, not part
+    of the pattern. company: for each word, the rest of the addresses that have it in this position."""
     alone = sum(1 for mask, others in company.items() if len(others) == 1 and (mask.isalpha() or _WORD_ID.match(mask)))
     return alone >= 3 or any(mask.startswith("*") for mask in company)
 
@@ -176,12 +177,9 @@ _BOARD_NUMBERS = frozenset({"f", "fid", "forum", "forumid", "forum_id", "frm_id"
 
 @lru_cache(maxsize=16_384)
 def leads_to(pattern: str) -> str:
-    """The kind of page that a link pattern's words suggest: "thread", "board", "post" or "" for none.
+    """Returns the kind of page that the words of an address pattern suggest: "thread", "board", "post" or "" for none.
 
-    The last informative word counts; a board word followed by two ids suggests nothing.
-
-    >>> leads_to("a.org/viewtopic.php?f=#&t=#"), leads_to("a.org/forum/#-*"), leads_to("a.org/boards/#-*/#")
-    ('thread', 'board', '')
+    The last informative word decides; a word for boards followed by two ids suggests nothing.
     """
     _, _, path = pattern.lower().partition("/")
     path, _, query = path.partition("?")
@@ -197,18 +195,18 @@ def leads_to(pattern: str) -> str:
 
 
 def _query_leads_to(path: str, query: str) -> str:
-    """The kind of page that the words in a pattern's query suggest: "thread", "board" or "" for none."""
+    """Returns the kind of page that the words in a pattern's query suggest: "thread", "board" or "" for none."""
     if path.endswith("thread.php") and set(re.findall(r"(?:^|&)([a-z]+)=", query)) <= {"fid", "page", "type", "digest"}:
-        return "board"  # the address says "thread", the page is a list of threads
+        return "board"  # e.g. thread.php?fid=7: the page is a list of threads
     numbers, modes = (set(re.findall(form, query)) for form in (r"(?:^|&)([a-z_]+)=#", r"=([a-z]+)"))
     if numbers and numbers <= _BOARD_NUMBERS and modes & _TELLING and not set(re.findall(r"(?:^|&)([a-z]+)=[#*]", query)) & _TELLING:
-        return "board"  # in ?t=thread&frm_id=3 the number is that of the board whose threads are listed
+        return "board"  # In ?t=thread&frm_id=3 the number identifies the board whose threads are listed.
     return "thread" if any(word in _TELLING for word in re.findall(r"[a-z]+", query)) else ""
 
 
 def _script_leads_to(name: str, query: str) -> str | None:
-    """The kind of page that the last part of a pattern's path and its query suggest: "thread" or "board", "" if the two
-    contradict each other; None if they suggest nothing."""
+    """Returns the kind of page that the last part of a pattern's path and its query suggest: "thread" or "board", "" if the
+    two contradict each other, None if they suggest nothing."""
     script = [word for word in re.findall(r"[a-z]+", name) if word not in ("php", "html", "htm", "asp", "aspx")]
     if any(word in _TELLING and word not in ("d",) for word in script):
         return "thread"
@@ -219,13 +217,14 @@ def _script_leads_to(name: str, query: str) -> str | None:
     if _SCRIPT.search(name) and any(word in BOARD_WORDS for word in script):
         numbered = re.findall(r"(?:^|&)([a-z]+)=#", query)
         if numbered and (re.search(r"=[a-z]+(?:&|$)", query) or not set(numbered).isdisjoint(_READ)):
-            return ""  # the number is a thread's: board.php?name=free&entry=#, board.pl?read=#
+            return ""  # The number identifies a thread, as in board.php?name=free&entry=# and board.pl?read=#.
         return "board"
     return None
 
 
 def _path_leads_to(segments: list[str]) -> str:
-    """The kind of page that the words of the path suggest, the last word first: "thread", "post", "board" or "" for none."""
+    """Returns the kind of page that the words of the path suggest, the last word first: "thread", "post", "board" or "" for
+    none."""
     after, was_slug, literal = 0, False, False
     for segment in reversed(segments):
         words = [word for word in re.findall(r"[a-z]+", segment) if len(word) > 1 or word == segment]

@@ -1,5 +1,5 @@
-"""Converts the records of a thread to posts: text without quotes and signature, ids, numbers, and a first post of different
-structure."""
+"""Converts the records of a thread to posts: text without quotes and signature, ids, numbers; and finds a first post whose
+structure differs from the replies'."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _NUMBER = re.compile(
 
 
 class PostRows:
-    """The fields of the posts of a page, found for all posts together, because corresponding positions hold the same field."""
+    """Extracts the fields of the posts of a page. Ids and numbers are chosen for all posts together, because corresponding
+    positions hold the same field."""
 
     def __init__(self, posts: PostSet) -> None:
         self.posts = posts
@@ -48,7 +49,7 @@ class PostRows:
         return frozenset(people[0][0] for people in self.posts.people if people)
 
     def text(self, at: int) -> str:
-        """The text of post number `at` on the page, without quotes if anything else remains."""
+        """Returns the text of post number `at` on the page, without quotes unless nothing else remains; "" if it has none."""
         body = self.posts.bodies[at]
         if body is None:
             return ""
@@ -70,8 +71,8 @@ class PostRows:
 
     @cached_property
     def _ids(self) -> list[tuple[str, str] | None]:
-        """For each post (attribute text, id), from the one attribute that most posts have with a different value each, and that
-        looks most like an id; None for posts without it."""
+        """For each post (attribute and id, id), from the one attribute that looks most like an id and that at least half of
+        the posts have, each with a different value; None for posts without it."""
         found: dict[str, dict[int, str]] = defaultdict(dict)
         for at, span in enumerate(self.spans):
             for prefix, value in self._id_candidates(span):
@@ -80,7 +81,7 @@ class PostRows:
         best, points = "", 0.0
         for prefix, values in found.items():
             if len(set(values.values())) < len(values) or len(values) * 2 < n:
-                continue  # an attribute of few posts is not their id
+                continue  # An attribute of less than half of the posts, or with repeated values, is not their id.
             name = prefix.partition(":")[2]
             digits = sum(value.isdigit() for value in values.values())
             worth = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
@@ -138,8 +139,8 @@ class PostRows:
                     yield "link:post", match.group(1)
 
     def _permalink(self, at: int, post_id: str | None) -> str | None:
-        """The address of post number `at`: of a link in the post that contains its id, preferably the link on its time or
-        number."""
+        """Returns the address of post number `at` on the page: that of a link outside its text that contains its id, or is on
+        its time or its number; None if no link looks enough like a permalink."""
         span, outline = self.spans[at], self.page.outline
         best, points = None, 0.0
         body = self.posts.bodies[at]
@@ -197,7 +198,8 @@ class PostRows:
         return found if len(set(known)) == len(known) else [None] * len(found)
 
     def records(self) -> list[tuple[HtmlElement, PostRecord]]:
-        """The posts in page order, each with the element that contains most of it."""
+        """Returns the posts in page order, each as (element that contains most of it, record). Posts of advertisers are left
+        out."""
         made = []
         texts = without_last_of_all([self.text(at) for at in range(len(self.spans))])
         for at in range(len(self.spans)):
@@ -219,8 +221,9 @@ class PostRows:
 
     @cached_property
     def blocks(self) -> list[int]:
-        """The element of each post: of several siblings (such as an anchor and the post after it) the largest; for a post that
-        begins deeper in the tree than the other posts, the ancestor at their level."""
+        """The node of each post's element: of several sibling elements (such as an anchor and the post after it) the largest.
+        If most posts have elements with the same tag and class, a post that begins deeper in the tree gets its ancestor that
+        has them too."""
         outline = self.page.outline
         blocks = [self._largest(span) for span in self.spans]
         looks = [self._look(node) for node in blocks]
@@ -232,7 +235,7 @@ class PostRows:
             up = node
             while looks[at] != usual and outline.parents[up] >= 0 and self._look(up) != usual:
                 up = outline.parents[up]
-            inside = bisect_left(taken, outline.ends[up]) - bisect_right(taken, up)  # the post itself is one of them
+            inside = bisect_left(taken, outline.ends[up]) - bisect_right(taken, up)  # The post itself is one of them.
             if up != node and self._look(up) == usual and inside == 1:
                 blocks[at] = up
         return blocks
@@ -249,8 +252,8 @@ class PostRows:
 
 
 def sequential(values: list[str], is_place: bool) -> bool:
-    """Tells whether ids only number the posts of the page: 1, 2, 3 … or, if the attribute may hold a position (`is_place`), 21,
-    22, 23 …"""
+    """Tells whether ids only number the posts of the page: 1, 2, 3 … or, if the attribute may hold a position (`is_place`),
+    from a number that ends in 1: 21, 22, 23 …"""
     numbers = [int(value) for value in values if value.isdigit()]
     return (
         len(numbers) == len(values)
@@ -260,8 +263,8 @@ def sequential(values: list[str], is_place: bool) -> bool:
 
 
 def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
-    """Tells whether the supposed first post `other` only announces the first of `posts`, or has nothing but the title as its
-    text."""
+    """Tells whether the supposed first post `other` is not a post of its own: its text is only a title of the page, or it has
+    the author and time (within a minute) of the first of `posts`."""
     text = page.outline.text(other.bodies[0]) if other.bodies[0] is not None else ""
     if text and any(text.casefold() == heading.casefold() for heading in (*page.headings, page.title)):
         return True
@@ -274,8 +277,8 @@ _PICTURE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*")
 
 
 def _written(page: Page, body: int | None) -> int:
-    """The number of letters in the text `body`, without icons: those of icon fonts are written as names such as
-    "chat_bubble_outline"."""
+    """Returns the number of letters in the text in element `body`, without icons: those of icon fonts are written as names
+    such as "chat_bubble_outline". 0 if `body` is None."""
     outline, letters = page.outline, 0
     for text, node, _ in outline.pieces[outline.piece_from[body] : outline.piece_to[body]] if body is not None else ():
         if not (_PICTURE_NAME.fullmatch(text) and ("_" in text or "icon" in outline.classes[node].lower())):
@@ -283,12 +286,12 @@ def _written(page: Page, body: int | None) -> int:
     return letters
 
 
-_FEWEST = 6  # fewest characters of an element that is named as a text
+_FEWEST = 6  # smallest number of characters of a first post whose element is named as a text
 
 
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:
-    """A first post whose structure differs from the replies': around a time before the replies, the element with the longest text
-    that contains no reply."""
+    """Returns the first post of a thread if its structure differs from that of the replies `posts`: around a time before the
+    replies, the element with the longest text that has an author and contains no reply. None if there is none."""
     first, outline = posts.spans[0], page.outline
     best: PostSet | None = None
     least = 8 if page.is_dense else 20
@@ -320,7 +323,8 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
 
 
 def _below_head(page: Page, posts: PostSet, least: int) -> PostSet | None:
-    """A first post whose author and time are in the page's header and whose text comes separately, before the first reply."""
+    """Returns the first post of a thread if its author and time are in the page's header and its text comes separately, before
+    the first reply; None if there is none. `least`: smallest number of characters of the text."""
     first, outline = posts.spans[0], page.outline
     for time in page.times_in(0, first.start):
         apart = abs((first.anchor.moment.value - time.moment.value).total_seconds()) >= 60

@@ -1,4 +1,5 @@
-"""Posts of a thread: sets of records around the times of a page, chosen by whether the records have author, time and text."""
+"""Finds the posts of a thread: sets of records around the times of a page, chosen by whether the records have author, time and
+text."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from forums.reading.posts_spans import Span, agree
 _MAX_SETS = 6
 _OWN_LEVELS = 4
 _NUMBER = re.compile(r"\d+")
-# least share of the posts' text that is outside links and buttons, for the level of their elements to be accepted
+# smallest share of the posts' text outside links and buttons with which a choice of their elements is accepted at once
 _OWN_WORDS = 0.2
 
 
@@ -34,8 +35,8 @@ def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
 
 
 def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet]:
-    """The sets of records of a page that may be its posts, best first. Times in the node ranges `apart` (ascending) are not
-    used."""
+    """Returns the sets of records of a page that may be its posts, best first. Each set consists of records around times in
+    similar elements. Times inside the node ranges `apart` (start, end; ascending) are not used."""
     grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
     accepted = [time for time in page.times if is_post_time(page, time) and not is_within(time.node, apart)]
     for time in _with_lonely(page, accepted, apart):
@@ -48,8 +49,8 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
 
 
 def _united(made: list[PostSet]) -> list[PostSet]:
-    """The sets of records, of which the first and those with ids in the same numbering, such as "post_7", are united: replies at
-    several depths form several sets."""
+    """Returns the sets of records, of which the first is united with those whose elements have ids of the same form, such as
+    "post_7": replies at several depths form several sets. Unchanged if the united set is not a plausible set of posts."""
     first = _id_shape(made[0]) if made else ""
     spans: dict[str, Span] = {}
     rest = []
@@ -71,7 +72,8 @@ def _ids(posts: PostSet) -> list[str]:
 
 
 def _id_shape(posts: PostSet) -> str:
-    """The form that the ids of a set's elements have in common, with # for numbers; "" if the ids differ otherwise."""
+    """Returns the form that the ids of a set's elements have in common, with # for numbers; "" if the ids differ otherwise or
+    contain no number."""
     shapes = {_NUMBER.sub("#", name) for name in _ids(posts)}
     shape = shapes.pop() if len(shapes) == 1 else ""
     return shape if "#" in shape else ""
@@ -83,7 +85,8 @@ def _without_inner(span: Span, spans: Sequence[Span]) -> Span:
 
 
 def _tells_again(inner: PostSet, outer: PostSet) -> bool:
-    """Tells whether a single post `inner` only repeats, inside the post `outer`, the person and time in that post's header."""
+    """Tells whether a single post `inner` is inside the single post `outer` and repeats its author and time: then `inner` is
+    the post without the header around it."""
     if len(inner.spans) != 1 or len(outer.spans) != 1 or not inner.people[0] or not outer.people[0]:
         return False
     one, other = inner.spans[0], outer.spans[0]
@@ -94,7 +97,7 @@ def _tells_again(inner: PostSet, outer: PostSet) -> bool:
 
 
 def is_within(node: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Tells whether a node is inside one of several node ranges, which are given in order."""
+    """Tells whether a node is inside one of several node ranges (start, end), which are in ascending order."""
     at = bisect_left(ranges, (node + 1, 0)) - 1
     return at >= 0 and node < ranges[at][1]
 
@@ -103,15 +106,15 @@ _INLINE = frozenset("span em b strong i small font a time abbr u".split())
 
 
 def _block(page: Outline, node: int) -> int:
-    """The nearest ancestor of a node that is not just formatting."""
+    """Returns the nearest ancestor of a node, or the node itself, that is not just formatting (<b>, <span> …)."""
     while page.parents[node] >= 0 and page.tags[node] in _INLINE:
         node = page.parents[node]
     return node
 
 
 def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
-    """The groups of times, merged if they differ only in formatting elements and never occur in one element: the exact time of
-    recent posts is often in an additional element."""
+    """Returns the groups of times, merged if they differ only in formatting elements and never occur in the same element: the
+    exact time of recent posts is often in an additional element."""
     kept: dict[tuple[str, ...], list[list[Time]]] = defaultdict(list)
     for group in sorted(groups, key=len, reverse=True):
         blocks = {_block(page, time.node) for time in group}
@@ -127,8 +130,8 @@ def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
 
 
 def _with_variants(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
-    """The groups of times, merged if their ancestors differ by one class only, such as those of posts by moderators, of one's own
-    posts or of the first post."""
+    """Returns the groups of times, merged if an ancestor of the first group's elements has just one class more or less than
+    that of the other group's, as for posts by moderators, one's own posts or the first post."""
     made: list[list[Time]] = []
     for group in sorted(groups, key=len, reverse=True):
         other = next((known for known in made if _is_variant(page, known[0].node, group[0].node)), None)
@@ -155,8 +158,8 @@ def _is_variant(page: Outline, one: int, other: int) -> bool:
 
 
 def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
-    """The times of posts, and with them those times of edits that stand where the other posts have their time, if the post has no
-    other time."""
+    """Returns the times `accepted` as those of posts, and with them times of edits or the like at the same position, in
+    elements without an accepted time: some posts show only the time of their last edit. `apart`: node ranges not used."""
     outline, kept = page.outline, {id(time) for time in accepted}
     shapes = {_local_shape(outline, time.node) for time in accepted}
     nodes = [time.node for time in accepted]
@@ -177,11 +180,11 @@ def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, in
 
 
 def _distinct(page: Page, times: list[Time]) -> list[Time]:
-    """The times of posts without repetitions: of two equal times with hardly a word between only the first is kept, and no clock
-    time right after its date, because they belong to one post."""
+    """Returns the times of posts without repetitions. Of two times that may be equal, with fewer than six characters of text
+    between, only the more precise one is kept, as of a date and the clock time after it."""
     pieces = page.outline.pieces
     kept: list[Time] = []
-    last = 0  # length of the text since the last time
+    last = 0  # number of the text after the last time
     for time in times:
         between = sum(len(piece.text) for piece in pieces[last : time.piece])
         last = time.piece + 1
@@ -226,14 +229,15 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
 
 
 def _is_whole(posts: PostSet) -> bool:
-    """Tells whether most records have an author and a text."""
+    """Tells whether at least 70 % of the records have an author and a text."""
     whole = sum(1 for people, length in zip(posts.people, posts.body_lengths, strict=True) if people and length)
     return whole >= 0.7 * len(posts.spans)
 
 
 def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
-    """Posts whose replies are nested in them, beside their own text: the element around each time is `level` + 1 or `level` + 2
-    levels above it, and may contain other times."""
+    """Returns the set of posts for a page on which replies are nested in the posts they reply to: the element around each time
+    is `level` + 1 or `level` + 2 levels above it and may contain the times of replies. None if that gives no plausible posts.
+    """
     for higher in (level + 1, level + 2):
         posts = _at_level(page, times, higher)
         if len({span.start for span in posts.spans}) < len(posts.spans) or not any(span.nested for span in posts.spans):
@@ -244,8 +248,8 @@ def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
 
 
 def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
-    """Two posts that consist of several siblings each: the siblings from the first time up to the second belong to the first
-    post, and as many siblings after that to the second."""
+    """Returns a set of two posts that consist of several sibling elements each: those from the first time up to the second
+    belong to the first post, and as many after that to the second. None if the two are not plausible posts."""
     outline, tops = page.outline, [time.node for time in times]
     while outline.parents[tops[0]] != outline.parents[tops[1]]:
         tops = [outline.parents[node] for node in tops]
@@ -265,8 +269,9 @@ def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
 
 
 def _origins(page: Outline, times: Sequence[Time]) -> list[int]:
-    """For each time the element from which levels of ancestors are counted: that of the time or, if some times are in additional
-    formatting elements (such as recent times in words), the first ancestor that is not just formatting."""
+    """Returns for each time the element from which levels of ancestors are counted: the one that contains the time or, if some
+    times are in additional formatting elements (such as recent times in words), the first ancestor that is not just formatting.
+    """
     own = [time.node for time in times]
     blocks = [_block(page, node) for node in own]
     worn = {page.depths[node] - page.depths[block] for node, block in zip(own, blocks, strict=True)}

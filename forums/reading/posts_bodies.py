@@ -1,4 +1,5 @@
-"""The text of each post: the elements in corresponding positions (a column) that hold most text and neither time nor name."""
+"""Finds the text of each post: the elements in corresponding positions (a column) that hold most text and contain neither time
+nor name."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from forums.reading.words import FOOTER, class_roles, is_profile_line, text_role
 
 
 def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int | None]:
-    """The node of each post's own text; None for a post without one. names: (name, node) candidates of each post, best first."""
+    """Returns the node of each post's own text; None for a post without one. names: (name, node) candidates of each post, best
+    first."""
     people = [{node for _, node in found[:1]} for found in names]
     columns = _columns(posts, people)
     chosen = _most_like_text(posts, columns)
@@ -28,8 +30,12 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
 
 
 def _columns(posts: PostSpans, people: list[set[int]]) -> dict[str, dict[int, int]]:
-    """For each column (key of a position in a post) the element with text there, by the number of the post; elements that contain
-    the post's time or name are left out. people: the nodes of the names of each post."""
+    """Returns the elements that may be a post's text, by column (key of a position in a post) and number of the post. Elements
+    that contain the post's time or name are left out. people: the nodes of the names of each post.
+
+    An element is listed under its exact column and under the column without sibling indices (its key ends in LOOSE), because
+    additional elements shift the positions in some posts.
+    """
     places, ends = posts.page.text_places, posts.page.outline.ends
     columns: dict[str, dict[int, int]] = defaultdict(dict)
     for at, span in enumerate(posts.spans):
@@ -57,8 +63,9 @@ _APART, _NONE, _TEXT = range(3)
 
 
 def _place(posts: PostSpans, node: int) -> int:
-    """How a node relates to the text of a post: `_TEXT` if it may be the text, `_NONE` if it is not but elements inside it may
-    be, `_APART` if nothing in it is. The result is the same for every post that contains the node."""
+    """Returns how a node is related to the text of a post: `_TEXT` if it may be the text, `_NONE` if it is not but elements
+    inside it may be, `_APART` if nothing in it is (quote, signature, attachments). The result is the same for every post that
+    contains the node."""
     page, outline = posts.page, posts.page.outline
     if _is_apart(outline.tags[node], called(page, node)):
         return _APART
@@ -75,8 +82,8 @@ def _place(posts: PostSpans, node: int) -> int:
 
 
 def _most_like_text(posts: PostSpans, columns: dict[str, dict[int, int]]) -> str:
-    """The column whose elements look most like texts of posts, the first in ties; "" if there is none. Columns with most text are
-    scored first, and the search ends when no other column can reach the best score."""
+    """Returns the column whose elements look most like texts of posts, the first in ties; "" if there are no columns. Columns
+    with most text are scored first, and the search ends when no other column can reach the best score."""
     weights = [0.85 if column.endswith(LOOSE) else 1.0 for column in columns]
     texts = [_text_value(posts, found) for found in columns.values()]
     names, order = list(columns), sorted(range(len(columns)), key=lambda at: -texts[at] * weights[at])
@@ -104,8 +111,8 @@ _PARTS = frozenset({"span", "font"})
 
 
 def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int | None:
-    """The node of the whole text of post number `at`, if the parts of the text before and after a quote or signature are in
-    separate formatting elements; otherwise `body`. names: the nodes of the post's names."""
+    """Returns the node of the whole text of post number `at`: if its parts before and after a quote or signature are in
+    separate formatting elements, the element around them, otherwise `body`. names: the nodes of the post's names."""
     outline, span = posts.page.outline, posts.spans[at]
     if body is None or outline.tags[body] not in _PARTS or outline.parents[body] < span.start:
         return body
@@ -119,7 +126,7 @@ def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int 
     return body if any(outline.contains(around, node) for node in apart) else around
 
 
-_LONGEST_DATE, _LONGEST_LINE = 30, 150  # longest time, and longest title or footer line, in characters
+_LONGEST_DATE, _LONGEST_LINE = 30, 150  # largest numbers of characters of a date, and of a title or footer line
 # labelled counts: "Number of replies: 0", "4 replies"
 _COUNTED = re.compile(r"^(?:([^\d:：]{3,30})[:：]\s*[\d.,]+|[\d.,]+k? ?([^\W\d_]{2,20}))$")
 # lines of counts: "705 views · 2 likes"
@@ -127,11 +134,11 @@ _COUNTS = re.compile(r"^\W*\d[\d.,]*\s*[^\d∙·•|]{1,16}(?:[∙·•|]\W*\d[\
 _IN_TEXTS = frozenset("a b strong br time i em".split())
 _LOOKS = re.compile(
     r"(?<!\S)text-(?!body|content|block|wrap|post|main)\S+"
-)  # classes that only say how something looks, such as text-right and text-muted
+)  # classes for the look of a text, such as text-right and text-muted
 
 
 def is_called_text(page: Page, node: int) -> bool:
-    """Tells whether the class or id of an element names it as a text."""
+    """Tells whether the class or id of an element says that it is the text of a post (body, content, message …)."""
     return "body" in page.roles_of(node) and ("text-" not in page.outline.classes[node] or _is_text_apart_from_looks(page, node))
 
 
@@ -142,8 +149,8 @@ def _is_text_apart_from_looks(page: Page, node: int) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _is_apart(tag: str, classes: str) -> bool:
-    """Tells whether an element is not the author's text: a quote by its tag or class, a signature, a list of files. Some forums
-    put the post itself into a blockquote, whose class then says so: `<blockquote class="postMessage">`."""
+    """Tells whether an element is not the author's text, by its tag and class names: a quote, a signature, a list of files.
+    Some forums put the post itself into a blockquote whose class says so: `<blockquote class="postMessage">`."""
     roles = class_roles(classes)
     if tag == "blockquote" and is_own_blockquote(classes):
         return False
@@ -153,14 +160,14 @@ def _is_apart(tag: str, classes: str) -> bool:
 
 
 def _is_label(posts: PostSpans, node: int) -> bool:
-    """Tells whether a short text is a time, a count, or labels of fields, so that it is not the text of a post. A line of text
-    with a note of an edit above or below is not a label."""
+    """Tells whether the short text of an element is a time, a count, or labels of fields, so that it is not the text of a
+    post. Words of the user with a note of an edit above or below them are not a label."""
     text = posts.page.outline.text(node)
     return (_is_field(text) or posts.page.moment(text) is not None) and not _has_words(posts, node)
 
 
 def _has_words(posts: PostSpans, node: int) -> bool:
-    """Tells whether a short text is a note of an edit with a user's words in separate lines."""
+    """Tells whether the short text of an element consists of a note of an edit and, on separate lines, words of the user."""
     outline = posts.page.outline
     pieces = outline.pieces[outline.piece_from[node] : outline.piece_to[node]]
     lines = [" ".join(piece.text for piece in line) for _, line in groupby(pieces, key=lambda piece: piece.line)]
@@ -182,15 +189,15 @@ def _is_field(text: str) -> bool:
 
 
 def _describes(posts: PostSpans, node: int) -> bool:
-    """Tells whether a node contains lines that describe a member."""
+    """Tells whether an element contains lines that describe a member, such as the date of joining."""
     outline, lines = posts.page.outline, posts.page.member_lines
     at = bisect_left(lines, outline.piece_from[node])
     return at < len(lines) and lines[at] < outline.piece_to[node]
 
 
 def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
-    """Tells whether `node` is a better text of the post than `known`, in the same position: the longer one is, but not one that
-    describes a member unless both do."""
+    """Tells whether `node` is a better candidate for the text of the post than `known`, in the same position: the longer one
+    is, except that an element that describes a member is worse than one that does not, if `node` comes after `known`."""
     outline = posts.page.outline
     if outline.ends[known] <= node:
         facts, known_facts = _describes(posts, node), _describes(posts, known)
@@ -206,14 +213,14 @@ _MOST_FACTOR = (_ALIKE + _VARIED) * _CALLED_TEXT * 1.000001
 
 
 def _text_value(posts: PostSpans, found: dict[int, int]) -> float:
-    """How much text a column holds: the mean length of its texts (each counted up to 600 characters) times the share of posts
-    that have one. found: the column's nodes by post."""
+    """Returns how much text a column holds: the mean length of its texts (each counted up to 600 characters) times the share
+    of posts that have one. found: the column's nodes by number of the post."""
     n = len(posts.spans)
     return sum(min(600, posts.page.outline.text_length(node)) for node in found.values()) / n * (len(found) / n)
 
 
 def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
-    """How much a column looks like the texts of posts, as a score. found: the column's nodes by post."""
+    """Returns a score of how much a column looks like the texts of posts. found: the column's nodes by number of the post."""
     outline = posts.page.outline
     texts = {outline.text(node)[:80] for node in found.values()}
     varied = _VARIED * len(texts) / len(found)
@@ -230,16 +237,17 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
     if is_called_text(posts.page, node):
         factor *= _CALLED_TEXT
     if "input" in outline.tags[node : min(outline.ends[node], node + 400)]:
-        factor *= 0.2  # it is an input form
+        factor *= 0.2  # It is an input form.
     if sum(_describes(posts, inner) for inner in found.values()) >= 0.6 * len(found):
-        factor *= 0.2  # it contains lines that describe a member, with or without the post's text beside them
+        factor *= 0.2  # It contains lines that describe a member.
     if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
         factor *= 0.3
     return _text_value(posts, found) * (_ALIKE + varied) * factor
 
 
 def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str) -> str:
-    """The innermost column inside `column` that still holds nearly all of its text, or whose elements are named as texts."""
+    """Returns the innermost column below `column` that still holds nearly all (92 %) of its text, or at least 45 % if the
+    class of its elements says that they are texts; `column` itself if there is none."""
     outline = posts.page.outline
     while True:
         size = sum(outline.text_length(node) for node in columns[column].values())
@@ -288,7 +296,7 @@ def _body_at(posts: PostSpans, columns: dict[str, dict[int, int]], column: str, 
     path = ORDINAL.sub("", column.removesuffix(LOOSE))
     empty = [node for node in posts.nodes(posts.spans[at]) if ORDINAL.sub("", posts.column(posts.spans[at], node)) == path]
     if empty:
-        return empty[0]  # the post contains only images
+        return empty[0]  # The post contains only images.
     others = [nodes[at] for name, nodes in columns.items() if at in nodes]
     others = [node for node in others if not _describes(posts, node)] or others
     value = {node: _body_value(posts, {at: node}) for node in others}
@@ -299,9 +307,9 @@ _WITHIN_TEXTS = frozenset({"p", "ul", "ol", "pre"})
 
 
 def paragraphs(posts: PostSpans, at: int, body: int, name: int | None) -> list[int]:
-    """The nodes of the text of post number `at` if its paragraphs have no element of their own around them: `body` and the
-    similar siblings after it, up to one that is not text, that contains the time or the name (node `name`), or only links and
-    fields."""
+    """Returns the nodes of the text of post number `at`. If `body` is one of several paragraphs without an element of their
+    own around them, these are `body` and its similar siblings, on each side up to one that is not text, contains the post's
+    time or name (node `name`), or only links and fields. Otherwise it is only `body`."""
     outline, span = posts.page.outline, posts.spans[at]
     if outline.tags[body] != "p" or not span.start < body:
         return [body]

@@ -1,4 +1,5 @@
-"""Links of posts that lead to users, recognised by their use on the page if their addresses contain no known word for users."""
+"""Links on the names of posts' authors, recognised by their use on the page where their addresses contain no known word for
+users."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _NAME_LENGTH = 24
 
 
 def link_of(page: Page, node: int) -> Link | None:
-    """The link that `node` is, or that is at most three levels above it; None if there is none."""
+    """Returns the link whose node is `node` or one of its three nearest ancestors; None if there is none."""
     for _ in range(4):
         if node < 0:
             return None
@@ -23,13 +24,14 @@ def link_of(page: Page, node: int) -> Link | None:
 
 
 def writers(page: Page, people: Sequence[Sequence[tuple[str, int]]]) -> list[Link | None]:
-    """For each post the link on its author's name; None without one. people: (name, node) candidates of each post, best first."""
+    """Returns for each post the link on its author's name; None where there is no author or link. people: (name, node)
+    candidates of each post, best first."""
     return [link_of(page, found[0][1]) if found else None for found in people]
 
 
 def repeats(links: Sequence[Link | None]) -> bool:
-    """Tells whether the links are on people's names: they have several targets, each always under one name, that recur in several
-    posts. A thread, board or reply is linked by its name only once."""
+    """Tells whether the links are on people's names: they lead to several addresses, at least one of them more than once, each
+    always with the same text and no two with the same. A thread, board or reply is linked by its title only once."""
     names: dict[str, set[str]] = defaultdict(set)
     times: dict[str, int] = defaultdict(int)
     for link in links:
@@ -42,7 +44,8 @@ def repeats(links: Sequence[Link | None]) -> bool:
 
 
 def spells(link: Link) -> bool:
-    """Tells whether the end of an address spells the text of its link, as `/p/anna` does for "anna"."""
+    """Tells whether the end of a link's address is the text of the link, as in `/p/anna` for "anna"; case and punctuation are
+    ignored."""
     name = _plain(link.text)
     return len(name) >= 2 and _plain(unquote(link.url.rstrip("/")).rsplit("/", 1)[-1].rpartition("=")[2]).endswith(name)
 
@@ -52,7 +55,7 @@ def _plain(text: str) -> str:
 
 
 def are_short(links: Sequence[Link | None]) -> bool:
-    """Tells whether the links' texts are as short as names: one or two words in each, rarely three."""
+    """Tells whether the links' texts are as short as names: at most 24 characters, on average at most 1.4 words."""
     texts = [link.text for link in links if link is not None]
     words = sum(len(text.split()) for text in texts)
     dense = any(len(text) > 8 and max(text) >= "\u2e80" for text in texts)

@@ -1,5 +1,5 @@
-"""The only post of a page, or the only one of its structure: an element around its time, extended until it contains an author's
-name and a text."""
+"""Finds the only post of a page, or the only one with its structure: an element around its time, extended until it contains an
+author's name and a text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span, agree
 from forums.reading.words import class_roles
 
-_OWN_WORDS = 0.3  # least share of the post's text that is outside links
+_OWN_WORDS = 0.3  # smallest share of the post's text that is outside links
 
 
 def lone(page: Page, time: Time) -> PostSet | None:
-    """The only post of a page: the smallest element around the time with an author's name and a text, extended if that gives a
-    longer text that is not marked as something else."""
+    """Returns the only post at a time: the smallest element around the time with an author's name and a text, extended if that
+    gives a longer text that is not marked as something else. None if there is no such element."""
     posts = _smallest(page, time)
     if posts is None:
         return None
@@ -40,9 +40,9 @@ def lone(page: Page, time: Time) -> PostSet | None:
 
 
 def _smallest(page: Page, time: Time) -> PostSet | None:
-    """The smallest element around a time that contains an author's name and a text. If its only text is a link (such as one
-    to the post itself in its header), a larger element is preferred that has a text of its own and does not contain
-    another post's time."""
+    """Returns the smallest element around a time that contains an author's name and a text, as a set of one post; None if
+    there is none. If the text is only a link (such as one to the post itself in its header), a larger element with plain text
+    is preferred, unless it contains another post's time."""
     outline, node = page.outline, time.node
     linked: PostSet | None = None
     for step in range(13):
@@ -62,15 +62,15 @@ def _smallest(page: Page, time: Time) -> PostSet | None:
 
 
 def _others(page: Page, node: int, time: Time) -> list[Time]:
-    """The times in the element `node` that do not belong to the post with the given `time`; the date and clock time of one post
-    in two elements, and short repetitions of its time, belong to it."""
+    """Returns the times in the element `node` that do not belong to the post with the given `time`. Repetitions of that time,
+    and its date and clock time in two elements, belong to it."""
     at = time.moment
     return [one for one in page.times_in(node, page.outline.ends[node]) if one is not time and not agree(one.moment, at)]
 
 
 def _with_writer(page: Page, posts: PostSet) -> PostSet:
-    """The single post, extended to a name that is linked or labelled if its supposed author cannot be told from other short
-    texts, unless another post lies between."""
+    """Returns the single post, extended to a name that is linked or marked as an author's if its supposed author is not. It is
+    not extended if the larger element contains the time of another post."""
     outline, span = page.outline, posts.spans[0]
     node = span.start
     if span.end != outline.ends[node] or posts.names_writer(0):
@@ -88,8 +88,8 @@ def _with_writer(page: Page, posts: PostSet) -> PostSet:
 
 
 def _with_text_below(page: Page, posts: PostSet) -> PostSet:
-    """The post, extended by the siblings after its element up to one with a text if the element contains only the post's
-    header."""
+    """Returns the single post; if its element contains only the post's header, extended by the following siblings (at most
+    three) up to one with a text."""
     span, outline = posts.spans[0], page.outline
     body = posts.bodies[0]
     if body is not None and not _is_heading(outline, body):

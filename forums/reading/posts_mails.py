@@ -1,5 +1,5 @@
-"""Posts in the form of mails: "From: anna", "Date: …", an empty line, text. Header and text are put into elements, so that
-further reading finds a header with a time above a text."""
+"""Wraps header and text of posts that have the form of mails ("From: anna", "Date: …", an empty line, text) into elements, so
+that later steps find a header with a time above a text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from lxml.html import Element as new_element
 from lxml.html import HtmlElement
 
-_FEWEST, _MOST = 2, 7  # fewest and most lines of a header
+_FEWEST, _MOST = 2, 7  # smallest and largest number of lines of a header
 _LABELLED = re.compile(r"^([^\W\d_][^:：\n]{0,15})[:：]\s*\S")
 _FROM = re.compile(
     r"^(?:from|sender|author|von|absender|de|da|от|от кого|автор|od|van|fra|från|"
@@ -21,8 +21,8 @@ _INLINE = frozenset("a b i em strong u s span font small big tt code img q abbr 
 
 
 def part_heads(root: HtmlElement) -> None:
-    """Splits blocks of lines that begin with a mail header: two or more labelled lines, one for the sender, one with a time of
-    day. Modifies the tree."""
+    """Splits each block of lines that begins with a mail header into an element for the header and one for the text. A header
+    consists of two to seven labelled lines, of which one names the sender and one has a time of day. Modifies the tree."""
     breaks: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("br"))
     for block, number in breaks.items():
         if block is not None and number > _FEWEST:
@@ -44,8 +44,8 @@ def _is_head(lines: list[str]) -> bool:
 
 
 def _end_of_head(block: HtmlElement) -> int | None:
-    """The index of the child (a line break) after which the empty line below a block's header begins; None if there is no
-    header."""
+    """Returns the index of the child (a line break) after which the empty line below a block's header begins; None if the
+    block does not begin with a header."""
     line, lines = block.text or "", []
     for at, child in enumerate(block):
         if child.tag != "br":

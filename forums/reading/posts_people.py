@@ -1,4 +1,4 @@
-"""The authors of posts: the column (elements in corresponding positions) of short texts that look most like names."""
+"""Finds the authors of posts: the column (elements in corresponding positions) of short texts that look most like names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from forums.reading.words import NOT_NAMES, PROFILE, RANK, class_roles, is_profi
 
 
 def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
-    """For each post the (name, node) candidates for its author, from the best column first: links to profiles, class names,
-    microdata, and texts that differ between posts and are near the time speak for a column."""
+    """Returns for each post the candidates for its author as (name, node), from the best column first; empty if there is none.
+    Signs of a column of authors are links to profiles, class names and microdata for authors, nearness to the time, and texts
+    that differ between posts."""
     columns: dict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
     points: dict[str, list[float]] = defaultdict(list)
     for at, span in enumerate(posts.spans):
@@ -63,13 +64,14 @@ _LOOKS = frozenset("a b strong i em u font span big small".split())
 
 
 def _without_looks(column: str) -> str:
-    """A column's key without sibling indices and formatting elements, so that linked names of members and plain names of guests
-    share it."""
+    """Returns a column's key without sibling indices and formatting elements, so that linked names of members and plain names
+    of guests have the same key."""
     return "/".join(part for part in ORDINAL.sub("", column).split("/") if part not in _LOOKS)
 
 
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
-    """Adds columns with keys without sibling indices, because an additional row or badge shifts the positions in some posts."""
+    """Adds columns whose keys have no sibling indices (they end in LOOSE), because an additional row or badge shifts the
+    positions in some posts."""
     for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
         loose = _without_looks(column) + LOOSE
         for at, value in found.items():
@@ -91,7 +93,7 @@ _RANKED = re.compile(r"^(?:lv|lvl|level|等级|等級|rank|ур|уровень|s
 _FILE = re.compile(
     r"^[^\s@]{3,}\.(?:jpe?g|png|gif|web[pm]|mp[34]|pdf|zip|rar|7z|gz|txt|docx?|xlsx?|log|patch|diff|torrent)$", re.I
 )
-_PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # a number in the list before a name: "12. anna"
+_PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # a number of a list before a name: "12. anna"
 _OFFER = re.compile(
     r"repl(?:y|ies)|quot|report|edit|delete|posting|respond|answer|action=|mode=|like|share|vote|flag|login|regist", re.I
 )
@@ -101,11 +103,11 @@ _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", 
 
 @lru_cache(maxsize=16_384)
 def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, bool]:
-    """What a short text may be, without regard to its surroundings: the name ("" if none), whether it is a name only after a word
-    such as "by" (as "admin" is), and whether it looks like a rank."""
+    """Returns what a short text may be, without regard to its surroundings: the name in it ("" if none), whether it is a name
+    only after a word such as "by" (like "admin"), and whether it looks like a rank."""
     none = "", False, False
     label = _LABEL.match(text) if not is_user else None
-    # a field of the member: "From: Leeds"
+    # The text is a field about the member, such as "From: Leeds".
     if label and "author" not in text_roles(label[1]) or not is_user and PROFILE.match(text):
         return none
     name = (text if is_link else _PLACE.sub("", label[2] if label else text)).strip(" :：,，»«·•|")
@@ -156,11 +158,11 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
 _FIELDS = frozenset({"created", "last", "edit", "joined", "replies", "posts", "topics", "views"})
 _TITLES = frozenset(
     {"admin", "administrator", "moderator", "guest", "author", "user", "member"}
-)  # also used by users as names
+)  # some users have these names
 
 
 def _follows_by(page: Page, at: int) -> bool:
-    """Tells whether "posted by", "von" or the like comes right before text number `at` on its line."""
+    """Tells whether words such as "posted by" or "von" come right before text number `at` on its line."""
     pieces = page.outline.pieces
     if at == 0 or pieces[at - 1].line != pieces[at].line or len(pieces[at - 1].text) > 40 or not ends_by(pieces[at - 1].text):
         return False
@@ -168,15 +170,16 @@ def _follows_by(page: Page, at: int) -> bool:
 
 
 def _follows_last(page: Page, at: int) -> bool:
-    """Tells whether a word for the last reply comes right before text number `at` on its line: then it names that reply's
-    author."""
+    """Tells whether a word for the last reply comes right before text number `at` on its line: then the text names the author
+    of that reply."""
     pieces = page.outline.pieces
     before = pieces[at - 1].text if at and pieces[at - 1].line == pieces[at].line else ""
     return 0 < len(before) <= 40 and "last" in text_roles(before) and page.moment(before) is None
 
 
 def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
-    """Tells whether lines that describe a member (joined, posts, location) follow soon after a text, as they do after a name."""
+    """Tells whether lines that describe a member (joined, posts, location) are among the next eight texts of the post, as they
+    are after an author's name."""
     pieces = posts.page.outline.pieces
     for after in range(at + 1, min(at + 9, posts.last_piece(span))):
         text = pieces[after].text
@@ -187,14 +190,14 @@ def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
     return False
 
 
-# Classes of the name of the user that the post replies to, not of its author.
+# Classes of the name of the user to whom the post replies.
 _ANSWERED = re.compile(r"repl(?:y|ied|ying)[-_]?to|in[-_]?reply|parent[-_]?(?:post|author|user|comment)", re.I)
 _NOBODYS = frozenset({"blockquote", "cite", "button", "form", "label"})
 
 
 def _score(page: Page, span: Span, at: int, pictures: list[str]) -> float:
-    """How much text number `at` looks like the name of a post's author. pictures: alternative texts of the post's first
-    images."""
+    """Returns a score of how much text number `at` looks like the name of a post's author. pictures: alternative texts of the
+    post's first images."""
     text, node, line = page.outline.pieces[at]
     link = page.piece_link.get(at)
     score = 0.0 if link is None else _score_of_link(link)
@@ -203,9 +206,9 @@ def _score(page: Page, span: Span, at: int, pictures: list[str]) -> float:
         score += 0.3
     start, end = page.line_range.get(line, (at, at + 1))
     if start == at and 0 < span.anchor.piece - at <= 3 and (line == span.anchor.line or end == at + 1):
-        score += 0.45  # the text begins the line of the time, or the line before
+        score += 0.45  # the first text of the time's line, or the only one of a line before it
     elif link is None and start == at and end == at + 1 and 0 < at - span.anchor.piece <= 2:
-        score += 0.35  # the text is the only one on the line after the time
+        score += 0.35  # the only text of the line after the time
     if 0 < span.anchor.piece - at <= 3:
         score += 0.4
     if len(text) > 2 and any(text.casefold() in said for said in pictures):
@@ -225,8 +228,8 @@ def _score_of_link(link: Link) -> float:
 
 
 def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
-    """The score of a short text, raised or lowered by the tags and class names of its element and of those around it, nearest
-    first."""
+    """Returns the score of a short text, raised or lowered by the tags and class names of its element and of its three nearest
+    ancestors."""
     outline = page.outline
     up, steps = node, 0
     while up >= span.start and steps < 4:
@@ -241,7 +244,7 @@ def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
         if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
             score -= 1.2
         if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
-            score -= 1.5  # an exception is a form or label that also contains the time: it is the header of the post
+            score -= 1.5  # A form or label that also contains the time is the header of the post.
         if outline.classes[up] and _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
             score -= 1.5
         if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:
@@ -251,7 +254,8 @@ def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
 
 
 def _pictures(page: Page, span: Span) -> list[str]:
-    """The alternative texts of a post's first images: the avatar's is often the name of its owner."""
+    """Returns the alternative texts of a post's first images, in lower case: that of an avatar is often the name of its owner.
+    """
     outline, said = page.outline, []
     for node in range(span.start, min(span.end, span.start + 40)):
         if outline.tags[node] == "img":

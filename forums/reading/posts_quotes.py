@@ -1,4 +1,5 @@
-"""Parts of a post's text that are not its author's: quotes by their tags, classes or headings; signatures; notes of edits."""
+"""Finds parts of a post's text that its author did not write there: quotes, by their tags, classes or introducing lines;
+signatures; notes of edits."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _BY = (
     r"ответ для|回[复覆] ?(?:第|(?=@)))"
 )
 _MARKED = (
-    r"\s*[:：(（@#\[\d第\"“].{0,100}$"  # text after a word for quotes: a mark, "from anna", or a line that ends in a colon
+    r"\s*[:：(（@#\[\d第\"“].{0,100}$"  # what may follow a word for quotes: punctuation or a number, then any text
 )
 _FROM = r"\s*(?:from|by|von|de|от|di|av|van)\b.{1,60}$"
 _WHEN = r"\W{0,3}(?:(?:on|am|le|el|at)\s)?(?:\w{2,9}[., ]+){0,2}\d[^!?]{0,40}$"
@@ -45,7 +46,7 @@ def is_head(line: str) -> bool:
 
 
 def _first_line(page: Page, node: int) -> tuple[str, int]:
-    """The first line of an element's text, and the number of the text after it."""
+    """Returns the first line of an element's text, and the number of the first text after that line."""
     outline = page.outline
     at, end = outline.piece_from[node], outline.piece_to[node]
     first = outline.pieces[at].line
@@ -56,7 +57,7 @@ def _first_line(page: Page, node: int) -> tuple[str, int]:
 
 
 def _begins_as_quote(page: Page, node: int) -> bool:
-    """Tells whether an element begins with a quote's heading and has more text after it."""
+    """Tells whether an element begins with a line that introduces a quote and has more text after it."""
     outline = page.outline
     if outline.tags[node] not in _BOXES or outline.piece_from[node] == outline.piece_to[node]:
         return False
@@ -69,8 +70,8 @@ def _begins_as_quote(page: Page, node: int) -> bool:
 
 
 def _stands_below_head(page: Page, node: int, body: int) -> bool:
-    """Tells whether a box comes right after the heading of a quote and is followed by more of the post's text (node `body`): then
-    the box is the quote."""
+    """Tells whether an element such as a <div> or table comes right after a line that introduces a quote, and is followed by
+    more of the post's text (node `body`): then the element is the quote."""
     outline = page.outline
     before, after = outline.piece_from[node] - 1, outline.piece_to[node]
     if outline.tags[node] not in _BOXES or before < outline.piece_from[body] or after >= outline.piece_to[body]:
@@ -80,8 +81,8 @@ def _stands_below_head(page: Page, node: int, body: int) -> bool:
 
 
 def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
-    """Tells whether a box begins with an author on the page, set off and with a colon, has more text after that, and is followed
-    by more of the post's text: "anna: what she wrote"."""
+    """Tells whether an element such as a <div> is a quote of the form "anna: what she wrote": its first text is the name of
+    one of the `authors` with a colon, and more text of the element, and then of the post (node `body`), follows."""
     outline = page.outline
     first, end = outline.piece_from[node], outline.piece_to[node]
     if outline.tags[node] not in _BOXES or end - first < 2 or end >= outline.piece_to[body]:
@@ -91,22 +92,25 @@ def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str
 
 
 def called(page: Page, node: int) -> str:
-    """The classes of an element together with its `data-role` attribute, as one string."""
+    """Returns the classes of an element and its `data-role` attribute, as one string."""
     role = page.outline.elements[node].get("data-role")
     return f"{page.outline.classes[node]} {role}" if role else page.outline.classes[node]
 
 
 def is_own_blockquote(classes: str) -> bool:
-    """Tells whether the classes of a blockquote mark it as the post's own text: the first of them names a text and not a quote,
-    as "messageText" or "postMessage"."""
+    """Tells whether the first class of a blockquote says that it is the post's own text, as "messageText" or "postMessage" do.
+    """
     first = class_roles(classes.split(maxsplit=1)[0]) if classes.strip() else frozenset()
     return "body" in first and "quote" not in first
 
 
 def is_quote(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
-    """Tells whether an element inside a post's text (node `body`) is a quote: by its tag or class, or as a box whose first line
-    names its author. Of nested boxes that begin alike, the innermost with more than the heading is the quote; outer ones contain
-    the reply too."""
+    """Tells whether an element inside a post's text (node `body`) is a quote: by its tag or class, by a line before it that
+    introduces a quote, or because it begins with such a line or with one of the `authors`.
+
+    If several nested elements begin with the same introducing line, the innermost that contains more than that line is the
+    quote; the outer ones contain the reply too.
+    """
     outline = page.outline
     roles = class_roles(outline.classes[node])
     if outline.tags[node] == "blockquote" or "quote" in roles:
@@ -131,20 +135,21 @@ def is_quote(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
 
 
 def is_edit_line(text: str) -> bool:
-    """Tells whether a short text only notes that the post was edited."""
+    """Tells whether a text of less than 200 characters begins as a note that the post was edited."""
     return len(text) < 200 and bool(EDIT_LINE.match(text))
 
 
 def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlElement], set[HtmlElement]]:
-    """Elements inside a post's body that are not its author's words: quotes first, then signatures and notes of edits. `authors`
-    are the authors on the page."""
+    """Returns the elements inside a post's text (node `body`) that are not its author's words: (quotes, others). The latter
+    are signatures, notes of edits, attachments, and links for replying and the like. `authors` are the names of the authors on
+    the page."""
     outline, quotes, others = page.outline, set(), set()
     whole = outline.piece_from[body], outline.piece_to[body]
     node = body + 1
     while node < outline.ends[body]:
         pieces = outline.piece_from[node], outline.piece_to[node]
         if pieces == whole or pieces[0] == pieces[1]:
-            node += 1  # an element that contains the whole text is not a quote in it
+            node += 1  # An element that contains the whole text is not a quote in it.
             continue
         element = outline.elements[node]
         roles = class_roles(called(page, node))
@@ -171,7 +176,7 @@ _OFFERS = re.compile(
 
 
 def _offers(page: Page, body: int) -> set[HtmlElement]:
-    """Links at the end of a text for replying to, quoting or reporting it."""
+    """Returns the links at the end of a post's text for replying to, quoting or reporting it."""
     outline, found = page.outline, set()
     for piece in range(outline.piece_to[body] - 1, outline.piece_from[body] - 1, -1):
         link = page.piece_link.get(piece)

@@ -1,4 +1,5 @@
-"""Records that may be the posts of a page, with author and text of each, and how much all of them together look like a thread."""
+"""A set of records that may be the posts of a page, with author and text of each, and a score of how much they look like a
+thread."""
 
 from __future__ import annotations
 
@@ -24,26 +25,28 @@ _MEMBER = re.compile(
 
 
 class PostSet(PostSpans):
-    """Records that may be the posts of a page, with author, time and text of each."""
+    """A set of records that may be the posts of a page, with author, time and text of each. The lists are parallel to `spans`.
+    """
 
     @cached_property
     def people(self) -> list[list[tuple[str, int]]]:
-        """Candidate names of each post: (name, node), best column first."""
+        """The candidates for the author of each post, as lists of (name, node), best first; empty if there is none."""
         return people_of(self)
 
     @cached_property
     def bodies(self) -> list[int | None]:
-        """The node of each post's text."""
+        """The node of the element with each post's text; None for a post without text."""
         return bodies_of(self, self.people)
 
     @cached_property
     def body_lengths(self) -> list[int]:
-        """The number of characters of each post's text."""
+        """The number of characters of each post's text; 0 without one."""
         return [self.page.outline.text_length(body) if body is not None else 0 for body in self.bodies]
 
     @cached_property
     def quality(self) -> float:
-        """Quality of the records as posts, in [0, 1.5]: author, time and text in each, and a large part of the page."""
+        """The quality of the records as posts, in [0, 1.35]: higher if each has an author, a text and an exact time, and if
+        their texts are outside links and a large part of the page."""
         n = len(self.spans)
         whole = sum(1 for people, length in zip(self.people, self.body_lengths, strict=True) if people and length) / n
         bodies = [length for length in self.body_lengths if length]
@@ -58,22 +61,24 @@ class PostSet(PostSpans):
         return whole * (0.35 + 0.25 * unlinked + 0.5 * share + 0.15 * fine + 0.1 * min(1.0, n / 3))
 
     def describes_author(self, at: int) -> bool:
-        """Tells whether lines that describe a member follow the name of this post's author."""
+        """Tells whether lines that describe a member (date of joining and the like) follow the name of the author of post
+        number `at`."""
         name = self.people[at][0][0] if self.people[at] else None
         first = self.page.outline.piece_from[self.spans[at].start]
         pieces = range(first, self.last_piece(self.spans[at]))
         return any(self.page.outline.pieces[p].text == name and heads_profile(self, p, self.spans[at]) for p in pieces)
 
     def names_writer(self, at: int) -> bool:
-        """Tells whether the name of a post's author is a link to a user, or is in an element named author, nick or name."""
+        """Tells whether the name of the author of post number `at` is a link to a user, or is in an element whose class is
+        author, nick or name."""
         span, (name, node) = self.spans[at], self.people[at][0]
         if any(link.is_user and link.text == name for link in self.page.links_in(span.start, span.end)):
             return True
         return bool(_WRITER.search(self.page.roles_above(node, max(span.start, node - 6))))
 
     def is_sure(self, at: int) -> bool:
-        """Tells whether record `at` is certainly a post: its author is linked or described, and its time is given at least to the
-        hour."""
+        """Tells whether record number `at` is certainly a post: its author is linked, marked or described as a user, and its
+        time is more precise than a day."""
         moment = self.spans[at].anchor.moment
         if not self.people[at] or (moment.precision_seconds >= 86_400 and not moment.relative):
             return False
@@ -81,8 +86,8 @@ class PostSet(PostSpans):
         return linked or self.names_writer(at) or self.describes_author(at)
 
     def has_byline(self, at: int) -> bool:
-        """Tells whether the name of post `at` is next to its time, given to the minute, with hardly a word beside the two: on one
-        line, "anna (12.3.2026 10:15)", or on adjacent lines."""
+        """Tells whether the name and the time (to the minute) of post number `at` are next to each other with hardly any other
+        text: on one line, "anna (12.3.2026 10:15)", or on adjacent lines."""
         anchor, outline = self.spans[at].anchor, self.page.outline
         if not self.people[at] or anchor.moment.precision_seconds > 60:
             return False
@@ -96,7 +101,7 @@ class PostSet(PostSpans):
         return sum(len(piece.text) for piece in outline.pieces[start:end]) < len(name) + 60
 
     def tells_of_member(self, at: int) -> bool:
-        """Tells whether a post shows when its author joined the forum, which is only shown of members."""
+        """Tells whether post number `at` shows when its author joined the forum, which lists of threads do not show."""
         pieces = self.page.outline.pieces
         return any(
             len(pieces[piece].text) <= 40 and _MEMBER.match(pieces[piece].text)
@@ -105,12 +110,13 @@ class PostSet(PostSpans):
 
     @cached_property
     def writers(self) -> list[Link | None]:
-        """The link on the name of each post's author."""
+        """The link on the name of each post's author; None where there is no author or link."""
         return writers(self.page, self.people)
 
     @cached_property
     def links_people(self) -> bool:
-        """Tells whether the links on the authors' names lead to users: an address recurs with one name, or spells the name."""
+        """Tells whether the links on the authors' names lead to users: links with the same address and name recur, or the
+        addresses end in the names."""
         links = [link for link in self.writers if link is not None]
         if 2 * len(links) < len(self.spans):
             return False
@@ -120,14 +126,15 @@ class PostSet(PostSpans):
 
     @cached_property
     def own_words(self) -> float:
-        """Share of the bodies' text outside links: posts are written, lists are linked."""
+        """The share of the posts' text that is outside links and buttons, in [0, 1]: texts of posts are mostly plain text,
+        lists are links."""
         outline, plain, total = self.page.outline, 0, 0
         for body in self.bodies:
             if body is None:
                 continue
             for at in range(outline.piece_from[body], outline.piece_to[body]):
                 text = outline.pieces[at].text
-                # a single sign such as "(" counts as no word
+                # Short punctuation such as "(" is not counted.
                 length = len(text) if len(text) > 3 or any(map(str.isalnum, text)) else 0
                 total += length
                 plain += 0 if at in self.page.piece_link or outline.tags[outline.pieces[at].node] in ("a", "button") else length
@@ -135,7 +142,7 @@ class PostSet(PostSpans):
 
 
 def is_post_time(page: Page, time: Time) -> bool:
-    """Tells whether a time may be that of a post: not when someone joined, nor when a text was edited."""
+    """Tells whether a time may be that of a post, and not that of joining, of an edit, or only a year."""
     if time.moment.precision_seconds > 366 * 86_400:
         return False
     if tells_joining(page, time) or "edit" in text_roles(time.label[-24:]):
@@ -157,7 +164,7 @@ _HAS_VALUE = re.compile(r"\d|[:：]\s*\w")
 def tells_joining(page: Page, time: Time) -> bool:
     own = page.outline.pieces[time.piece].text if time.piece < len(page.outline.pieces) else ""
     before = page.outline.pieces[time.piece - 1].text if not time.label and time.piece else ""
-    # lines such as "Location: Ulm" already have their value
+    # In lines such as "Location: Ulm" the label already has its value.
     named = len(before) <= 24 and JOINED.match(before) and not _HAS_VALUE.search(before)
     ends = not time.label and any(
         found.end() == len(before.rstrip(" :：")) for found in JOINED.finditer(before[-40:].rstrip(" :："))

@@ -1,4 +1,4 @@
-"""Records of a page that may be posts: where each begins and ends, and which positions in them correspond."""
+"""Records of a page that may be posts: where each begins and ends, and which positions in them correspond to each other."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ _TITLE_MARKS = re.compile(r"\s+[-–—|·•:»«>/]+\s+|\s*[|»«]\s*|:\s+")
 
 @lru_cache(maxsize=64)
 def title_parts(title: str) -> frozenset[str]:
-    """The parts of a document's title: the thread's subject, its board and its site, which are not names of users."""
+    """Returns the parts of a document's title, such as the thread's subject, its board and its site, which are not names of
+    users."""
     return frozenset(_TITLE_MARKS.split(title)) if title else frozenset()
 
 
 def agree(one: Moment, other: Moment) -> bool:
-    """Tells whether two times may be the same: within a minute, or on one day if one has no time of day."""
+    """Tells whether two times may be the same: less than a minute apart, or on the same day if one has no time of day."""
     days = max(one.precision_seconds, other.precision_seconds) >= 86_400
     return one.value.date() == other.value.date() if days else abs((one.value - other.value).total_seconds()) < 60
 
 
 @dataclass(frozen=True)
 class Span:
-    """The nodes of one post: from `start` to before `end`, without the posts nested in it (their ranges `nested`); `anchor` is
-    its time."""
+    """The nodes of one post: from `start` (included) to `end` (excluded), without the posts nested in it, whose node ranges
+    are `nested`; `anchor` is the time of the post."""
 
     start: int
     end: int
@@ -43,7 +44,8 @@ class Span:
 
 
 class PostSpans:
-    """Records around times in corresponding positions of a page, which may be posts; their contents are not examined yet."""
+    """A set of records around times in corresponding positions of a page, which may be posts. Author and text are found by
+    `PostSet`."""
 
     def __init__(self, page: Page, spans: list[Span]) -> None:
         self.page = page
@@ -51,7 +53,8 @@ class PostSpans:
         self._last_pieces: dict[tuple[int, int], int] = {}
 
     def column(self, span: Span, node: int) -> str:
-        """The column of a node: a key for its position inside its record, equal for corresponding nodes of similar records."""
+        """Returns the column of a node: a key for its position inside its record, equal for corresponding nodes of similar
+        records."""
         outline, top = self.page.outline, span.start
         if not outline.contains(top, node):
             top = node
@@ -62,7 +65,8 @@ class PostSpans:
         return f"0:{outline.relative(node, top)}"
 
     def is_title(self, text: str) -> bool:
-        """Tells whether a text is the page's own title, possibly with "Re:": then it is the subject above a text."""
+        """Tells whether a text is a title of the page, or a part of it, possibly after "Re:": then it is the subject line of a
+        post."""
         bare = REPLY.sub("", text).strip() if ":" in text[:14] or "：" in text[:14] else text
         if bare in self.page.own_titles:
             return True
@@ -71,7 +75,7 @@ class PostSpans:
         return self.page.title.startswith(bare) or self.page.title.endswith(bare) or bare in title_parts(self.page.title)
 
     def nodes(self, span: Span) -> Iterator[int]:
-        """The nodes whose elements lie wholly in a post, without those of posts nested in it."""
+        """Yields the nodes whose elements are wholly inside a post, without those of posts nested in it."""
         ends, node = self.page.outline.ends, span.start
         if not span.nested:
             yield from (node for node in range(span.start, span.end) if ends[node] <= span.end)
@@ -86,7 +90,7 @@ class PostSpans:
             node += 1
 
     def last_piece(self, span: Span) -> int:
-        """The number of the first text after a post."""
+        """Returns the number of the first text after a post."""
         known = self._last_pieces.get((span.start, span.end))
         if known is not None:
             return known
@@ -95,7 +99,7 @@ class PostSpans:
         node = span.start
         while node < span.end:
             if outline.ends[node] > span.end:
-                node += 1  # the element begins in the post and continues after it
+                node += 1  # The element begins in the post and continues after it.
                 continue
             last = max(last, outline.piece_to[node])
             node = outline.ends[node]

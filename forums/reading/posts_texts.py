@@ -1,4 +1,4 @@
-"""The text of a post as displayed: lines without quotes, signature, notes of edits and controls."""
+"""The text of a post as displayed: lines without quotes, signature, notes of edits and buttons."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from forums.reading.words import SAID
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})
 _SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- ?)$", re.M)
-_REPEATED = re.compile(r"^(?:>|&gt;)+(?!>?>?\d+$)")  # a mail's line that quotes another; ">>12" is only a reference
-_REPEATED_BELOW = re.compile(r"^[:：|](?:\s|$)")  # how old forums quote, below a line that names the author
+# a line that quotes another, as in mails; ">>12" is only a reference to a post
+_REPEATED = re.compile(r"^(?:>|&gt;)+(?!>?>?\d+$)")
+_REPEATED_BELOW = re.compile(r"^[:：|](?:\s|$)")  # a quoting line as in old forums, below a line that names the quoted author
 _REFERENCE = re.compile(r"^(?:>>|»)\s*\d+(?:\s*\(\w{1,4}\))?$")
 _BY_SOURCE = re.compile(
     r"\n[ \t]*\r?\n[ \t]*\S|\n[ \t]*--[ \t]*\r?\n|\n[ \t]*>+ ?\S"
-)  # an empty line, a signature's dashes, a quoting line: line breaks of the source are displayed
+)  # matches texts whose line breaks are to be kept: an empty line, dashes before a signature, or a quoting line
 _SENT = re.compile(
     r"^(?:※\s?|(?:sent|posted|written) (?:from|via|with) (?:my |the |an? )?\S+|(?:von|mit) mein\w+ \S+(?: \S+)* gesendet|"
     r"gesendet (?:von|mit) |envoyé (?:de|depuis) mon|enviado desde|отправлено (?:с|из) |发自|發自|.{0,3}来自.{1,20}客户端|"
@@ -31,13 +32,14 @@ _QUOTE = "\x00"
 
 
 def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement] | None = None) -> str:
-    """The text of an element as displayed, one line per block, without the elements `left_out`; with a quote (`quotes`) a line
-    such as "anna wrote:" or ">>12" before it is removed too."""
+    """Returns the text of an element as displayed, one line per block, without the elements `left_out` and `quotes`. A line
+    such as "anna wrote:" or ">>12" directly before a quote is removed too. Quoting lines as in mails ("> …") are left out
+    unless nothing else remains."""
     parts: list[str] = []
     _collect(element, left_out, quotes or set(), parts)
     kept: list[str] = []
     repeated: list[str] = []
-    below = False  # directly below a quote's heading, or another line of the quote
+    below = False  # the line before introduced a quote or belonged to one
     for line in "".join(parts).split("\n"):
         line = " ".join(line.split())
         if line == _QUOTE:
@@ -87,7 +89,7 @@ def _collect(root: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElem
 
 
 def _is_control(element: HtmlElement) -> bool:
-    """Tells whether a link has no target and no words, such as "..." for unfolding a quote."""
+    """Tells whether an element is a link without target and words, such as "..." for unfolding a quote."""
     if element.tag != "a" or not (element.get("href") or "#").startswith(("#", "javascript:")):
         return False
     return len(element) == 0 and not any(map(str.isalnum, element.text or ""))
@@ -102,7 +104,8 @@ def _flat(text: str | None) -> str:
 
 
 def own_lines(text: str) -> str:
-    """A text without its signature, and without notes of edits and of the sending program around it."""
+    """Returns a text without its signature, and without notes of edits and of the sending device ("Sent from my phone") at its
+    beginning and end."""
     lines = _SIGNATURE.split(text, maxsplit=1)[0].rstrip().split("\n") if not _SIGNATURE.match(text) else text.split("\n")
     while lines and (is_edit_line(lines[-1]) or len(lines) > 1 and _is_sent(lines[-1])):
         lines.pop()
@@ -116,8 +119,8 @@ def _is_sent(line: str) -> bool:
 
 
 def without_last_of_all(texts: list[str]) -> list[str]:
-    """The posts' texts without the last line if most of them share it (a signature, an offer, a notice) and they have other
-    lines."""
+    """Returns the posts' texts, without their last line if at least 60 % of them have the same one (a signature, an invitation
+    to reply, a notice) after other lines."""
     lasts = Counter(text.rsplit("\n", 1)[1] for text in texts if "\n" in text)
     line, times = max(lasts.items(), key=lambda item: item[1], default=("", 0))
     if times < 2 or times * 5 < 3 * len(texts) or len(line) < 4:

@@ -1,5 +1,5 @@
-"""Candidate lists of a page: links with one pattern of addresses in corresponding positions of the tree, each with the row around
-it."""
+"""Finds the candidate lists of a page: links whose addresses have the same pattern and whose elements have corresponding
+positions in the tree, each with the row around it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_GROUPS = 40
 
 
 class Group:
-    """The rows of one candidate list, each named by a link; the addresses of these links have the pattern `pattern`."""
+    """The rows of one candidate list. Each row is named by a link; most addresses of these links have the pattern `pattern`."""
 
     def __init__(self, page: Page, pattern: str, rows: list[Row]) -> None:
         self.page = page
@@ -31,14 +31,14 @@ class Group:
 
     @cached_property
     def labels_first(self) -> bool | None:
-        """Tells whether labels come before their values in the rows (True) or after them (False); None if neither is more
-        frequent."""
+        """Tells whether labels come before their values in the rows (True) or after them (False); None if the first 30 rows
+        have as many of either kind."""
         votes = sum(row.label_votes for row in self.rows[:30])
         return votes > 0 if votes else None
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
-        """The node ranges of the rows."""
+        """The node ranges of the rows: (first node, node after the last)."""
         return [(row.start, row.end) for row in self.rows]
 
     @cached_property
@@ -47,12 +47,14 @@ class Group:
         return min(1.0, sum(len(row.text) for row in self.rows) / max(1, self.page.text_total))
 
     def share(self, test: str) -> float:
-        """The share of the rows that contain at least one item of the kind `test`: "times", "counts" or "links"."""
+        """Returns the share of the rows, in [0, 1], that contain at least one of the named items: "times", "counts" or
+        "links"."""
         return sum(1 for row in self.rows if getattr(row, test)) / len(self.rows)
 
 
 def _names(link: Link, page: Page) -> bool:
-    """Tells whether a link's text can name a thread or a board."""
+    """Tells whether a link's text can name a thread or a board: not a number, not a time, at most 300 characters, with
+    letters."""
     text = link.text
     if not text or count(text) is not None or len(text) > 300:
         return False
@@ -62,7 +64,8 @@ def _names(link: Link, page: Page) -> bool:
 
 
 def _cell_path(page: Page, node: int) -> tuple[int, str]:
-    """The tag path of a node, and the number of its cell in a table row or definition list."""
+    """Returns the number of a node's tag path, and the numbers of the cells of tables or definition lists that contain the
+    node, innermost first, joined by "/"."""
     outline, at, cells = page.outline, node, []
     while at >= 0:
         if outline.tags[at] in ("td", "th", "dd"):
@@ -77,7 +80,8 @@ LONGEST_LONE = 500
 
 
 def _lone(page: Page) -> Callable[[int], bool]:
-    """A test whether an element can be the only row of a list: it contains a time, and little text."""
+    """Returns a function that tells whether an element can be the only row of a list: by its tag, and because it contains one
+    or two times, up to four links and little text."""
 
     def enough(node: int) -> bool:
         tag = page.outline.tags[node]
@@ -93,7 +97,8 @@ def _lone(page: Page) -> Callable[[int], bool]:
 
 
 def _row_above(page: Page, node: int) -> Iterator[int]:
-    """The nearest ancestor of a node, within six levels, that is a row or an item by its tag; nothing if there is none."""
+    """Yields the nearest ancestor of a node, within six levels, that is a row or an item by its tag; nothing if there is none.
+    """
     for _ in range(6):
         node = page.outline.parents[node]
         if node < 0:
@@ -113,7 +118,7 @@ def _rows(page: Page, links: list[Link]) -> list[Row]:
 
 
 def _below_day(page: Page, record: Record, title: Link) -> Record:
-    """The record without a day heading inside it, which belongs to all records of the day."""
+    """Returns the record without a leading day heading such as "Yesterday", which belongs to all records of that day."""
     first, at = page.outline.piece_from, 0
     while at + 1 < len(record) and first[record[at]] in page.days.headings and record[at + 1] <= title.node:
         at += 1
@@ -121,7 +126,8 @@ def _below_day(page: Page, record: Record, title: Link) -> Record:
 
 
 def groups(page: Page) -> list[Group]:
-    """Candidate lists of a page: links of one pattern at one position of the tree, with the record around each."""
+    """Returns the candidate lists of a page, of at most 40 positions: links of one pattern in one position of the tree, with
+    the record around each."""
     timed = {time.node for time in page.times if time.is_attribute}
     named = [link for link in page.links if _names(link, page)]
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
@@ -130,7 +136,8 @@ def groups(page: Page) -> list[Group]:
     for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
-            places[bare].extend(places.pop(key))  # one list: /thread/7 and, for threads with replies, /thread/9?lastmod=1234
+            # The list contains /thread/7 and, for threads with replies, /thread/9?lastmod=1234.
+            places[bare].extend(places.pop(key))
     places = {place: kept for place, links in places.items() if (kept := _without_times(links, timed))}
     ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
     made = []
@@ -145,8 +152,8 @@ def groups(page: Page) -> list[Group]:
 
 
 def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
-    """The links of a candidate list without those that show a short time ("2 h ago") instead of a title, with the full one
-    in a tooltip. `timed`: the nodes with a time in an attribute."""
+    """Removes from the links of a candidate list those that show a short time ("2 h ago") instead of a title. `timed` are the
+    nodes with a full time in an attribute, such as a tooltip."""
     told = [link for link in links if link.node in timed]
     letters = sum(len(link.text) + sum(char >= "\u2e80" for char in link.text) for link in told)
     if not told or letters >= 14 * len(told):
@@ -155,7 +162,8 @@ def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
 
 
 def _holds_others(row: Row) -> bool:
-    """Tells whether a supposed single row contains more links with the pattern of its name: then it is a list of these."""
+    """Tells whether a supposed single row contains more links with the same form of address as the link that names it: then it
+    is itself a list of rows."""
     own = family(row.title.pattern)
     return any(
         link.key != row.title.key and not link.is_user and not link.fragment and family(link.pattern) == own
@@ -164,12 +172,14 @@ def _holds_others(row: Row) -> bool:
 
 
 def _sorts(page: Page, link: Link) -> bool:
-    """Tells whether a link leads to the page itself, sorted or filtered differently."""
+    """Tells whether a link's address is the page's own address with further parameters without digits, as for sorting and
+    filtering."""
     return link.url.startswith(f"{page.url}&") and not any(char.isdigit() for char in link.url[len(page.url) :])
 
 
 def _has_id(link: Link) -> bool:
-    """Tells whether an address contains the id of a thread or board; the name of a list with a single row must have one."""
+    """Tells whether a link's address contains the id of a thread or board or has the form of a thread's; a list with a single
+    row is accepted only if the link that names it does, or if the row is wide (`_in_wide_row`)."""
     return " t:" in link.key or names_board(board_key(link.url)) or leads_to(link.pattern) == "thread"
 
 
@@ -178,7 +188,7 @@ def _can_be_alone(page: Page, link: Link) -> bool:
 
 
 def _in_wide_row(page: Page, link: Link) -> bool:
-    """Tells whether a link is in a table row with at least four cells, where headers may identify it."""
+    """Tells whether a link is in a table row with at least four cells, whose fields header cells may name."""
     node, outline = link.node, page.outline
     while node >= 0 and outline.tags[node] != "tr":
         node = outline.parents[node]
@@ -186,23 +196,27 @@ def _in_wide_row(page: Page, link: Link) -> bool:
 
 
 def _varied(links: list[Link]) -> bool:
-    """Tells whether the links name different things: their texts differ, or they are few."""
+    """Tells whether the links name different things: there are at least half as many different texts as targets, or at least
+    four different texts and the first five addresses contain ids of threads. Links whose texts are all known words of buttons
+    do not."""
     texts = {link.text for link in links}
     keys = {link.key for link in links}
     if len(keys) > 1 and all(text.lower() in NOT_NAMES for text in texts):
-        return False  # the same few texts again and again are buttons
+        return False  # a few texts that recur with different targets are buttons
     return len(texts) >= 0.5 * len(keys) or (len(texts) >= 4 and all(" t:" in link.key for link in links[:5]))
 
 
 @lru_cache(maxsize=8_192)
 def family(pattern: str) -> str:
-    """The form of an address that patterns with different slugs share: slugs with and without a number are written alike."""
+    """Returns a pattern in which slugs with and without a number, and with and without ".html", are written alike, so that
+    patterns that differ only in this are equal."""
     return re.sub(r"\*\.html?(?=$|\?)", "*", re.sub(r"\*[-_]#|#[-_]\*", "*", pattern))
 
 
 def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> list[Row]:
-    """The rows, with further rows of the same level added whose link (of `named`) is at another depth in the row: bold, with a
-    prefix, as a heading."""
+    """Returns the rows of a list, in page order, and further rows whose link is at another depth: bold, with a prefix, or in a
+    heading. Such a row has the same parent, tag path and depth as one of the rows, and contains one of the links `named` with
+    the list's form of address."""
     outline = page.outline
     levels = {(outline.paths[row.start], outline.depths[row.start]) for row in rows if len(row.record) == 1}
     if not levels or len(rows) < 2:

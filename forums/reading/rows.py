@@ -1,4 +1,4 @@
-"""A row of a list: the elements around the link that names it, and the counts, times and links in them."""
+"""One row of a list: the elements around the link that names it, and the counts, times and links inside these elements."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
 
 
 class Count(NamedTuple):
-    """A number in a row that counts something: the value, its column (key of the position in the row), the roles that its
-    surroundings suggest, and its node."""
+    """A number in a row that counts something: the value, its column (key of its position in the row), the roles that its
+    surroundings suggest, and its node. The roles include "label" if words beside the number, not only class names, suggest
+    them."""
 
     value: int
     column: str
@@ -35,8 +36,11 @@ class Count(NamedTuple):
 
 
 def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
-    """The counts of all rows by column and number of the row. If most rows label a count, the label is part of its column's key:
-    an icon before the count, as in pinned rows, changes its position but not its label."""
+    """Groups the counts of all rows by column: {column: {index of the row: count}}.
+
+    If most rows label a count with the same role, the role becomes part of its column's key: an icon before the count, as in
+    pinned rows, changes its position but not its label.
+    """
     told = [[(found, found.roles & _COUNT_ROLES - {"last"}) for found in row.counts] for row in rows]
     labels = [{next(iter(roles)) for found, roles in each if "label" in found.roles and len(roles) == 1} for each in told]
     votes = Counter(role for roles in labels for role in roles)
@@ -51,7 +55,7 @@ def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
         while (shorter := _INSIDE.sub("", outer)) != outer:
             outer = shorter
             if outer in columns and not columns[outer].keys() & columns[inner].keys():
-                # some numbers of a column, such as rounded ones, are inside an additional element
+                # In some rows the number, for example a rounded one, is inside an additional element.
                 columns[outer].update(columns.pop(inner))
                 break
     return columns
@@ -61,7 +65,8 @@ _INSIDE = re.compile(r"/(?:span|b|strong|em|i|a|font|abbr|small|bdi)\b[^/]*$")
 
 
 class Row:
-    """One record of a list: the elements of `record`, named by the link `title`."""
+    """One row of a list: the sibling elements `record` (usually one), named by the link `title`. `start` and `end` are the
+    range of its nodes; `group` is the candidate list that contains the row."""
 
     def __init__(self, page: Page, record: Record, title: Link) -> None:
         self.page = page
@@ -72,13 +77,14 @@ class Row:
         self.end = page.outline.ends[record[-1]]
 
     def column(self, node: int) -> str:
-        """The column of a node: a key for its position in the row, equal for corresponding nodes of rows with the same markup."""
+        """Returns the column of a node: a key for its position in the row, equal for corresponding nodes of rows with the same
+        markup."""
         at = max(0, bisect_left(self.record, node + 1) - 1)
         return f"{at}:{self.page.outline.relative(node, self.record[at])}"
 
     @cached_property
     def pieces(self) -> range:
-        """Numbers of the texts of the row."""
+        """The numbers of the row's texts."""
         page = self.page.outline
         return range(page.piece_from[self.start], page.piece_to[self.record[-1]])
 
@@ -89,15 +95,15 @@ class Row:
 
     @cached_property
     def times(self) -> list[Time]:
-        """The times in the row outside its title."""
+        """The times in the row outside its title. Times inside the text of another link, such as a date in the title of a
+        board's last thread, are used only if there is no other time."""
         inside = range(self.title.node, self.page.outline.ends[self.title.node])
         found = [time for time in self.page.times_in(self.start, self.end) if time.node not in inside or time.is_attribute]
         plain = [time for time in found if time.is_attribute or not self._in_title_of_other(time)]
         return plain or found
 
     def _in_title_of_other(self, time: Time) -> bool:
-        """Tells whether a time is only part of the text of another thread's link, such as a date in the title of a board's
-        last thread."""
+        """Tells whether a time is only part of the text of a link, such as a date in the title of a board's last thread."""
         link = self.page.piece_link.get(time.piece)
         return link is not None and parse_time(link.text, self.page.dates) is None
 
@@ -108,7 +114,7 @@ class Row:
 
     @cached_property
     def counts(self) -> list[Count]:
-        """Counts of the row: texts that are numbers, and numbers in short labels like "12 replies"."""
+        """The counts of the row outside its title: texts that are numbers, and numbers in short labels such as "12 replies"."""
         found: list[Count] = []
         timed = {time.piece for time in self.times if not time.is_attribute}
         page = self.page.outline
@@ -120,7 +126,8 @@ class Row:
         return found
 
     def _told_inside(self, at: int) -> list[Count]:
-        """Counts in text number `at`, which also contains a time, each next to its word: "(3 replies, last 2014-3-1 10:15)"."""
+        """Returns the counts inside text number `at` that have a word for their role directly before or after them, as in "(3
+        replies, last 2014-3-1 10:15)". Digits of the text's time are left out."""
         text, node, _ = self.page.outline.pieces[at]
         found = []
         taken = time_words(text, self.page.moment) or (0, 0)
@@ -145,7 +152,7 @@ class Row:
             return self._told_inside(at)
         column, top = self.column(node), self._top(node)
         if page.tags[node][:1] == "h" or page.tags[page.parents[node]] in ("h1", "h2", "h3", "h4"):
-            # counts with a named role only: other numbers in the text are badges beside a name
+            # In headings, numbers without a named role are badges beside a name, not counts.
             return [found for found in self._labelled(text, node, column) if found.roles]
         value = count(text)
         if value is not None:
@@ -154,22 +161,24 @@ class Row:
             exact, title_roles = self._attribute(node, top)
             tooltip: list[Count] = []
             if title_roles and exact is not None and text.isdigit() and not str(exact).startswith(text):
-                # a tooltip such as "Views: 6877" on the number of replies names the number that it contains, not the one shown
+                # A tooltip such as "Views: 6877" on the number of replies describes the number inside it, not the one
+                # displayed.
                 tooltip = [Count(exact, f"{column}/title", title_roles | {"label"}, node)]
                 exact, title_roles = None, frozenset()
             if exact is not None and (exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()):
                 value = exact
-            hints = self._roles(node, top) if not title_roles else title_roles | {"label"}  # words count more than class names do
+            # Words in a tooltip take precedence over class names.
+            hints = self._roles(node, top) if not title_roles else title_roles | {"label"}
             told = self._beside(at)
             if told & COUNTED:
-                hints -= COUNTED  # an adjacent word counts more than class names, which may apply to all counts
+                hints -= COUNTED  # Adjacent words take precedence over class names, which may apply to all counts of the row.
             return [Count(value, column, hints | told, node), *tooltip]
         both = pair(text)
         if both:
             roles = self._roles(node, top)
             return [Count(both[0], column + "/0", roles, node), Count(both[1], column + "/1", roles, node)]
         if self.page.moment(text) is not None or (at in self.page.piece_link and not text[0].isdigit()):
-            return []  # a number in the title of another thread is not a count
+            return []  # Numbers in the title of another thread are not counts.
         return self._labelled(text, node, column)
 
     def _labelled(self, text: str, node: int, column: str) -> list[Count]:
@@ -206,12 +215,14 @@ class Row:
         return None, frozenset()
 
     def _roles(self, node: int, top: int) -> frozenset[str]:
-        """The roles that class names and icons of `node` and of its nearest ancestors below `top` suggest; higher ancestors name
-        groups of fields, not this field."""
+        """Returns the roles of a count that class names and icons of `node` and of its nearest ancestors below `top` suggest.
+        The search ends at the first ancestor that suggests one, after four at most, since higher ancestors name groups of
+        fields."""
         page, found, steps = self.page.outline, frozenset[str](), 0
         while node > top and steps < 4 and not found & _COUNT_ROLES:
             hints = class_roles(page.classes[node])
-            found |= hints - _TITLED if "title" in hints else hints  # "post_subject" is the name of a title's cell
+            # "post_subject" is a class of a title's cell and does not mean a count of posts.
+            found |= hints - _TITLED if "title" in hints else hints
             icons = [child for child in page.children(node) if page.tags[child] in ("i", "svg", "img", "use", "span")]
             for icon in icons[:2]:
                 if page.piece_from[icon] == page.piece_to[icon]:
@@ -223,9 +234,12 @@ class Row:
         return found & (_COUNT_ROLES | {"likes", "avatar"})
 
     def _beside(self, at: int) -> frozenset[str]:
-        """The roles that labels of the value in text number `at` name: the text after it on the line (5 "replies") or below it in
-        the same element, or the text before it ("Replies:" 5). If there are two labels, the one alone in an element with the
-        value counts, otherwise the one on the side usual in the list."""
+        """Returns the roles that labels of the value in text number `at` name, with "label" added; empty if there is no label.
+
+        A label is the text after the value on the line (5 "replies") or below it in the same element, or the text before it
+        ("Replies:" 5). If there are two, the one that is alone in an element with the value is used, otherwise the one on the
+        side where most labels of the list are.
+        """
         before, after = self.labels(at)
         if before and after:
             first = self._pairs_first(at)
@@ -236,7 +250,8 @@ class Row:
         return told | {"label"} if told else told
 
     def labels(self, at: int) -> tuple[frozenset[str], frozenset[str]]:
-        """The roles that the texts before and after text number `at` name, if they can be its label: (before, after)."""
+        """Returns the roles that the texts before and after text number `at` name, if these texts can be its labels: (before,
+        after), each empty if there is no label."""
         pieces, ends = self.page.outline.pieces, self.page.outline.piece_to
         before = after = frozenset[str]()
         if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24 and at != ends[self.title.node]:
@@ -251,7 +266,8 @@ class Row:
 
     @property
     def label_votes(self) -> int:
-        """How many values of the row have a label before them, minus how many have one after them."""
+        """The number of counts and times in the row with a label before them, minus the number of those with a label after
+        them."""
         votes, timed = 0, {time.piece for time in self.times}
         for at in self.pieces:
             if at in timed or count(self.page.outline.pieces[at].text) is not None:
@@ -261,8 +277,9 @@ class Row:
         return votes
 
     def _pairs_first(self, at: int) -> bool | None:
-        """Tells by the elements alone on which side the label of the value `at` is: True for the text before it (a term and its
-        definition, a colon, or an element with only these two texts), False for the text after it, None if nothing shows it."""
+        """Tells by the elements alone whether the label of the value in text number `at` is the text before it (True: term and
+        definition, a colon, or an element with only these two texts) or the text after it (False); None if the elements do not
+        show it."""
         page = self.page.outline
         label, value = page.pieces[at - 1], page.pieces[at]
         if page.tags[label.node] in ("dt", "th") or label.text.endswith((":", "：")):
@@ -274,15 +291,16 @@ class Row:
         return None
 
     def _common(self, node: int, other: int) -> int:
-        """The lowest element of the page that contains both nodes."""
+        """Returns the lowest element of the page that contains the two nodes."""
         page = self.page.outline
         while node > 0 and not page.contains(node, other):
             node = page.parents[node]
         return node
 
     def said_before(self, at: int) -> str:
-        """The text on the line of text number `at` before it, from the row's title or the last time on; without one, the term in
-        the element before it."""
+        """Returns up to 80 characters of the text before text number `at` on its line, beginning after the row's title and
+        after the last time before it. If there is no such text, the text of the element before it if that is its term;
+        otherwise ""."""
         page, title = self.page.outline, self.page.outline.piece_to[self.title.node]
         first, _ = self.page.line_range.get(page.pieces[at].line, (at, at))
         first = max(first, self.pieces.start, title if title <= at else 0)
@@ -294,12 +312,12 @@ class Row:
         return ""
 
     def time_end(self, time: Time) -> int:
-        """The number of the first text after a time."""
+        """Returns the number of the first text after a time."""
         return max(time.piece, self.page.outline.piece_to[time.node]) if time.is_attribute else time.piece + 1
 
     def _is_named_by(self, at: int) -> bool:
-        """Tells whether the text before a value is its label, because the two are adjacent elements, such as a term and its
-        definition."""
+        """Tells whether the text before text number `at` is its label, because the two are in adjacent elements such as a term
+        and its definition."""
         page = self.page.outline
         term, node = page.pieces[at - 1].node, page.pieces[at].node
         if page.tags[term] in ("dt", "th"):
@@ -314,14 +332,14 @@ class Row:
         return page.pieces[at].text.endswith((":", "：")) or page.tags[node] in _TERMS
 
     def _is_beside(self, at: int, other: int) -> bool:
-        """Tells whether text number `other` is in the same small element as text `at`, as in cards:
+        """Tells whether text number `other` has the same parent element as text `at`, or is in a child of its element, as in
         <b>5</b><span>replies</span>."""
         page = self.page.outline
         mine, its = page.pieces[at].node, page.pieces[other].node
         return page.parents[mine] == page.parents[its] or page.parents[its] == mine
 
     def _is_pager(self, at: int) -> bool:
-        """Tells whether a number belongs to the short list of page links beside a thread's title."""
+        """Tells whether the number in text `at` belongs to the short list of page links beside a thread's title."""
         page, node = self.page.outline, self.page.outline.pieces[at].node
         while node > self.start and not page.contains(node, self.title.node):
             if "pager" in class_roles(page.classes[node]):

@@ -1,4 +1,4 @@
-"""An operator's corrections: selectors (CSS or XPath) for the fields of a site's pages."""
+"""An operator's corrections of how a site's pages are read: selectors (CSS or XPath) for their records and fields."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ AnyRecord = TypeVar("AnyRecord", BoardRecord, ThreadRecord, PostRecord)
 _COUNTS = frozenset({"replies", "views", "threads", "posts", "number"})
 _TIMES = frozenset({"created", "last_reply", "posted"})
 _LINKS = frozenset({"url", "last_post_url", "board_url", "parent"})
-NOTHING = "./self::nothing"  # a selector that matches nothing: the field is empty on this site
+NOTHING = "./self::nothing"  # a selector that matches nothing, for a field that is empty on this site
 _FLAGS = frozenset({"pinned", "locked"})
 
 
 @dataclass(frozen=True, slots=True)
 class KindRules:
-    """Corrections for one kind of page: a selector for the records (`records`) and selectors for single fields, by role, inside a
-    record.
+    """Corrections for one kind of page: a selector for the records (`records`; empty to keep the records found) and selectors
+    for single fields inside a record, as (role, selector).
 
-    A selector is CSS (with `::text` and `::attr(name)` as in parsel), or XPath if it starts with `/`, `./` or `(`. Roles are the
-    field names of the record types. An empty `records` keeps the records found. `learned` are selectors learned from the site's
-    own pages: the value that such a selector finds replaces the one read; if it finds nothing, the value read stays.
+    A selector is CSS (with `::text` and `::attr(name)` as in parsel), or XPath if it starts with `/`, `./` or `(`. Roles are
+    the field names of the record types. `learned` are selectors learned from the site's own pages: the value that such a
+    selector finds replaces the one read; if it finds nothing, the value read stays.
     """
 
     records: str = ""
@@ -41,34 +41,35 @@ class KindRules:
 
 @dataclass(frozen=True, slots=True)
 class SiteRules:
-    """The corrections of a site for each kind of page, and regular expressions for addresses whose kind the operator states."""
+    """The corrections of a site for each kind of page (`kinds`), and regular expressions of addresses whose kind the operator
+    states (`addresses`)."""
 
     kinds: tuple[tuple[PageKind, KindRules], ...] = ()
     addresses: tuple[tuple[str, PageKind], ...] = ()
 
     def for_kind(self, kind: PageKind) -> KindRules | None:
-        """The corrections of one kind of page."""
+        """Returns the corrections of one kind of page; None if there are none."""
         return next((rules for named, rules in self.kinds if named is kind), None)
 
     def corrects(self, kind: PageKind) -> bool:
-        """Tells whether the operator corrected pages of a kind."""
+        """Tells whether the operator corrected records or fields of a kind of page."""
         own = self.for_kind(kind)
         return own is not None and bool(own.records or own.fields)
 
     def kind_of(self, url: str) -> PageKind | None:
-        """The kind that the operator states for an address; None if there is none."""
+        """Returns the kind that the operator states for an address; None if he states none."""
         return next((kind for pattern, kind in self.addresses if re.search(pattern, url)), None)
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-ready form that `from_json` reads back."""
+        """Returns a JSON-ready form that `from_json` reads. It does not contain learned selectors."""
         return {
             "kinds": {str(kind): {"records": rules.records, "fields": dict(rules.fields)} for kind, rules in self.kinds},
             "addresses": [[pattern, str(kind)] for pattern, kind in self.addresses],
         }
 
     def over(self, learned: SiteRules | None) -> SiteRules:
-        """These corrections combined with learned ones; for a field that the operator corrected, the learned selector is not
-        used."""
+        """Returns these corrections with the fields of `learned` added as learned selectors, except for fields that the
+        operator corrected."""
         taught = dict(learned.kinds) if learned else {}
         own = dict(self.kinds)
         kinds = []
@@ -82,7 +83,7 @@ class SiteRules:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> SiteRules:
-        """Reads `to_json`'s form; raises KeyError, TypeError, ValueError or re.error for anything else."""
+        """Reads the form of `to_json`. Raises KeyError, TypeError, ValueError, AttributeError or re.error for anything else."""
         kinds = tuple(
             (PageKind(kind), KindRules(str(rules["records"]), tuple((str(a), str(b)) for a, b in rules["fields"].items())))
             for kind, rules in value.get("kinds", {}).items()
@@ -94,8 +95,8 @@ class SiteRules:
 
 
 def select(element: HtmlElement, selector: str) -> list[Any]:
-    """What a selector finds below an element: elements, or texts for `::text` and `::attr(name)`. Raises ValueError if it is
-    neither CSS nor XPath."""
+    """Returns what a selector finds below an element: elements, or texts for `::text` and `::attr(name)`. Raises ValueError if
+    it is neither valid CSS nor valid XPath."""
     try:
         path = (
             selector if selector.startswith(("/", "./", "(")) else HTMLTranslator().css_to_xpath(selector, "descendant-or-self::")
@@ -111,7 +112,8 @@ def _text(found: Any) -> str:
 
 
 def value_of(page: Page, role: str, found: list[Any]) -> Any:
-    """The value of a role from what its selector found; None for nothing."""
+    """Converts what the selector of a field (`role`) found to the field's value: a flag, address, time, number or text. None
+    if it found nothing or no such value."""
     if role in _FLAGS:
         return bool(found)
     if not found:
@@ -133,8 +135,11 @@ def value_of(page: Page, role: str, found: list[Any]) -> Any:
 def corrected(
     page: Page, rules: KindRules, empty: AnyRecord, found: list[tuple[HtmlElement, AnyRecord]]
 ) -> list[tuple[HtmlElement, AnyRecord]]:
-    """The records of a page with their elements, as changed by the rules. found: the records read without rules; empty: the
-    record to fill where the rules select the records themselves. Records left without an address or author are dropped."""
+    """Returns the records of a page with their elements, as changed by the rules.
+
+    `found` are the (element, record) pairs read without rules, `empty` is the record to fill for elements that only the rules
+    select. Records left without an address or author are dropped.
+    """
     known = {field.name for field in fields(empty)}
     if rules.records:
         own = {id(element): record for element, record in found}

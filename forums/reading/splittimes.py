@@ -1,5 +1,5 @@
-"""Times in separate parts: a day drawn as a calendar leaf (number, month and year in separate elements) and the clock time
-elsewhere in the same record."""
+"""Dates drawn like a page of a tear-off calendar, with day, month and year in separate elements, and the time of day elsewhere
+in the same record."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _MONTH = re.compile(r"(?:[^\W\d_]{3,12}\.?|\d{1,2}月),?")
 _WEEKDAY = re.compile(r"[^\W\d_]{1,12}[.,]?")
 CLOCK = re.compile(r"(?:(?:at|um|à|в) |@ ?)?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?(?: Uhr)?", re.I)
 _MOST_PARTS = 5
-_LEVELS = 3  # levels from a part of a leaf up to the leaf
-_RECORD_LEVELS = 6  # number of levels that are searched from a leaf upwards for an element that also contains its clock time
+_LEVELS = 3  # number of levels from the element of the day's number up to the element of the whole date
+_RECORD_LEVELS = 6  # number of levels that are searched from the date upwards for an element that also contains its time of day
 _DAY_SECONDS = 86_400
 
 
 class Leaf(NamedTuple):
-    """A day drawn as a calendar leaf: its element, its range of texts, and the day as text."""
+    """A date in separate elements: the node of the element that contains it, its range of text numbers from `first` to before
+    `end`, and the date as one text, such as "12 May 2024"."""
 
     node: int
     first: int
@@ -32,15 +33,17 @@ class Leaf(NamedTuple):
 
 
 class SplitTimes(NamedTuple):
-    """The times formed from parts, each by the number of its first text; and the numbers of all texts that are parts of them."""
+    """The times composed of several texts, each by the number of its first text; and the numbers of all texts that are parts
+    of them."""
 
     moments: dict[int, Moment]
     parts: frozenset[int]
 
 
 def split_times(page: Outline, told: Set[int], dates: DateContext) -> SplitTimes:
-    """The days of calendar leaves, each with the clock time of its record, if there is one: the only clock time in the smallest
-    element that contains it and the leaf and no other leaf. The texts in `told` are parts of other times."""
+    """Returns the dates of a page that are in separate elements (see `Leaf`), each with the time of day of its record if there
+    is one: the only one in the smallest element that contains the date and a time of day, but no other date. The texts in
+    `told` are parts of other times and are not used."""
     leaves = [leaf for leaf in _leaves(page, dates) if told.isdisjoint(range(leaf.first, leaf.end))]
     clocks = [at for at, piece in enumerate(page.pieces) if at not in told and CLOCK.fullmatch(piece.text)] if leaves else []
     moments: dict[int, Moment] = {}
@@ -59,7 +62,7 @@ def split_times(page: Outline, told: Set[int], dates: DateContext) -> SplitTimes
 
 
 def _leaves(page: Outline, dates: DateContext) -> list[Leaf]:
-    """The calendar leaves of a page, in order."""
+    """Returns the dates of a page that are in separate elements, in page order."""
     found: list[Leaf] = []
     for at, (text, node, _) in enumerate(page.pieces):
         if len(text) > 5 or not _DAY.fullmatch(text) or (found and at < found[-1].end):
@@ -77,8 +80,8 @@ def _leaves(page: Outline, dates: DateContext) -> list[Leaf]:
 
 
 def _day_of(texts: list[str], dates: DateContext) -> str:
-    """The day that texts form, each a part of it: a number, a month, possibly a year and a weekday; with the time of day if it is
-    among them. "" if they form none."""
+    """Returns the date that several texts form, each of which is one part of it: day, month, possibly year and weekday; with
+    the time of day if it is among them. "" if they do not form a date."""
     number = year = month = clock = weekday = ""
     for text in texts:
         day_found, year_found = _DAY.fullmatch(text), _YEAR.fullmatch(text.rstrip(","))
@@ -113,7 +116,8 @@ def _is_day(text: str, dates: DateContext) -> bool:
 
 
 def _clock_of(page: Outline, leaf: Leaf, leaves: list[Leaf], clocks: list[int]) -> int | None:
-    """The number of the text with the time of day of a leaf; None if there is none."""
+    """Returns the number of the text with the time of day that belongs to the date `leaf`; None if there is none. `leaves` are
+    all such dates in order, `clocks` the numbers of all texts that are times of day, ascending."""
     node = leaf.node
     own = bisect_left(leaves, leaf)
     for _ in range(_RECORD_LEVELS):

@@ -1,5 +1,5 @@
-"""Records separated only by line breaks or rules (<hr>): lines of text around a link, in one block or preformatted, and
-successive messages. They are put into elements, so that further reading finds rows and posts."""
+"""Wraps records that are separated only by line breaks or rules (<hr>) into elements, so that later steps find them as rows
+and posts. Such records are lines of text around links, and successive messages of mail archives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lxml.html import HtmlElement
 
 from forums.reading.patterns import patterns
 
-FEWEST = 2  # fewest records in a block, and fewest breaks
-LONGEST = 400  # mean characters of a record beside its link
-MOST_LINES = 5  # most lines of one record
+FEWEST = 2  # smallest number of records in a block, and of breaks
+LONGEST = 400  # largest mean number of characters of a record, without its link
+MOST_LINES = 5  # largest number of lines of one record
 
 Part: TypeAlias = str | HtmlElement
 Line: TypeAlias = list[Part]
@@ -25,9 +25,12 @@ _BREAKS = frozenset({"br", "hr"})
 
 
 def part_lines(root: HtmlElement, base: str) -> None:
-    """Puts each record of a block of lines into an element, and the fields of its text into further elements. Modifies the tree.
-    A block qualifies if FEWEST or more lines begin with, or contain, links of one pattern, mostly with numbers beside them; any
-    other block is unchanged. Messages separated only by rules (<hr>) are put into elements in the same way."""
+    """Wraps each record of a block of lines in an element, and the fields of its text in further elements. Modifies the tree.
+
+    A block qualifies if at least FEWEST of its lines contain links of one address pattern and most of these have numbers beside
+    the link; other blocks stay unchanged. Messages separated only by rules (<hr>) are wrapped too (see `part_messages`). `base`
+    is the address to which relative links refer.
+    """
     part_messages(root)
     for block in _blocks(root):
         lines = _lines(block)
@@ -37,7 +40,7 @@ def part_lines(root: HtmlElement, base: str) -> None:
 
 
 def _blocks(root: HtmlElement) -> list[HtmlElement]:
-    """The elements that contain breaks or preformatted lines, and links."""
+    """Returns the elements that contain line breaks or preformatted text, and at least two links."""
     breaks: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("br", "hr"))
     found = [element for element, number in breaks.items() if element is not None and number >= FEWEST]
     for element in root.iter("pre"):
@@ -49,7 +52,7 @@ def _blocks(root: HtmlElement) -> list[HtmlElement]:
 
 
 def _lines(block: HtmlElement) -> list[Line]:
-    """The lines of a block of text: what stands between its line breaks, as texts and child elements."""
+    """Returns the lines of a block: what is between its line breaks, each line as a list of texts and child elements."""
     kept = any(above.tag == "pre" for above in (block, *block.iterancestors()))
     lines: list[Line] = [[]]
 
@@ -72,7 +75,7 @@ def _lines(block: HtmlElement) -> list[Line]:
 
 
 def _link(line: Line) -> HtmlElement | None:
-    """The first link of a line with a text that can be a name; None if there is none."""
+    """Returns the first link of a line whose text contains a letter; None if there is none."""
     for part in line:
         if isinstance(part, str):
             continue
@@ -87,7 +90,8 @@ def _text(element: HtmlElement) -> str:
 
 
 def _heads(lines: list[Line], base: str) -> list[int]:
-    """The numbers of the lines whose first link has the most frequent pattern."""
+    """Returns the indices of the lines that begin a record: those whose first link has the most frequent address pattern.
+    Empty if these are fewer than FEWEST or lead to the same pages too often."""
     found: dict[int, str] = {}
     for at, line in enumerate(lines):
         link = _link(line)
@@ -105,8 +109,8 @@ def _heads(lines: list[Line], base: str) -> list[int]:
 
 
 def _are_records(lines: list[Line], heads: list[int]) -> bool:
-    """Tells whether the lines are records: most have a number beside their link, none is long, and no line is a block of its
-    own."""
+    """Tells whether lines are records that begin at the indices `heads`: most have a number beside their link, their mean
+    length is limited, and hardly any is already in a block element."""
     numbered = total = 0
     for at, end in _spans(lines, heads):
         link = _link(lines[at])
@@ -124,8 +128,8 @@ _BLOCKS = frozenset({"table", "div", "ul", "ol", "dl", "form", "section", "artic
 
 
 def _spans(lines: list[Line], heads: list[int]) -> list[tuple[int, int]]:
-    """The line ranges of the records: each from one line in `heads` to the next; the last record is as long as the median of the
-    other records."""
+    """Returns the line range (start, end) of each record: from its index in `heads` to the next one, at most MOST_LINES; for
+    the last record the median length of the other ones."""
     gaps = sorted(b - a for a, b in zip(heads, heads[1:], strict=False))
     usual = min(gaps[len(gaps) // 2], MOST_LINES)
     ends = [*(min(b, a + MOST_LINES) for a, b in zip(heads, heads[1:], strict=False)), heads[-1] + usual]
@@ -159,7 +163,8 @@ def _wrap(block: HtmlElement, lines: list[Line], heads: list[int]) -> None:
 
 
 def _fill(element: HtmlElement, line: Line, fields: bool) -> None:
-    """Puts the parts of a line into an element, with separate elements for several fields of a text."""
+    """Puts the parts of a line into an element; with `fields`, each field of a text (separated by bars, tabs, brackets and the
+    like) into a span of its own."""
     for part in line:
         if not isinstance(part, str):
             element.append(part)
@@ -175,7 +180,7 @@ def _fill(element: HtmlElement, line: Line, fields: bool) -> None:
                 span.text = text.strip()
                 span.tail = f" {gap.group()}" if gap else " "
                 element.append(span)
-            else:  # a separator, not a field
+            else:  # only a separator, not a field
                 _append(element, text + (gap.group() if gap else ""))
             start = gap.end() if gap else start
 
@@ -192,8 +197,8 @@ _INLINE = frozenset("a b i em strong u s span font small big tt code sub sup img
 
 
 def part_messages(root: HtmlElement) -> None:
-    """Puts bare-text messages between rules in one block (each with a header of short lines, an empty line and a text, as in
-    mails) into elements: one per message, with one for the header and one for the text."""
+    """Wraps messages that are bare text between rules (<hr>) in one block, as in archives of mails: one element per message,
+    with one for its header (short lines) and one for its text (after an empty line). Modifies the tree."""
     rules: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("hr"))
     for block, number in rules.items():
         if block is None or number < FEWEST:
@@ -205,7 +210,8 @@ def part_messages(root: HtmlElement) -> None:
 
 
 def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
-    """For each `<hr>` of a block: the inline elements and `<br>`s that follow it, up to the first block element."""
+    """Returns for each `<hr>` of a block (the rule, the inline elements and `<br>`s that follow it up to the first block
+    element)."""
     runs: list[tuple[HtmlElement, list[HtmlElement]]] = []
     open_run = False
     for child in block:
@@ -220,8 +226,8 @@ def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
 
 
 def _message(run: tuple[HtmlElement, list[HtmlElement]]) -> tuple[HtmlElement, list[HtmlElement], list[HtmlElement]] | None:
-    """Splits a run of `_runs` into its `<hr>`, the elements of the header up to the `<br>` before its empty line, and those of
-    the text; None if it is no message."""
+    """Splits one result of `_runs` into the `<hr>`, the elements of the header up to the `<br>` before its empty line, and the
+    elements of the text; None if it is not a message with a header that contains digits."""
     rule, children = run
     line, lines = rule.tail or "", []
     for at, child in enumerate(children):

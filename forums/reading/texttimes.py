@@ -1,4 +1,4 @@
-"""Times inside longer texts: where each begins and ends, and the text right before it."""
+"""Finds times inside longer texts: where each begins and ends, and the text right before it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ Find = Callable[[str], Moment | None]
 
 
 def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
-    """The times of a text, each with the text before it back to a separator between fields: the first time and, if a word for the
-    creation or the last reply follows it, the next one. Empty if there is none.
+    """Returns the times of a text (at most three) as (time, text before it back to a separator between fields). Times after
+    the first one are included only as long as a word for creation or last reply comes after the time before. Empty if there is
+    no time or the text has more than 40 words.
 
-    `find` returns the first time of a text.
+    `find` returns the first time of a text, or None.
     """
     found: list[tuple[Moment, str]] = []
     words = text.split()
@@ -34,7 +35,8 @@ def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
 
 
 def time_words(text: str, find: Find) -> tuple[int, int] | None:
-    """Where the first time of a text begins and ends, in characters of the text with single spaces; None if there is none."""
+    """Returns where the first time of a text begins and ends, as character positions in the text with white space collapsed;
+    None if there is none. `find` returns the first time of a text, or None."""
     words = text.split()
     span = _span(words, find) if len(words) <= MOST_WORDS else None
     if span is None:
@@ -44,7 +46,7 @@ def time_words(text: str, find: Find) -> tuple[int, int] | None:
 
 
 def _span(words: list[str], find: Find) -> tuple[Moment, int, int] | None:
-    """The first time among words, and the range of words that form it."""
+    """Returns the first time among words, and the range (start, end) of the words that form it; None if there is none."""
     moment = find(" ".join(words))
     if moment is None:
         return None

@@ -1,4 +1,4 @@
-"""Finds out which columns of a list of threads hold the counts of replies and of views, and the times of opening and of the
+"""Finds out which columns of a list of threads hold the numbers of replies and of views, and the times of creation and of the
 last reply."""
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from forums.reading.rows import COUNTED, Count, Row, count_columns
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles
 
-_POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # The word may stand for the first post or for the last one.
+_POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # This word may belong to the first post or to the last one.
 _BRACKETED = re.compile(r"[\[(（【]\s*\d[\d,.]*\s*[\])）】]")
 
 
 class ThreadFields:
-    """The counts and times of a list of threads, found for all rows together, because corresponding positions hold the same
-    field."""
+    """Assigns the counts and times of a list of threads to fields. This is done for all rows together, because corresponding
+    positions hold the same field."""
 
     def __init__(self, rows: RowSet) -> None:
         self.set = rows
@@ -40,13 +40,14 @@ class ThreadFields:
         }
 
     def _are_ids(self, cells: dict[int, Count]) -> bool:
-        """Tells whether the numbers of a column occur in the addresses of the rows' titles: then they are ids and count
-        nothing."""
+        """Tells whether the numbers of a column occur in the addresses of the rows' titles: then they are ids, not counts.
+        `cells`: the counts of the column by row."""
         same = sum(cells[at].value > 9 and str(cells[at].value) in self.rows[at].title.url for at in cells)
         return len(cells) >= 3 and same >= 0.8 * len(cells)
 
     def _is_called(self, cells: dict[int, Count]) -> bool:
-        """Tells whether a word, a class or a column heading names the numbers of a column as replies, views or the like."""
+        """Tells whether a word, a class name or a header cell names any number of a column as replies, views or the like.
+        `cells`: the counts of the column by row."""
         return any(found.roles & COUNTED or self.heads.of(self.rows[at], found.node) & COUNTED for at, found in cells.items())
 
     def _column_roles(self, column: str) -> frozenset[str]:
@@ -56,7 +57,7 @@ class ThreadFields:
             told = found.roles - {"last"}
             if "label" not in told:
                 head = self.heads.of(self.rows[at], found.node) & COUNTED
-                # a header that names both replies and views does not decide: the order of the numbers does
+                # A header that names both replies and views is ignored: the order of the numbers decides then.
                 if head and not {"replies", "views"} <= head:
                     told = (told - COUNTED) | head
             votes.update(told)
@@ -64,8 +65,8 @@ class ThreadFields:
 
     @cached_property
     def _count_columns(self) -> tuple[list[str], list[str], frozenset[str]]:
-        """The columns of numbers that are replies, those that are views, and the roles that labels or headers name for the
-        replies."""
+        """Three values: the columns of numbers that are replies, those that are views, and the roles that labels or headers
+        name for the replies (such as "posts", if the list counts posts)."""
         known = {column: self._column_roles(column) for column in self._columns}
         by_order = sorted(self._columns, key=lambda column: min(found.node for found in self._columns[column].values()))
         replies: list[str] = []
@@ -96,7 +97,7 @@ class ThreadFields:
         return len(self._columns[column]) >= 0.4 * len(self.rows) or len(self.rows) == 1
 
     def _follows_title(self, column: str) -> bool:
-        """Tells whether the numbers of a column are in brackets after the titles, in their cell: "Old lamp hums [12]"."""
+        """Tells whether the numbers of a column are in brackets after the titles, in the same cell: "Old lamp hums [12]"."""
         outline, told = self.page.outline, 0
         for at, found in self._columns[column].items():
             row, title = self.rows[at], self.rows[at].title.node
@@ -105,7 +106,8 @@ class ThreadFields:
         return told >= 0.8 * len(self._columns[column])
 
     def _by_size(self, plain: list[str], views: list[str]) -> tuple[list[str], list[str]]:
-        """Of two columns without labels, takes that with the larger numbers as views: (replies, views)."""
+        """Returns (columns of replies, columns of views) for columns without labels: of the first two in `plain` the one with
+        the larger numbers is views. If `views` are known, the first of `plain` is replies."""
         if len(plain) >= 2 and not views:
             first, second = plain[0], plain[1]
             if self._exceeds(first, second) and not self._exceeds(second, first):
@@ -141,7 +143,8 @@ class ThreadFields:
 
     @cached_property
     def _leaves_out_zero(self) -> bool:
-        """Tells whether the list shows no count where a thread has no replies: some rows have no count, and none shows 0."""
+        """Tells whether the list shows no number where a thread has no replies: some rows have no count, none shows 0, and the
+        number is not called posts."""
         replies, _, told = self._count_columns
         values = [self._value(replies, at) for at in range(len(self.rows))]
         missing = sum(value is None for value in values)
@@ -149,7 +152,7 @@ class ThreadFields:
         return 0 < missing < len(values) and 0 not in values and "posts" not in told and enough
 
     def _replies(self, at: int) -> int | None:
-        """The replies of a row, without its first post."""
+        """Returns the number of replies of row number `at`, without its first post; None if unknown."""
         number = self._value(self._count_columns[0], at)
         if number is None:
             return 0 if self._leaves_out_zero else None
@@ -187,8 +190,8 @@ class ThreadFields:
         return told - {"created"} if "last" in told else told
 
     def _label(self, row: Row, time: Time) -> str:
-        """The label of a time: the text before it in its own piece if that names a role (such as "last"), otherwise also the text
-        before that piece on the line."""
+        """Returns the label of a time: the text before it in its own piece of text if that names a role (such as "last"),
+        otherwise also the text before that piece on the line."""
         if time.said and text_roles(time.said) & {"last", "created", "edit", "joined"}:
             return time.said
         before = row.said_before(time.piece) if time.piece in row.pieces else time.label
@@ -211,7 +214,8 @@ class ThreadFields:
         return best
 
     def _times(self, row: Row) -> tuple[Moment | None, Moment | None, Time | None]:
-        """When a row's thread was created, when its last reply was made, and where on the page the latter time is."""
+        """Returns when a row's thread was created, when its last reply was made, and the latter as a `Time` with its position
+        on the page; each None if not found."""
         roles = [(time, self._role(row, time)) for time in row.times]
         roles = [(time, role) for time, role in roles if role not in ("edit", "joined")]
         if not roles:
@@ -244,8 +248,8 @@ class ThreadFields:
 
     @cached_property
     def _alone_is_created(self) -> bool:
-        """Tells whether the only time of a row, if unlabelled, is the thread's creation: the rows of a list long enough are not
-        in the order of this time."""
+        """Tells whether the only time of a row, if unlabelled, is the thread's creation: the list has at least eight times,
+        and fewer than 60 % of successive ones descend, as they would if they were last replies."""
         values = [row.times[0].moment.value.timestamp() for row in self.rows if row.times]
         order = falling(values)
         return order is not None and len(values) >= 8 and order < 0.6

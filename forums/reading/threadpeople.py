@@ -1,4 +1,4 @@
-"""The authors of the threads of a list, and of their last replies."""
+"""Finds the authors of the threads of a list, and of their last replies."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
 from forums.reading.words import NOT_NAMES, PINNED, class_roles, text_roles
 
 _AUTHOR = re.compile(r"(?:author|autor[aei]?|auteur|автор|作者|楼主|樓主|作成者|投稿者|yazar)(?:\s*[:：]\s*|\s+|$)", re.I)
-_TALLY = re.compile(r"\d[\d.,]*\s+[^\W\d_]+$")  # tallies such as "273 points"
+_TALLY = re.compile(r"\d[\d.,]*\s+[^\W\d_]+$")  # a number of something, such as "273 points"
 
 
 class Person(NamedTuple):
-    """A person named in a row: the position of the name, and the roles that its surroundings suggest."""
+    """A person named in a row: the name, the node of its element, and the roles (author, created, last) that its surroundings
+    suggest."""
 
     name: str
     node: int
@@ -30,8 +31,8 @@ class Person(NamedTuple):
 
 
 class ThreadPeople(ThreadFields):
-    """The people named in a list of threads: who opened a thread and who replied last, told apart by the words, header cells and
-    class names around each name."""
+    """Finds the people named in a list of threads, and tells the author of a thread from that of its last reply by the words,
+    header cells and class names around each name."""
 
     def _people(self, row: Row) -> list[Person]:
         found: list[Person] = []
@@ -44,7 +45,7 @@ class ThreadPeople(ThreadFields):
                 name = link.text or self._image_name(link.node)
                 told = whole.get(link.url, "")
                 if len(name) == 1 or (not link.text and told and told in name):
-                    name = told  # keep the name, because the letter or tooltip of an avatar is none
+                    name = told  # The letter or tooltip of an avatar is not used, because another link has the whole name.
                 name = clean_name(name)
                 if name and is_name(name) and not self._again(row, found, name, link.node):
                     roles = self._person_roles(row, link.node, self.page.outline.piece_from[link.node])
@@ -60,7 +61,8 @@ class ThreadPeople(ThreadFields):
         return sorted(found + others, key=lambda person: person.node)
 
     def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
-        """Tells whether the name repeats the person named directly before it in the same cell, as beside an avatar."""
+        """Tells whether `name` at `node` repeats the last of `people`, which is just before it in the same cell, as beside an
+        avatar."""
         if not people or people[-1].name != name or node - people[-1].node > 6:
             return False
         outline = self.page.outline
@@ -77,7 +79,7 @@ class ThreadPeople(ThreadFields):
             name = element.get("title") or element.get("alt") or ""
             if name:
                 if len(own) > 1 and name.startswith(own) and not name[len(own) : len(own) + 1].isalnum():
-                    return own  # a sentence such as "anna started this on Monday"
+                    return own  # the title is a sentence such as "anna started this on Monday"
                 return re.split(r"\s+[-–|]\s+|'s avatar| 的头像|,", name)[0]
         return ""
 
@@ -90,7 +92,7 @@ class ThreadPeople(ThreadFields):
             texts = [at for at in reversed(row.pieces) if self._may_be_name(row, at)]
             named = {self._place(row, pieces[at].node, by_shape): at for at in texts}
             at = named.get(column)
-            if at is None:  # an icon before the name, as in pinned rows, shifts its column
+            if at is None:  # An icon before the name, as in pinned rows, changes its column.
                 alike = [other for other in named if _bare(other) == _bare(column)]
                 at = named[alike[0]] if len(alike) == 1 else None
             if at is not None:
@@ -112,13 +114,13 @@ class ThreadPeople(ThreadFields):
         return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
 
     def _place(self, row: Row, node: int, by_shape: bool) -> str:
-        """The column of a node in its row; with `by_shape` the shape of its element (tag and classes) instead."""
+        """Returns the column of a node in its row; with `by_shape`, the shape of its element (tag and class names) instead."""
         return self.page.outline.shapes[node] if by_shape else row.column(node)
 
     @cached_property
     def _name_column(self) -> tuple[bool, str] | None:
-        """The column of the names without label, as (by_shape, key): a position in the rows or, if the rows differ in structure,
-        the shape of the names' elements."""
+        """Where the rows have names without label or link, as (by_shape, key): `key` is a column or, if the rows differ in
+        structure, the shape of the names' elements. None if there are no such names."""
         for by_shape in (False, True):
             column = self._column_of_names(by_shape)
             if column is not None:
@@ -126,9 +128,9 @@ class ThreadPeople(ThreadFields):
         return None
 
     def _column_of_names(self, by_shape: bool) -> str | None:
-        """The column that holds a possible name in nearly every row, and several different ones; of several such columns the
-        first after the title in the title's cell, otherwise after it in a cell without the last reply, otherwise before the
-        title."""
+        """Returns the column that holds a possible name in at least 80 % of the rows, with several different ones; None if
+        there is none. Of several such columns the one with the best rank is taken (see `_name_places`), of equal rank the
+        first. With `by_shape`, columns are shapes of elements."""
         names: dict[str, list[str]] = defaultdict(list)
         places: dict[str, Counter[int]] = defaultdict(Counter)
         for row in self.rows:
@@ -144,8 +146,9 @@ class ThreadPeople(ThreadFields):
         return min(found)[2] if found else None
 
     def _name_places(self, row: Row, by_shape: bool) -> Iterator[tuple[int, int]]:
-        """The texts of a row that can be names, the first of each column, each with a rank by its place (0 best): after the title
-        in its cell, after it elsewhere, before it, in one block with the time."""
+        """Yields the numbers of the texts of a row that can be names, the first of each column, with a rank (0 is best) by
+        position: 0 after the title in its cell, 1 after it in another cell without the last reply, 2 before the title in
+        another cell, 3 after the title in the block of the time, if the list has no header."""
         cell, seen = self.heads.cell(row, row.title.node), set()
         end = self.page.outline.piece_to[row.title.node]
         lasts = {self.heads.cell(row, time.node) for time in row.times if self._role(row, time) == "last"} - {cell}
@@ -163,7 +166,7 @@ class ThreadPeople(ThreadFields):
             elif at < end and own != cell:
                 yield at, 2
             elif at >= end and not self.heads.roles and all(abs(time.piece - at) > 1 for time in row.times):
-                yield at, 3  # the text is in one block with the time, with other fields in between
+                yield at, 3  # The text is in one block with the time, with other fields between.
 
     def _said_people(self, row: Row) -> list[Person]:
         outline, found = self.page.outline, []
@@ -196,7 +199,8 @@ class ThreadPeople(ThreadFields):
         return found
 
     def _after_time(self, row: Row, at: int) -> list[Person]:
-        """The name after "by" that follows the only time in text number `at`: "Last post: 2014-3-1 10:15 by anna"."""
+        """Returns the name after "by" that follows the only time in text number `at`, as in "Last post: 2014-3-1 10:15 by
+        anna", as a list of one person; empty if there is none."""
         text, node, _ = self.page.outline.pieces[at]
         times = [time for time in row.times if time.piece == at and not time.is_attribute]
         span = time_words(text, self.page.moment) if len(times) == 1 and len(text) <= 90 else None
@@ -221,7 +225,7 @@ class ThreadPeople(ThreadFields):
         return False
 
     def _before_time(self, text: str) -> str:
-        """The name in texts such as "by anna » Tue Mar 04" or "Started by anna, 3 days ago"."""
+        """Returns the name in texts such as "by anna » Tue Mar 04" or "Started by anna, 3 days ago"."""
         name = clean_name(text)
         span = time_words(name, self.page.moment) if any(map(str.isdigit, name)) else None
         if span and span[0]:
@@ -253,8 +257,8 @@ class ThreadPeople(ThreadFields):
         return frozenset({"last"}) if "last" in told else told
 
     def _belongs_to(self, row: Row, person: Person, last: Time) -> bool:
-        """Tells whether the only name of a row belongs to the time of the last reply: one header is above the two, or they are
-        adjacent without a label between."""
+        """Tells whether the only name of a row belongs to `last`, the time of the last reply: the header cell above the name
+        says "last", or the name and the time are adjacent without a label between."""
         if "last" in self.heads.of(row, person.node):
             return True
         pieces, at = self.page.outline.pieces, self.page.outline.piece_from[person.node]
@@ -264,31 +268,33 @@ class ThreadPeople(ThreadFields):
         return all(len(piece.text) < 12 and (ends_by(piece.text) or not piece.text.strip("·|•- ")) for piece in between)
 
     def _is_called_author(self, row: Row, at: int) -> bool:
-        """Tells whether a name follows a word for the thread's author, not only "by"."""
+        """Tells whether text number `at` begins with, or follows, a word for the thread's author, not only "by"."""
         pieces = self.page.outline.pieces
         if _AUTHOR.match(pieces[at].text):
             outline, node = self.page.outline, pieces[at].node
-            # in the definition list entry "Last reply": 10:15 作者 anna
+            # Exception: the definition list entry "Last reply": 10:15 作者 anna.
             defined = "dd" in (outline.tags[node], outline.tags[outline.parents[node]])
             return not (defined and "last" in self._role_after_time(row, at))
         return at - 1 in row.pieces and bool(row.said_before(at)) and bool(_AUTHOR.fullmatch(pieces[at - 1].text))
 
     def _role_after_time(self, row: Row, at: int) -> frozenset[str]:
-        """The role of the time before a name on its line, with at most "by" between: "2014-3-1 10:15 by anna"."""
+        """Returns the role ("last" or "created") of the time before text number `at` on its line, with at most a word such as
+        "by" between, as in "2014-3-1 10:15 by anna"; empty if there is no such time or its role is unknown."""
         pieces = self.page.outline.pieces
         for back in (at, at - 1):
             for time in row.times:
                 if row.time_end(time) != back or pieces[time.piece].line != pieces[at].line:
                     continue
                 if not time.is_attribute and self._after_time(row, time.piece):
-                    return frozenset()  # the time's own text contains a name already
+                    return frozenset()  # The time's own text contains another name.
                 if back == at or ends_by(pieces[at - 1].text) and len(pieces[at - 1].text) < 12:
                     role = self._role(row, time)
                     return frozenset({role}) if role in ("last", "created") else frozenset()
         return frozenset()
 
     def _names(self, row: Row, last: Time | None) -> tuple[str | None, str | None]:
-        """The names of a thread's author and of its last author."""
+        """Returns the names of a thread's author and of the author of its last reply, each None if not found. `last` is the
+        time of the last reply in the row, if known."""
         people = self._people(row)
         if not people:
             return None, None
@@ -303,7 +309,7 @@ class ThreadPeople(ThreadFields):
             person = firsts[0]
             title_cell = self.heads.cell(row, row.title.node)
             cell = self.heads.cell(row, person.node)
-            # the name is in a cell of its own, not in the text around the title
+            # The name is in a cell of its own, not in the text around the title.
             apart = not self.page.outline.contains(person.node, row.title.node)
             same = cell == self.heads.cell(row, last.node) != title_cell
             if apart and same and self._role(row, last) == "last" and self._belongs_to(row, person, last):
@@ -312,5 +318,5 @@ class ThreadPeople(ThreadFields):
 
 
 def _bare(column: str) -> str:
-    """A column's key without sibling indices, equal for corresponding positions in rows of different length."""
+    """Returns a column's key without sibling indices, equal for corresponding positions in rows of different length."""
     return re.sub(r"#\d+", "", column)

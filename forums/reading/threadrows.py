@@ -1,4 +1,5 @@
-"""Converts the rows of a list of threads to records: authors, times, counts, pinned flag, address of the last post."""
+"""Converts the rows of a list of threads to thread records: authors, times, counts, pinned and locked flags, address of the
+last post."""
 
 from __future__ import annotations
 
@@ -17,17 +18,18 @@ from forums.reading.threadpeople import ThreadPeople
 from forums.reading.values import count
 from forums.reading.words import LOCKED, PINNED, text_roles
 
-_TALKED = 0.6  # share of rows with a link to their discussion from which that link is the thread's address
+_TALKED = 0.6  # least share of different links to discussions, per row, from which these links are used as the threads' addresses
 _BULLETS = "●•◆■□▪►▶◇○·» "  # symbols drawn before a title
 
 
 class ThreadRows(ThreadPeople):
-    """The records of a list of threads; their fields are found for all rows together."""
+    """Makes the records of a list of threads. The fields are assigned to columns for all rows together."""
 
-    # marks
+    # pinned and locked
 
     def _words(self, row: Row) -> list[str]:
-        """The words in classes, icons and badges of a row, without its title, names and numbers."""
+        """Returns the texts that may say that a row is pinned or locked: its class names, attributes and file names of icons,
+        and badges, without its title and other links."""
         outline, found = self.page.outline, []
         title = range(row.title.node, outline.ends[row.title.node])
         for node in range(row.start, row.end):
@@ -57,7 +59,7 @@ class ThreadRows(ThreadPeople):
 
     @cached_property
     def _sections(self) -> list[bool]:
-        """A flag for each row: whether it is below a heading such as "Announcements" or "Sticky threads", up to the next
+        """One flag per row: whether the row is below a heading such as "Announcements" or "Sticky threads", up to the next
         heading."""
         outline, flags, state = self.page.outline, [], False
         for at, row in enumerate(self.rows):
@@ -78,8 +80,9 @@ class ThreadRows(ThreadPeople):
         return flags if 0 < sum(flags) < len(flags) else [False] * len(flags)
 
     def _by_order(self, lasts: list[Moment | None], marked: list[bool]) -> list[bool]:
-        """A flag for each row: whether it is pinned although not marked, because it is at the top and older than the rows after
-        it, which are in descending order. lasts: last reply of each row; marked: rows marked as pinned."""
+        """Returns one flag per row: whether the row is pinned although not marked as such, because it is at the top and older
+        than the rows after it, which are in descending order. `lasts`: last reply of each row, None if unknown; `marked`: the
+        rows marked as pinned."""
         flags = [False] * len(lasts)
         spans = [_span(moment) if moment else None for moment in lasts]
         rest = [at for at, span in enumerate(spans) if span is not None and not marked[at]]
@@ -95,7 +98,7 @@ class ThreadRows(ThreadPeople):
             break
         return flags
 
-    # the rest of a row
+    # last post, board and address
 
     def _last_post(self, row: Row, last: Time | None) -> str | None:
         cell = self.heads.cell(row, last.node) if last is not None else None
@@ -142,7 +145,8 @@ class ThreadRows(ThreadPeople):
 
     @cached_property
     def _board_pattern(self) -> str | None:
-        """The pattern of links to the thread's board, in lists that mix boards; None if there is none."""
+        """The pattern of links to the threads' boards, in lists that mix threads of several boards; None if there are no such
+        links."""
         urls: dict[str, set[str]] = defaultdict(set)
         rows: Counter[str] = Counter()
         for row in self.rows:
@@ -175,15 +179,16 @@ class ThreadRows(ThreadPeople):
         return next((link for link in row.links if link.pattern == pattern and self._may_be_board(row, link)), None)
 
     def _boards(self, people: list[tuple[str | None, str | None]]) -> list[Link | None]:
-        """The link to the thread's board in each row; None in all rows if these links are really people."""
+        """Returns the link to the thread's board for each row, None where there is none; None for all rows if most of these
+        links turn out to be the people in `people`, the (author, last author) names of each row."""
         boards = [self._board(row) for row in self.rows]
         named = sum(board is not None and board.text in names for board, names in zip(boards, people, strict=True))
         return boards if named * 2 < sum(board is not None for board in boards) + 1 else [None] * len(boards)
 
     @cached_property
     def _addresses(self) -> list[str]:
-        """The address of each row's thread: that of the title or, if titles lead to other sites, of the link to the
-        discussion."""
+        """The address of each row's thread: that of the title or, if at least half of the titles lead to other sites as on
+        link-sharing sites, that of the link to the discussion."""
         own = [row.title.url for row in self.rows]
         if 2 * sum(row.title.is_local for row in self.rows) > len(self.rows):
             return own
@@ -193,14 +198,15 @@ class ThreadRows(ThreadPeople):
         return own if distinct < _TALKED * len(self.rows) else [url or title for url, title in zip(found, own, strict=True)]
 
     def _talk_pattern(self) -> str:
-        """The pattern of those links on the site whose texts most often mention comments or replies; "" for none."""
+        """Returns the pattern of those links to the own site whose texts most often mention comments or replies; "" if there
+        are none."""
         told: Counter[str] = Counter()
         for row in self.rows:
             told.update({link.pattern for link in row.links if link.is_local and text_roles(link.text) & {"comments", "replies"}})
         return told.most_common(1)[0][0] if told else ""
 
     def records(self) -> list[ThreadRecord]:
-        """The thread records, one per row, in order."""
+        """Returns the thread records, one per row, in order."""
         _, views, _ = self._count_columns
         times = [self._times(row) for row in self.rows]
         marked, locked = self._marks
@@ -247,7 +253,7 @@ class ThreadRows(ThreadPeople):
 
 
 def _span(moment: Moment) -> tuple[float, float]:
-    """The first and the last second, as epoch seconds, that a time of this precision can mean."""
+    """Returns the first and the last second, as epoch seconds, that a time of this precision can mean."""
     at = moment.value.timestamp()
     return (at - moment.precision_seconds, at) if moment.relative else (at, at + moment.precision_seconds)
 
@@ -259,15 +265,16 @@ def _marks_in(text: str, pattern: re.Pattern[str]) -> frozenset[str]:
 
 
 def _marked(words: list[list[str]], pattern: re.Pattern[str]) -> list[bool]:
-    """A flag for each row: whether it contains a word of the pattern that not all rows contain."""
+    """Returns one flag per row: whether a text of the row contains a word of the pattern that not all rows contain. `words`:
+    the texts of each row."""
     found = [frozenset[str]().union(*(_marks_in(text, pattern) for text in texts)) for texts in words]
     everywhere = frozenset.intersection(*found) if len(found) >= 2 else frozenset()
     return [bool(own - everywhere) for own in found]
 
 
 def sort_of(records: list[ThreadRecord]) -> str | None:
-    """The order of a list: "last_reply", "created", or None if the rows do not show it. Two times that may be equal, as coarse
-    ones often are, do not speak against an order."""
+    """Returns the order of a list of threads, "last_reply" or "created", if at least 90 % of its successive times do not
+    increase; None if the list shows no order. Pinned threads are ignored; times too coarse to be compared count as equal."""
     for name in ("last_reply", "created"):
         moments = [moment for record in records if not record.pinned and (moment := getattr(record, name)) is not None]
         spans = [_span(moment) for moment in moments]
@@ -280,6 +287,6 @@ def sort_of(records: list[ThreadRecord]) -> str | None:
 
 
 def board_address(urls: list[str]) -> str | None:
-    """The address of the one board that all rows name; None for mixed lists."""
+    """Returns the address of the board if all `urls` (one per thread) lead to the same board; None otherwise."""
     keys = {board_key(url) for url in urls}
     return first_page(urls[0]) if len(keys) == 1 and urls else None

@@ -1,5 +1,6 @@
-"""Shapes of links (pattern of the address and markup around the link): those of a site's titles, and those of links beside the
-rows of its lists. By them a single row is recognised on a page, and menu links are not read as rows on a page without any."""
+"""Shapes of links (pattern of the address and markup around the link) on a site's lists of threads: shapes of titles, and
+shapes of links beside the threads. With them a list of only one thread is recognised, and links of a menu are not taken for
+threads on a page without any."""
 
 from __future__ import annotations
 
@@ -19,14 +20,8 @@ _MOSTLY = 0.8
 
 
 def markup_shape(element: HtmlElement) -> str:
-    """Tag, class names and id of an element and of the three around it, names with digits left out. "" if there is no such name,
-    since unrelated elements would have the same shape.
-
-    >>> from lxml.html import fromstring
-    >>> page = fromstring('<ul id="list"><li class="topic row2"><h3><a>Hello</a></h3></li></ul>')
-    >>> markup_shape(page.find(".//a"))
-    'a<h3<li.topic<ul#list'
-    """
+    """Returns tag, class names and id of an element and of its three nearest ancestors; names with digits are left out. "" if
+    no name is left, because unrelated elements would have the same shape."""
     parts: list[str] = []
     node: HtmlElement | None = element
     while node is not None and len(parts) < _LEVELS:
@@ -39,14 +34,14 @@ def markup_shape(element: HtmlElement) -> str:
 
 
 def title_shape(page: Page, link: Link) -> str:
-    """The shape of a link: the pattern of its address and its `markup_shape`; "" if the latter is empty."""
+    """Returns the shape of a link: the form of its address and its `markup_shape`; "" if the latter is empty."""
     shape = markup_shape(page.outline.elements[link.node])
     return f"{family(link.pattern)} {shape}" if shape else ""
 
 
 def shapes_of(page: Page, titles: Iterable[Link]) -> Shapes:
-    """The shapes of a list's titles that hardly any other link of the page has, and the shapes of the page's other links that no
-    title has."""
+    """Returns the shapes of a page's links: those of the `titles` of its threads that hardly any other link has (at most one
+    for four titles), and those of other links that no title has."""
     titles = list(titles)
     keys = {link.key for link in titles}
     own: dict[str, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""Parsing of single values in a row: counts, names, and the rest of a line beside its time."""
+"""Parses single values in a row of a list: counts, names, and words such as "by" before names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COUNT = re.compile(
 )
 _INNER = re.compile(
     rf"(?<![\w.,:/#-])({_NUMBER})\s*(k|m|万|萬|千|亿|億|тыс|млн|tsd|만|천)?"
-    r"(?![\d:]|(?<=[a-zа-я])[a-zа-я])(?!\s*[:/.-]\s*\d)",  # k and m, unless they begin a word
+    r"(?![\d:]|(?<=[a-zа-я])[a-zа-я])(?!\s*[:/.-]\s*\d)",  # "k" and "m", unless a word begins with them
     re.I,
 )
 _PAIR = re.compile(rf"^\s*({_NUMBER})\s*[/|｜]\s*({_NUMBER})\s*$")
@@ -36,11 +36,7 @@ def _value(number: str, scale: str | None) -> int:
 
 @lru_cache(maxsize=8_192)
 def count(text: str) -> int | None:
-    """Parses a text that is a count as a whole: "1,234", "(12)", "1.2k", "3.4万"; None for anything else.
-
-    >>> count("1.2k"), count("12:30")
-    (1200, None)
-    """
+    """Returns the number if the whole text is a count, as in "1,234", "(12)", "1.2k" and "3.4万"; None for anything else."""
     if len(text) > 20:
         return None
     found = _COUNT.match(text)
@@ -53,18 +49,19 @@ def count(text: str) -> int | None:
 
 
 def pair(text: str) -> tuple[int, int] | None:
-    """The two counts of a cell like "12 / 345"."""
+    """Returns the two numbers of a text such as "12 / 345"; None if it has another form."""
     found = _PAIR.match(text)
     return (_value(found.group(1), None), _value(found.group(2), None)) if found else None
 
 
 def inner_counts(text: str) -> list[tuple[int, int, int]]:
-    """Counts inside a label, as (value, start, end): "Replies: 12", "12 回复"."""
+    """Returns the numbers inside a label such as "Replies: 12" or "12 回复", as (value, start, end) with character positions; an
+    empty list for texts of more than 160 characters."""
     return [(_value(f.group(1), f.group(2)), f.start(), f.end()) for f in _INNER.finditer(text)] if len(text) <= 160 else []
 
 
 def exact_count(text: str) -> int | None:
-    """The only count inside a title attribute such as "4,017 comments"; None where there is none or several."""
+    """Returns the only number inside a title attribute such as "4,017 comments"; None where there is none or several."""
     found = inner_counts(text)
     return found[0][0] if len(found) == 1 else None
 
@@ -76,8 +73,8 @@ _AUTHOR_IS = re.compile(r"^([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]\s*")
 
 
 def _after_by(text: str) -> str:
-    """The text after a leading "by", "Author:" or "Started by" in any language; the whole text if it begins with none of
-    these."""
+    """Returns the text after a leading "by", "Author:" or "Started by" in any language; the whole text if it does not begin
+    with such words."""
     shorter = BY.sub("", text, count=1)
     if shorter != text:
         return shorter
@@ -90,13 +87,13 @@ def _after_by(text: str) -> str:
 
 @lru_cache(maxsize=8_192)
 def clean_name(text: str) -> str:
-    """A name without surrounding "by", colons and brackets."""
+    """Returns a name without "by" and the like before it, and without colons, brackets and other punctuation around it."""
     text = _without_edges(" ".join(text.split()))
     return _without_edges(_after_by(text)) or text
 
 
 def _without_edges(text: str) -> str:
-    """A text without punctuation at its beginning and end, except a closing bracket whose opening one is inside: "Hill
+    """Returns a text without punctuation at its beginning and end, except a closing bracket whose opening one is inside: "Hill
     [Ret.]"."""
     inner = text.strip(_EDGES)
     at = text.find(inner) + len(inner)
@@ -115,7 +112,7 @@ def starts_by(text: str) -> bool:
 
 @lru_cache(maxsize=8_192)
 def ends_by(text: str) -> bool:
-    """Tells whether a text is, or ends in, a word such as "by", so that the name is in the next element."""
+    """Tells whether a text is, or ends in, a word such as "by", so that a name is expected in the next element."""
     tail = text.strip().rstrip(":： ").split()
     return bool(tail) and (
         bool(BY.fullmatch(" ".join(tail[-1:])))
@@ -128,14 +125,14 @@ def ends_by(text: str) -> bool:
 
 
 def _begins(text: str) -> bool:
-    """Tells whether a text is only "Started by"."""
+    """Tells whether a text consists only of words such as "Started by"."""
     found = _BEGUN_BY.fullmatch(text)
     return found is not None and bool(text_roles(text) & {"created", "last"})
 
 
 @lru_cache(maxsize=8_192)
 def is_name(text: str) -> bool:
-    """Tells whether a text can be the name of a forum user."""
+    """Tells whether a text can be the name of a forum user: at most 48 characters and five words, with a letter or digit."""
     text = text.strip()
     if not 1 <= len(text) <= NAME_MAX or len(text.split()) > 5 or count(text) is not None and len(text) < 2:
         return False

@@ -1,5 +1,5 @@
-"""The rules' verdict on a page's kind: how well it can be read as boards, as threads and as posts, compared with each other and
-with a page of no forum."""
+"""The hand-written rules for a page's kind: scores of its best readings as boards, as threads and as posts, lowered by signs
+that the page does not belong to a forum."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from forums.reading.words import class_roles
 
 
 class Verdict(NamedTuple):
-    """The scores of a page as each kind, by the rules, and the codes of the evidence for or against."""
+    """The scores of a page as a list of threads, an index of boards and a thread's posts, by the hand-written rules (0 if it
+    has no such reading, `ENOUGH` to be accepted), and the codes of the evidence that changed them."""
 
     threads: float
     boards: float
@@ -30,7 +31,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(page: Page, found: Choice) -> Verdict:
-    """Compares the readings of a page by the rules."""
+    """Returns the scores of a page as each kind; `found` are its best readings."""
     evidence: list[str] = []
     threads, boards = _lists(page, found, evidence)
     posts = _posts(page, found, evidence)
@@ -40,7 +41,11 @@ def verdict_of(page: Page, found: Choice) -> Verdict:
 
 
 def ruled(page: Page, verdict: Verdict, expect: PageKind | None) -> tuple[PageKind, float]:
-    """The kind of the page by the rules, and how certain they are, in [0, 1]. expect: the kind that the site's model expects."""
+    """Returns the kind of the page by the hand-written rules, and their certainty in [0, 1].
+
+    `expect` is the kind that the site's model expects, whose score is raised. If no score is high enough, the kind is `thread`
+    with certainty 0 for a thread's address, otherwise `other`.
+    """
     values = {PageKind.threadlist: verdict.threads, PageKind.index: verdict.boards, PageKind.thread: verdict.posts}
     if expect in values and values[expect] >= 0.5 * ENOUGH:
         values[expect] *= 1.5
@@ -54,7 +59,8 @@ def ruled(page: Page, verdict: Verdict, expect: PageKind | None) -> tuple[PageKi
 
 
 def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float]:
-    """The page's scores as a list of threads and as an index of boards."""
+    """Returns the page's scores as a list of threads and as an index of boards. Adds codes of what lowered them to `evidence`.
+    """
     threads = found.threads.quality if found.threads else 0.0
     boards = found.boards.quality if found.boards else 0.0
     if found.threads and not _is_of_a_forum(page, found.threads):
@@ -77,7 +83,7 @@ def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float
 
 
 def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
-    """The page's score as a thread."""
+    """Returns the page's score as a thread. Adds codes of what changed it to `evidence`."""
     if not found.posts:
         return 0.0
     posts, value = found.posts, 1.3 * found.posts.quality
@@ -121,8 +127,9 @@ _FRONT = re.compile(r"/?(?:index\.\w+)?")
 
 
 def _is_no_thread(page: Page, posts: PostSet) -> str:
-    """The kind of page, if any, whose texts are not a thread's: a site's home page, a user's profile, a registration form (two
-    passwords), or texts without authors and with days as times; "" otherwise."""
+    """Returns the code of the kind of page whose texts are not a thread's: "front-page" (the site's home page), "profile" (of
+    a user), "registration" (a form with two passwords), or "days-of-nobody" (texts without authors, dated only by days); "" if
+    it is none of these."""
     parts = urlsplit(page.url)
     if _FRONT.fullmatch(parts.path) and not parts.query:
         return "front-page"
@@ -143,8 +150,9 @@ _FORUM_COUNTS = frozenset({"replies", "comments", "posts", "views"})
 
 
 def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
-    """Tells whether a list has evidence of threads besides its looks: addresses of threads, counts named replies or views, or the
-    address of a board. Lists of news and products have titles, times and images as well."""
+    """Tells whether a list of supposed threads shows that it belongs to a forum: by addresses of threads, counts named replies
+    or views, rows with users and counts, or by the page's address as that of a board. Lists of news and products have titles,
+    times and images as well."""
     if sum(bool(_DATED.search(row.title.url)) for row in rows.rows) * 2 > len(rows.rows):
         return False
     if rows.told or (leads_to(rows.group.pattern) == "thread" and (rows.group.share("times") >= 0.5 or rows.is_bare)):
@@ -159,14 +167,15 @@ def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
 
 
 def _takes_text(form: HtmlElement) -> bool:
-    """Tells whether a form takes a name and a line of text: several small fields and none for a password."""
+    """Tells whether a form, such as one for comments, has at least two input fields for text (name, address …) and none for a
+    password."""
     types = [(field.get("type") or "text").lower() for field in form.iter("input")]
     return "password" not in types and types.count("text") >= 2
 
 
 def _replies(posts: PostSet, other: PostSet) -> bool:
-    """Tells whether the single text of the set `other` has a line with a name and a time of its own, other than the first post's
-    time: then it is a reply."""
+    """Tells whether the set `other` is a single reply to `posts`: one text with a line of a name and a time, whose time,
+    position and text differ from those of the first post."""
     if len(other.spans) != 1 or other.own_words < 0.8 or not other.has_byline(0) or not other.body_lengths[0]:
         return False
     apart = other.spans[0].anchor.node != posts.spans[0].anchor.node and other.bodies[0] != posts.bodies[0]
@@ -174,9 +183,13 @@ def _replies(posts: PostSet, other: PostSet) -> bool:
 
 
 def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> bool:
-    """Tells whether texts below lines of only a name and a time come with a field for a reply. A single text needs a large field,
-    and its name and time on one line; a name linked to something other than a user is a menu's, unless there is another
-    text with such a line: a first post and a reply."""
+    """Tells whether supposed posts whose authors are uncertain belong to a discussion: the page has a field for a reply, and
+    at least two thirds of the posts have a line of only a name and a time.
+
+    If there is only one post, the field must be large (`<textarea>`), and its name and time must be on one line; if that name
+    is linked to something other than a user, it may be a menu's and is not accepted. A single post with a second one that
+    replies to it (see `_replies`) always qualifies, if there is a large field.
+    """
     large = page.root.find(".//textarea") is not None
     if large and len(posts.spans) == 1 and posts.has_byline(0) and any(_replies(posts, other) for other in others):
         return True
@@ -192,16 +205,16 @@ def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> boo
 
 
 def _are_announcements(rows: RowSet) -> bool:
-    """Tells whether the rows are announcements, as on the home page of a blog or newspaper: long texts below titles that do
-    not have a thread's address."""
+    """Tells whether the rows are announcements, as on the home page of a blog or newspaper: their links do not have addresses
+    of threads or boards, and on average more than 260 characters of text follow each."""
     if leads_to(rows.group.pattern) in ("thread", "board"):
         return False
     return sum(len(row.text) - len(row.title.text) for row in rows.rows) > 260 * len(rows.rows)
 
 
 def _are_articles(page: Page, posts: PostSet) -> bool:
-    """Tells whether supposed posts only announce other pages, as in blogs and news: each with a heading linked to another
-    page."""
+    """Tells whether supposed posts only announce other pages, as in blogs and news: at least 60 % of them have a heading that
+    is linked to another page, and these headings differ."""
     headings = []
     for span in posts.spans:
         for link in page.links_in(span.start, span.end):
@@ -224,18 +237,19 @@ def _is_heading(page: Outline, node: int, top: int) -> bool:
 
 
 def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether the supposed posts are rows of a list: each in its own row, with a link of the list as its text."""
+    """Tells whether the supposed posts are really rows of the list `rows`: at least 70 % of their times are inside those rows,
+    and nothing shows that the rows are named by posts or that their links are buttons."""
     if posts.own_words >= 0.5 and not rows.told and (len(rows.rows) < 2 or _names_posts(posts, rows)):
         return False
     spans = rows.group.spans
     if len(rows.rows) > 1 and posts.own_words >= 0.5 and len({row.title.text for row in rows.rows}) == 1:
-        return False  # a single word with many targets is a button
+        return False  # links with the same text to many pages are buttons
     inside = sum(any(start <= span.anchor.node < end for start, end in spans) for span in posts.spans)
     return inside >= 0.7 * len(posts.spans)
 
 
 def _names_posts(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether the links that name rows are addresses or titles of posts with longer texts of their own."""
+    """Tells whether the links that name rows are permalinks or titles of posts, whose own texts are longer."""
     if posts.own_words < 0.5:
         return False
     longer = sum(posts.body_lengths) / len(posts.spans) > 1.5 * sum(len(row.title.text) for row in rows.rows) / len(rows.rows)
@@ -247,7 +261,8 @@ def _names_posts(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _carry_ids(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether the links that name rows end in the numbers of the posts' element ids."""
+    """Tells whether at least 60 % of the addresses of the links that name rows end in a number that is in the element ids of
+    the posts."""
     elements = posts.page.outline.elements
     ids = " ".join(
         elements[node].get("id") or "" for span in posts.spans for node in range(span.start, min(span.end, span.start + 4))

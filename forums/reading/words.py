@@ -1,4 +1,4 @@
-"""Words that stand beside the fields of forums, in many languages, and class names used for these fields."""
+"""Language data: words beside the fields of forums in many languages, and class names used for these fields."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import lru_cache
 
 
 def _any(*words: str) -> re.Pattern[str]:
-    """A pattern for any of these words: Latin and Cyrillic ones only as whole words, words of scripts without spaces
-    anywhere."""
+    """Returns a pattern that matches any of these words: words of Latin, Cyrillic and similar scripts only as whole words,
+    words of scripts without spaces anywhere."""
     spaced = [word for word in words if re.match(r"[\w(]", word) and word[0] < "\u2e80"]
     dense = [word for word in words if word not in spaced]
     parts = []
@@ -139,7 +139,7 @@ _SPLIT = re.compile(r"([a-z0-9])([A-Z])")
 
 @lru_cache(maxsize=8192)
 def class_roles(classes: str) -> frozenset[str]:
-    """The roles of fields that the classes of an element suggest (see CLASS_ROLES)."""
+    """Returns the roles (fields such as "replies" or "author") that the class names of an element suggest, by CLASS_ROLES."""
     words = _SPLIT.sub(r"\1-\2", classes)
     return frozenset(role for role, pattern in CLASS_ROLES if pattern.search(words))
 
@@ -152,7 +152,8 @@ TEXT_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 @lru_cache(maxsize=8192)
 def text_roles(text: str) -> frozenset[str]:
-    """The roles that a label, a header cell or a title attribute names."""
+    """Returns the roles (fields such as "replies" or "author") that a label, a header cell or a title attribute names, by
+    TEXT_ROLES."""
     return frozenset(role for role, pattern in TEXT_ROLES if pattern.search(text))
 
 BY = re.compile(
@@ -201,5 +202,5 @@ PROFILE = re.compile(
 
 @lru_cache(maxsize=16_384)
 def is_profile_line(text: str) -> bool:
-    """Tells whether a short text is a line that describes a member, such as date of joining, number of posts, or location."""
+    """Tells whether a text is a short line that describes a member, such as date of joining, number of posts, or location."""
     return len(text) <= 60 and bool(JOINED.match(text) or PROFILE.match(text))
