@@ -259,7 +259,7 @@ def _names_side(classes: str) -> bool:
 
 
 def _host(url: str) -> str:
-    """The host of an absolute address without "www."; "" for a malformed one."""
+    """Returns the host of an absolute address without "www."; "" for a malformed one."""
     end = _AUTHORITY.match(url)
     return _host_of(end.group() if end else url)
 

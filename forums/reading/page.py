@@ -153,8 +153,8 @@ def _regions(
 
 
 def _by_shapes(second: Second) -> tuple[str, ...]:
-    """The evidence code saying that the shapes of links on the site's other lists decided the reading, as a tuple of one; ()
-    if they decided nothing."""
+    """Returns the evidence code saying that the shapes of links on the site's other lists decided the reading, as a tuple of
+    one; () if they decided nothing."""
     return ("known_titles",) if second.has_known_titles else ("known_others",) if second.has_only_others else ()
 
 
@@ -244,10 +244,11 @@ def _posts(page: Page, found: Choice) -> list[tuple[HtmlElement, PostRecord]]:
 
 
 def _only_reply(page: Page, found: Choice) -> PostSet | None:
-    """The single reply on a page whose first post has a different structure; None if there is none.
+    """Returns the single reply on a page whose first post has a different structure; None if there is none.
 
     Of the candidate sets of posts after the first post, those with one post are considered if its quality is at least 60 % of
-    the first post's and it has an author or is named as a post by its class or id. The first of them in page order is returned.
+    the first post's and it certainly has an author or is named as a post by its class or id. The first of them in page order is
+    returned.
     """
     assert found.posts is not None  # noqa: S101 - asked only for a page with posts
     end, best = found.posts.spans[0].end, 0.6 * found.posts.quality
@@ -270,7 +271,7 @@ def _is_marked_post(page: Page, posts: PostSet) -> bool:
 
 
 def _title(page: Page) -> str:
-    """The title of the page: the first heading that the document's `<title>` contains, otherwise that `<title>`."""
+    """Returns the title of the page: the first heading that the document's `<title>` contains, otherwise that `<title>`."""
     for heading in page.headings:
         if 2 < len(heading) <= 200 and heading.casefold() in page.title.casefold():
             return heading

@@ -37,7 +37,7 @@ def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
             linked = {link.url for _, node in found.values() if (link := posts.page.link_at.get(node)) is not None}
             value -= (
                 2.5 if len(linked) >= 2 else 0.0 if n < 3 else 0.3 if linked else 0.7
-            )  # a single word with many targets is a button
+            )  # one text with several link targets is a button
         if len(names) >= 2:
             value += 0.3
         if column.endswith(LOOSE):

@@ -1,5 +1,5 @@
-"""Builds a list's rows from the links that a model chose: the record around each link, whatever the links' addresses and
-positions."""
+"""Builds the rows of a list from the links that a model chose as titles: finds the record around each link, whatever the
+links' addresses and positions."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from forums.reading.values import count
 _REST = 8  # number of sibling elements after a link that can belong to its row
 _CLIMB = 12
 _WHOLE = frozenset("body html table tbody main".split())
-_LONGEST = 700  # most characters of a row that has no siblings
+_LONGEST = 700  # largest number of characters of a row that has no siblings of its kind
 
 
 def _alone(page: Page, node: int) -> bool:
-    """Tells whether an element can be the only row of a list: it is a row or an item by its tag, or contains a time."""
+    """Tells whether an element can be the only row of a list: it is a table row or a list item by its tag, or contains a time.
+    """
     outline = page.outline
     return outline.tags[node] in ("tr", "li", "article", "dl") or bool(page.times_in(node, outline.ends[node]))
 
 
 def _held(page: Page, nodes: list[int], record: Record) -> int:
-    """The number of chosen links (`nodes`, ascending) inside a record."""
+    """Returns the number of chosen links (`nodes`, ascending) inside a record."""
     return bisect_left(nodes, page.outline.ends[record[-1]]) - bisect_left(nodes, record[0])
 
 
 def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
-    """The record extended by the siblings after it, up to the next chosen link (`nodes`): parts of a row may be siblings."""
+    """Returns the record extended by the siblings after it, up to the next chosen link (`nodes`, ascending), because a row may
+    consist of several siblings. Unchanged if these are more than seven."""
     outline, made = page.outline, list(record)
     parent = outline.parents[record[-1]]
     while len(made) <= _REST:
@@ -45,8 +47,8 @@ def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
 
 
 def _between(page: Page, node: int, before: int, after: int) -> Record:
-    """The record of link `node`: the largest element around it that lies after link `before` and ends by link `after`, is not the
-    whole page and does not hold too much text."""
+    """Returns the record of the link `node`: the largest element around it that lies after the link `before` and ends before
+    the link `after` (node numbers of other chosen links), is not the whole page and does not contain too much text."""
     outline, best, above = page.outline, node, page.outline.parents[node]
     for _ in range(_CLIMB):
         if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in _WHOLE:
@@ -57,12 +59,12 @@ def _between(page: Page, node: int, before: int, after: int) -> Record:
     return (best,)
 
 
-_DIFFERENT = 4  # if the links with one key have at least this number of different texts, the key does not identify their targets
+_DIFFERENT = 4  # if links with the same key have at least this number of different texts, the key does not identify their target
 
 
 def identities(links: Sequence[Link]) -> list[str]:
-    """For each link of a list, what identifies its target: the link's key, or its address if links with many different texts
-    share that key."""
+    """Returns for each link of a list a string that identifies its target: the link's key, or its address if links with many
+    different texts have the same key."""
     said: dict[str, set[str]] = defaultdict(set)
     for link in links:
         if count(link.text) is None:
@@ -71,8 +73,9 @@ def identities(links: Sequence[Link]) -> list[str]:
 
 
 def rows_of(page: Page, links: list[Link]) -> list[Row]:
-    """The rows named by the chosen links, one for each different target, in page order. Most rows are elements at one level of
-    the tree; a link for which none is found gets the largest element around it without another chosen link."""
+    """Returns the rows named by the chosen links, one for each different target, in page order. Most rows are elements at one
+    level of the tree; for a link without such an element, the row is the largest element around it without another chosen link.
+    """
     links = sorted(links, key=lambda link: link.node)
     names: dict[Hashable, Link] = {}
     anchors = []
@@ -101,8 +104,8 @@ def _is_title(page: Page, link: Link) -> bool:
 
 
 def _titled(page: Page, rows: list[Row]) -> list[Row]:
-    """The rows, unless most of their links are only a time, a number or a user's name: then each row is named by the link in that
-    position, among the positions present in most rows, whose texts are longest together."""
+    """Returns the rows; if most of their links are only a time, a number or a user's name, they are named by other links
+    instead: of the positions with a possible title in most rows, those in the position whose texts are longest in total."""
     if 2 * sum(_is_title(page, row.title) for row in rows) >= len(rows):
         return rows
     said: dict[str, list[int]] = defaultdict(list)
@@ -118,7 +121,7 @@ def _titled(page: Page, rows: list[Row]) -> list[Row]:
 
 
 def row_set(page: Page, links: list[Link]) -> RowSet | None:
-    """The list whose rows the links name; None if there are no links."""
+    """Returns the list whose rows the links name; None if there are no links."""
     if not links:
         return None
     pattern = Counter(link.pattern for link in links).most_common(1)[0][0]

@@ -1,5 +1,5 @@
-"""Builds posts from the texts that a model chose: each text's span and time are found, and the other fields are read as for posts
-that the rules found."""
+"""Builds posts from the texts that a model chose: finds the element and the time of each post; the other fields are read as
+for posts that the rules found."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span
 
 _CLIMB = 40  # number of ancestors of a text that are examined as the element of its post
-_LONGEST_SPAN = 40  # most sibling elements that one post can consist of
+_LONGEST_SPAN = 40  # largest number of sibling elements that one post can consist of
 
 
 def _tops(page: Page, bodies: list[int]) -> list[int]:
-    """For each chosen text (`bodies`, in page order) the highest element around it that contains no other chosen text."""
+    """Returns for each chosen text (`bodies`, in page order) the highest element around it that contains no other chosen text.
+    For a single text, it is not extended beyond the element with its time if that would add much other text."""
     outline, tops = page.outline, []
     for at, body in enumerate(bodies):
         before = bodies[at - 1] if at else -1
@@ -39,13 +40,13 @@ def _tops(page: Page, bodies: list[int]) -> list[int]:
 
 
 def _is_much(page: Page, node: int, body: int) -> bool:
-    """Tells whether the element `node` contains much more text than the post's text `body`."""
+    """Tells whether the element `node` contains much more text than the post's text in element `body`."""
     return page.outline.text_length(node) > 3 * page.outline.text_length(body) + 400
 
 
 def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
-    """The elements `tops` of the posts, lowered to the median depth, because the first and the last post have no neighbour on one
-    side and so reach too high."""
+    """Returns the elements `tops` of the posts, those above the median depth replaced by their descendants at that depth: the
+    first and the last post have no neighbour on one side, so that the elements found for them are too large."""
     outline = page.outline
     if len(tops) < 3:
         return tops
@@ -61,8 +62,8 @@ def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
 
 
 def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
-    """The time of a post that spans the nodes from `start` to before `end`: the first one before its text `body`, otherwise the
-    first one after that; None if there is none."""
+    """Returns the time of a post that consists of the nodes from `start` (included) to `end` (excluded): the first time before
+    its text `body`, otherwise the first one after it; None if there is none."""
     inside = range(body, page.outline.ends[body])
     found = [time for time in page.times_in(start, end) if time.node not in inside and is_post_time(page, time)]
     before = [time for time in found if time.node < body]
@@ -70,8 +71,8 @@ def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
 
 
 class LearnedPosts:
-    """Posts around the texts that a model chose (`bodies`, nodes). `untimed`: the positions in `bodies` of posts without a
-    time."""
+    """The posts around the texts that a model chose; `bodies` are the nodes of these texts. `untimed` holds the positions in
+    `bodies` of posts without a time."""
 
     def __init__(self, page: Page, bodies: list[int]) -> None:
         self.page = page
@@ -93,7 +94,7 @@ class LearnedPosts:
         self.posts.__dict__["bodies"] = list(bodies)
 
     def records(self) -> Iterator[tuple[HtmlElement, PostRecord]]:
-        """The posts in page order, each with the element that contains most of it."""
+        """Yields the posts in page order as (element that contains most of the post, record)."""
         rows = PostRows(self.posts)
         untimed = {id(self.page.outline.elements[rows.blocks[at]]) for at in self.untimed}
         for element, record in rows.records():

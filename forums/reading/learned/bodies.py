@@ -1,7 +1,7 @@
-"""Candidates for the texts of posts: every block element of a page that contains text, with features for the model.
+"""Candidates for the texts of posts: the block elements of a page that contain text, with features for the model.
 
-Candidates in similar positions of the page form a cluster. There are three clusterings, from narrow to wide, by what is equal:
-the tag path from the root, the path of shapes (tags with classes) from the root, the last three shapes.
+Candidates in similar positions of the page form a cluster. There are three ways of clustering, by what is equal: the tag path
+from the root; the path of shapes (tags with class names) from the root; the last three shapes of that path.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ INLINE = frozenset(
 MOST_BODIES = 2_500
 TAGS = ("div", "td", "p", "li", "article", "section", "dd", "pre", "blockquote", "main", "tr", "table", "ul", "h1")
 _CHILDREN = 12  # number of an element's children that are examined
-_FAR = 60.0  # distance, in texts, at which larger distances are cut off
+_FAR = 60.0  # largest distance, in texts, that is distinguished
 
 
 @dataclass
 class BodyTable:
-    """The elements of a page that may be texts of posts (candidates). The arrays are parallel, one row per candidate: `nodes`,
-    `features` and `clusters`, which holds the number of its cluster in each of the three clusterings, one column each."""
+    """The elements of a page that may be texts of posts (candidates). The rows of `nodes`, `features` and `clusters`
+    correspond; `clusters` (candidates, 3) holds the number of each candidate's cluster in each of the three clusterings."""
 
     nodes: np.ndarray
     features: np.ndarray
@@ -35,20 +35,21 @@ class BodyTable:
 
 
 def candidates(page: Page) -> list[int]:
-    """The nodes of block elements with text; of nested ones with exactly the same text, the deepest."""
+    """Returns the nodes of the first 2,500 block elements with text; of nested ones with exactly the same text, the innermost.
+    """
     outline = page.outline
     deepest: dict[tuple[int, int], int] = {}
     for node, tag in enumerate(outline.tags):
         first, last = outline.piece_from[node], outline.piece_to[node]
         if last > first and tag not in INLINE and tag not in ("html", "body"):
-            deepest[first, last] = node  # later blocks with the same range are deeper
+            deepest[first, last] = node  # later elements with the same range are further inside
     found = sorted(deepest.values())
     return found[:MOST_BODIES]
 
 
 def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bool) -> np.ndarray:
-    """For each text number in `pieces`, the number of texts to the nearest of `marks` (text numbers, ascending): the last one
-    before it with `back`, otherwise the first one at or after it. At most `_FAR`."""
+    """Returns for each text number in `pieces` the number of texts to the nearest of `marks` (text numbers, ascending): the
+    last one before it with `back`, otherwise the first one at or after it. At most `_FAR`, also if there is none."""
     if not len(marks):
         return np.full(len(pieces), _FAR)
     at = np.searchsorted(marks, pieces, side="left")
@@ -60,7 +61,7 @@ def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bo
 
 
 def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
-    """The features of each candidate by itself and relative to its parent and grandparent, one row per candidate."""
+    """Returns the features of each candidate by itself and compared with its parent and grandparent, (candidates, features)."""
     outline = page.outline
     first, last, end = signals.first[nodes], signals.last[nodes], signals.ends[nodes]
     parents = np.maximum(0, signals.parents[nodes])
@@ -101,8 +102,8 @@ def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
 
 
 def _below(signals: Signals) -> np.ndarray:
-    """For each node whether its first 12 children include a <p>, a <br>, a <blockquote>, a <div> or table (1 or 0), and their
-    number."""
+    """Returns for each node whether its first 12 children include a <p>, a <br>, a <blockquote>, a <div> or table (1 or 0),
+    and the number of these children, (nodes, 5)."""
     at = np.flatnonzero(signals.parents >= 0)
     at = at[np.argsort(signals.parents[at], kind="stable")]
     parents = signals.parents[at]
@@ -116,8 +117,8 @@ def _below(signals: Signals) -> np.ndarray:
 
 
 def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray, groups: Groups) -> np.ndarray:
-    """The features of each cluster of candidates, one row per cluster. own: features of the single candidates; groups: the
-    clusters."""
+    """Returns the features of each cluster of candidates, (clusters, features). own: features of the single candidates;
+    groups: the clusters."""
     chars = np.expm1(own[:, 0])
     one, other = nodes[groups.before], nodes[groups.after]
     ends = np.minimum(signals.ends[one], other)
@@ -133,7 +134,7 @@ def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray, groups: Groups
 
 
 def body_table(page: Page, signals: Signals) -> BodyTable:
-    """The candidate texts of a page with their features."""
+    """Returns the candidate texts of a page with their features and clusters."""
     nodes = np.asarray(candidates(page), dtype=np.int64)
     if not len(nodes):
         return BodyTable(nodes, np.zeros((0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.int64))

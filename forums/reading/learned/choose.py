@@ -1,4 +1,5 @@
-"""Choice of the candidates that are records: those whose scores are outstanding on the page, and those in similar positions."""
+"""Chooses the candidates (links or texts) that are records: those whose scores are high compared with the others on the page,
+and those in similar positions. A score is the probability, by a model, that the candidate is a record."""
 
 from __future__ import annotations
 
@@ -12,30 +13,31 @@ from forums.reading.document import Link
 from forums.reading.learned.assemble import identities
 
 FLOOR = 0.5
-"""A candidate with at least this score is chosen however high the scores of the other candidates are."""
+"""A candidate with at least this score is chosen, however high the scores of the other candidates are."""
 LINK_SHARE, BODY_SHARE = 0.65, 0.6
-"""Share of the mean of the page's three best scores above which a candidate is chosen (links, texts)."""
+"""A candidate (link, text) is chosen if its score is at least this share of the mean of the page's three best scores."""
 COMPLETED = 0.25
-"""The same share if at least half of the candidates in similar positions were chosen."""
+"""Lower limit, as a share of the same mean, for further candidates of a cluster of which at least the share HALF was chosen."""
 HALF, MOST = 0.5, 0.7
-"""Share of the candidates in similar positions from which more of them are chosen, and from which all are."""
+"""Shares of a cluster's candidates chosen by their own scores, from which more of the cluster are chosen (those above
+COMPLETED), and from which all are."""
 _WIDTHS = (1, 2)
 
 
 def best_of(scores: np.ndarray, number: int = 3) -> float:
-    """The mean of the `number` highest scores; 0 without scores."""
+    """Returns the mean of the `number` highest scores; 0 without scores."""
     return float(np.sort(scores)[-number:].mean()) if len(scores) else 0.0
 
 
 def above(scores: np.ndarray, share: float) -> np.ndarray:
-    """A mask of the outstanding scores: those of at least `share` of the mean of the page's best. The measure is relative because
-    scores differ between engines."""
+    """Returns a mask of the scores that are at least `share` of the mean of the page's three best, or at least FLOOR. The
+    limit is relative because the level of scores differs between forum software."""
     return scores >= min(FLOOR, share * best_of(scores))
 
 
 def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray) -> list[int]:
-    """The positions in `links` of those that name records, one per record, ascending. scores: probability of each link to name a
-    record of the kind sought; clusters: each link's cluster number in each clustering (see `LinkTable`)."""
+    """Returns the positions in `links` of those that name records, one per target, ascending. scores: probability of each link
+    to name a record of the kind sought; clusters: each link's cluster number in each clustering (see `LinkTable`)."""
     if not len(scores):
         return []
     taken = above(scores, LINK_SHARE)
@@ -56,9 +58,9 @@ def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray
 
 
 def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray, chains: Sequence[np.ndarray] = ()) -> list[int]:
-    """The positions in `nodes` of the candidates that are texts of posts, ascending: those with outstanding scores (of nested
-    ones the one with the highest), then those in similar positions. chains: one array per clustering, giving each node's
-    cluster."""
+    """Returns the positions in `nodes` of the candidates that are texts of posts, ascending: those with high scores (of nested
+    ones the one with the highest), then those in similar positions. chains: one array per clustering, with the cluster number
+    of each node of the page."""
     if not len(scores):
         return []
     taken: list[int] = []
@@ -76,8 +78,8 @@ def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray, chain
 def _take(
     outline: Outline, nodes: np.ndarray, scores: np.ndarray, more: Iterable[int], taken: list[int], covered: np.ndarray
 ) -> None:
-    """Adds the candidates `more` to those `taken` (positions in `nodes`), highest scores first. Candidates that overlap with one
-    taken before, whose nodes `covered` marks, are left out."""
+    """Adds the candidates `more` to `taken` (both are positions in `nodes`), highest scores first, and marks their nodes in
+    `covered`. Candidates that overlap with one added before are left out."""
     for at in sorted(more, key=lambda at: -scores[at]):
         start, end = int(nodes[at]), outline.ends[nodes[at]]
         if not covered[start:end].any():
@@ -86,8 +88,8 @@ def _take(
 
 
 def _positions(outline: Outline, nodes: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[list[int], float]]:
-    """The clusters in which at least half of the elements with text contain one of the texts `nodes` and nothing else: the
-    elements of each such cluster, and the share of them that do. numbers: the cluster of each node of the page."""
+    """Yields the clusters of elements in which at least half of those with text contain one of the texts `nodes` and no other
+    text: (elements of the cluster, share of them that do). numbers: the cluster number of each node of the page."""
     texts = {(outline.piece_from[node], outline.piece_to[node]) for node in nodes}
     held = Counter[int]()
     for node in nodes:

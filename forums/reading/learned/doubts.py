@@ -1,4 +1,4 @@
-"""How reliable a reading is: the confidence, whether records may be missing, and the reasons for doubt in words."""
+"""How reliable a reading is: its confidence, whether records may be missing, and the reasons for doubt in words."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from forums.reading.learned.choose import COMPLETED, best_of
 from forums.reading.learned.second import KINDS, Second
 from forums.reading.model import PageKind, PageReading, PostRecord
 
-_UNLIKELY = 0.6  # if the chosen kind has less than this probability, the kind itself is in doubt
-_DIFFERENT = 0.5  # if the rules' and the learned reading agree less than this, the disagreement is reported as a doubt
+_UNLIKELY = 0.6  # if the chosen kind has less than this probability, a doubt about the kind is reported
+_DIFFERENT = 0.5  # if the readings of rules and models agree less than this (0 to 1), a doubt is reported
 
 
 class Doubt(NamedTuple):
-    """How reliable a reading is. `confidence` is the probability that it has exactly the right records; `complete` is false if
-    records may be missing; `doubts` gives the reasons in words."""
+    """How reliable a reading is. `confidence` is the probability that it has exactly the right records; `complete` is False if
+    records may be missing; `doubts` are the reasons in words."""
 
     confidence: float
     complete: bool
@@ -24,8 +24,8 @@ class Doubt(NamedTuple):
 
 
 def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
-    """The doubt about a reading. shares: the probability of each kind in `KINDS`; is_stated: the operator has stated the kind, so
-    that it is not in doubt."""
+    """Returns how reliable a reading is. shares: the probability of each kind in `KINDS`; is_stated: the kind is certain,
+    because the operator stated it or the site's other pages decided it."""
     if is_stated:
         shares = np.asarray([float(kind is reading.kind) for kind in KINDS])
     records = reading.records
@@ -55,8 +55,8 @@ def _words(second: Second, shares: np.ndarray, reading: PageReading, features: n
 
 
 def _left_out(second: Second, reading: PageReading) -> int:
-    """The number of links that may name missing records: their scores are good and they are in the same cluster as links of
-    records, but they name none."""
+    """Returns the number of links that may name missing records: links with good scores in the same clusters as the records'
+    links, which name no record."""
     scores = second.link_scores[:, 1 if reading.kind is PageKind.threadlist else 2] if len(second.link_scores) else np.zeros(0)
     urls = {getattr(record, "url", None) for record in reading.records}
     table = second.links

@@ -1,4 +1,4 @@
-"""The decision trees of a learned model as flat arrays, evaluated for many candidates at once; a forest averages or sums its
+"""The decision trees of a model as flat arrays, which are evaluated for many candidates at once. A forest averages or sums its
 trees."""
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-_TOGETHER = 5  # number of tree levels through which all candidates move together
-_LEVELS = 255  # quantisation steps of the shares in averaged leaves
+_TOGETHER = 5  # number of tree levels from the root through which all candidates are moved, also those already at a leaf
+_LEVELS = 255  # number of steps into which class shares in averaged leaves are quantised
 _PARTS = ("feature", "threshold", "skip", "values", "roots", "start")
 
 
 class Tree(NamedTuple):
-    """One tree in preorder, left child first: the feature and threshold of each node, its right child or -1 for a leaf, the
-    values of the leaves (nodes x classes), and its depth."""
+    """One decision tree, its nodes in preorder with the left child first: the feature number and threshold of each node, the
+    index of its right child (-1 for a leaf), the values of the leaves (nodes x classes), and the depth of the tree."""
 
     feature: np.ndarray
     threshold: np.ndarray
@@ -28,11 +28,16 @@ class Tree(NamedTuple):
 
 @dataclass(frozen=True)
 class Forest:
-    """Decision trees, one after the other, their nodes in one sequence of arrays. A node tests whether feature number `feature`
-    of a candidate is at most `threshold`: if so the next node follows, otherwise the one `skip` places further; skip 0 marks a
-    leaf. With an empty `start`, leaves hold class shares in steps of 1/255, and the forest returns their mean over the trees;
-    otherwise leaves hold additions to the log odds of the classes, which begin at `start`, and trees are assigned to the classes
-    in turn."""
+    """Several decision trees, their nodes one after the other in the same arrays.
+
+    A node tests whether feature number `feature` of a candidate is at most `threshold`. If so, its left child is the next node,
+    otherwise its right child is `skip` nodes further; `skip` is 0 for leaves. `roots` are the indices of the trees' first
+    nodes.
+
+    With an empty `start`, the leaves in `values` hold class shares in steps of 1/255, and the forest returns their mean over
+    the trees. Otherwise they hold additions to the log odds of the classes, which begin at `start`, and tree number t adds to
+    class t modulo the number of classes.
+    """
 
     feature: np.ndarray
     threshold: np.ndarray
@@ -43,7 +48,8 @@ class Forest:
     depth: int
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """The probability of each class for each candidate: features (n x features) -> shares (n x classes); rows sum to 1."""
+        """Returns the probability of each class for each candidate. features: (candidates, features); result: (candidates,
+        classes), rows sum to 1."""
         classes = len(self.start) or self.values.shape[1]
         if not len(features):
             return np.zeros((0, classes))
@@ -58,8 +64,9 @@ class Forest:
         return shares
 
     def _leaves(self, features: np.ndarray) -> np.ndarray:
-        """The leaf that each candidate reaches in each tree. In the first `_TOGETHER` levels all candidates move together,
-        while those at a leaf stay there; after that only those not at a leaf yet."""
+        """Returns the index of the leaf that each candidate reaches in each tree, (candidates, trees). Through the first
+        `_TOGETHER` levels all candidates are moved (those at a leaf stay there), which is faster than selecting; after that
+        only those not at a leaf yet."""
         width, trees = features.shape[1], len(self.roots)
         flat = np.ascontiguousarray(features, dtype=np.float32).ravel()
         asked, bounds, below, is_inner = self._walk
@@ -84,25 +91,27 @@ class Forest:
 
     @cached_property
     def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """What evaluation needs, as arrays over the nodes: feature; threshold; left and right child (the node itself if it is a
-        leaf); and a mask of the nodes that are not leaves."""
+        """The arrays that evaluation needs, one entry per node: feature; threshold; left and right child in turn (the node
+        itself if it is a leaf; two entries per node); whether the node is not a leaf."""
         steps = self.skip.astype(np.int32)
         below = (np.arange(len(steps), dtype=np.int32)[:, None] + np.column_stack([(steps > 0).astype(np.int32), steps])).ravel()
         return self.feature.astype(np.int32), self.threshold.astype(np.float32), below, steps > 0
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
-        """The forest as arrays, under names that begin with `name`, from which `from_arrays` restores it."""
+        """Returns the forest as arrays, with names that begin with `name`, from which `from_arrays` restores it."""
         return {f"{name}.{part}": getattr(self, part) for part in _PARTS} | {f"{name}.depth": np.asarray(self.depth)}
 
     @staticmethod
     def from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Forest:
-        """Restores a forest from arrays with names prefixed by `name`."""
+        """Restores a forest from the arrays that `Forest.arrays` returned for the same `name`; others in `arrays` are ignored.
+        """
         feature, threshold, skip, values, roots, start = (arrays[f"{name}.{part}"] for part in _PARTS)
         return Forest(feature, threshold, skip, values, roots, start, int(arrays[f"{name}.depth"]))
 
     @staticmethod
     def of_trees(trees: Sequence[Tree], start: np.ndarray | None = None) -> Forest:
-        """A forest of these trees. Their leaves hold class shares or, if `start` is given, additions to the log odds `start`."""
+        """Makes a forest of trees. Their leaves hold class shares or, if `start` (one value per class) is given, additions to
+        these log odds."""
         features, thresholds, skips, values, roots, first = [], [], [], [], [], 0
         for tree in trees:
             leaf = tree.right < 0

@@ -1,4 +1,5 @@
-"""Sums, means and spreads of groups of items, computed for all groups at once; a group is given by each item's group number."""
+"""Sums, means and spreads over groups of items, computed for all groups at once. An array of group numbers, one per item,
+defines the groups."""
 
 from __future__ import annotations
 
@@ -8,14 +9,19 @@ import numpy as np
 
 
 def numbered(keys: Sequence[Hashable]) -> np.ndarray:
-    """A number for each key, equal for equal keys, in the order of first occurrence."""
+    """Returns a number for each key, equal for equal keys, counted from 0 in the order of first occurrence."""
     numbers: dict[Hashable, int] = {}
     return np.asarray([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
 class Groups:
-    """Groups of one or more members each. `numbers`: each member's group, from 0 and without gaps. Two members are neighbours if
-    one follows the other within their group; `before` and `after` are the members of all such pairs, parallel."""
+    """Items ("members") that are divided into groups of one or more. `numbers` holds each member's group, from 0 and without
+    gaps.
+
+    `sizes`, `firsts` and `lasts` hold each group's size and its first and last member. `order` are the members sorted by group,
+    where `starts` are the positions at which the groups begin. Two members are neighbours if one follows the other within their
+    group: `before` and `after` are the members of all such pairs, parallel, and `of_pairs` their groups.
+    """
 
     def __init__(self, numbers: np.ndarray) -> None:
         self.numbers = numbers
@@ -29,42 +35,44 @@ class Groups:
         self.before, self.after, self.of_pairs = self.order[:-1][pairs], self.order[1:][pairs], self.sorted[1:][pairs]
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """The sum of the members' values in each group; values: (members,) or (members, columns)."""
+        """Returns the sum of the members' values in each group. values: (members,) or (members, columns); result: (groups,) or
+        (groups, columns)."""
         made: np.ndarray = np.add.reduceat(values[self.order].astype(np.float64), self.starts, axis=0)
         return made
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """The mean of the members' values in each group; values as for `sum`."""
+        """Returns the mean of the members' values in each group, with shapes as for `sum`."""
         found = self.sum(values)
         made: np.ndarray = found / (self.sizes[:, None] if found.ndim > 1 else self.sizes)
         return made
 
     def max(self, values: np.ndarray) -> np.ndarray:
-        """The highest of the members' values in each group."""
+        """Returns the highest of the members' values in each group."""
         made: np.ndarray = np.maximum.reduceat(values[self.order], self.starts)
         return made
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """For each group the standard deviation of its members' values divided by their mean, or by 1 if the mean is less than
-        1."""
+        """Returns for each group the standard deviation of its members' values divided by their mean, or by 1 if the mean is
+        less than 1."""
         mean = self.mean(values)
         made: np.ndarray = np.sqrt(self.mean((values - mean[self.numbers]) ** 2)) / np.maximum(1.0, mean)
         return made
 
     def distinct(self, values: np.ndarray) -> np.ndarray:
-        """The number of different values in each group; values: a whole number from 0 for each member."""
+        """Returns the number of different values in each group. values: an integer of at least 0 for each member."""
         width = int(values.max()) + 1 if len(values) else 1
         return np.bincount(np.unique(self.numbers * width + values) // width, minlength=len(self.sizes))
 
     def of_neighbours(self, values: np.ndarray) -> np.ndarray:
-        """For each group the mean of `values`, one per pair of neighbours; 0 for a group of one."""
+        """Returns for each group the mean of `values`, which has one entry per pair of neighbours (as `before`); 0 for groups
+        of one member."""
         found = np.bincount(self.of_pairs, weights=values, minlength=len(self.sizes))
         made: np.ndarray = found / np.maximum(1, self.sizes - 1)
         return made
 
     def steadiness(self, places: np.ndarray) -> np.ndarray:
-        """For each group the spread of the distances between neighbours, relative to their mean (0: evenly spaced); 1 for groups
-        of fewer than three. places: each member's place on the page."""
+        """Returns for each group the standard deviation of the distances between neighbours, divided by their mean (0: evenly
+        spaced); 1 for groups of fewer than three. places: each member's position on the page, such as its node number."""
         steps = (places[self.after] - places[self.before]).astype(np.float64)
         mean = self.of_neighbours(steps)
         spread = np.sqrt(self.of_neighbours((steps - mean[self.of_pairs]) ** 2)) / np.maximum(1.0, mean)

@@ -1,8 +1,9 @@
-"""Candidates for titles of threads and names of boards: every link whose text contains words, with features for the model.
+"""Candidates for titles of threads and names of boards: the links whose texts contain letters or digits, with features for the
+model.
 
-Links in similar positions of the page form a cluster. There are four clusterings by what is equal: the tag path from the root,
-the path of shapes (tags with classes) from the root, the last three shapes, the form of the address. Features describe a link,
-its cluster in each clustering, and the row around it.
+Links in similar positions of the page form a cluster. There are four ways of clustering, by what is equal: the tag path from
+the root; the path of shapes (tags with class names) from the root; the last three shapes of that path; the form of the address.
+The features of a link describe the link itself, the row around it, and its cluster in each of the four clusterings.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from forums.reading.words import NOT_NAMES
 
 MOST_LINKS = 3_000
 ROW_TAGS = ("tr", "li", "article", "dl", "div", "p", "section", "td", "h3", "h2")
-_ROW_WIDTHS = (1, 2)  # widths at which features of each link's own row are computed; at the others only their mean
+# clusterings for which each link also gets the features of its own row; for the other ones only their mean over the cluster
+_ROW_WIDTHS = (1, 2)
 _BESIDE = 40  # number of links of a row that are examined
 _CLIMB = 14  # number of ancestors of a link that are examined as its row
-_NEXT = 400  # most elements up to the next row
+_NEXT = 400  # largest distance, in nodes, to the next row that is regarded as adjacent
 _HEAD = 14  # number of texts before a list that are examined as its header
 _ROW_TIMES = 12  # number of times of a row that are examined
 
 
 @dataclass
 class LinkTable:
-    """The links of a page that may name records (candidates). `links`, `features` and `clusters` are parallel; `clusters` holds
-    the number of each link's cluster in each of the four clusterings, one column each."""
+    """The links of a page that may name records (candidates). The rows of `links`, `features` and `clusters` correspond;
+    `clusters` (links, 4) holds the number of each link's cluster in each of the four clusterings."""
 
     links: list[Link]
     features: np.ndarray
@@ -42,7 +44,8 @@ class LinkTable:
 
 
 def candidates(page: Page) -> list[Link]:
-    """The links that may name a thread or a board: those with words in their text."""
+    """Returns the links that may name a thread or a board: the first 3,000 with at least one letter or digit and at most 400
+    characters."""
     found = []
     for link in page.links:
         text = link.text
@@ -70,7 +73,8 @@ def _wording(text: str) -> tuple[float, float, float, float, float, float]:
 
 
 def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.ndarray:
-    """The features of each link by itself, one row per link. keys: the links grouped by their key, that is by target."""
+    """Returns the features of each link by itself, (links, features). keys: the links grouped by their key, that is by target.
+    """
     own_path = page.url.partition("?")[0].rstrip("/") + "/"
     words = [
         [
@@ -98,8 +102,9 @@ def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.nd
 
 
 def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups) -> np.ndarray:
-    """The node range of each link's row, (links, 2): the largest element around the link that contains no link of its cluster
-    with another key, extended to the next row if both rows are siblings. nodes, keys: of each link; groups: the clusters."""
+    """Returns the node range of each link's row, (links, 2): the largest element around the link that contains no link of its
+    cluster with another key, extended to the next row if the two are siblings. nodes, keys: of each link; groups: the clusters.
+    """
     order, own = groups.order, keys[groups.order]
     size, new_group = len(signals.ends) - 1, np.zeros(len(order), dtype=bool)
     new_group[groups.starts] = True
@@ -127,7 +132,7 @@ def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups)
 
 
 class _Seen:
-    """Values of the candidate links as arrays, one entry per link; texts, keys and patterns are replaced by numbers."""
+    """The candidate links as parallel arrays, one entry per link; keys, texts and patterns are numbered, equal ones alike."""
 
     def __init__(self, links: list[Link]) -> None:
         self.nodes = np.asarray([link.node for link in links], dtype=np.int64)
@@ -140,7 +145,7 @@ class _Seen:
 
 
 class _Beside:
-    """All links of a page as arrays, from which the links beside a candidate in its row are described."""
+    """All links of a page as arrays, from which features of the links next to a candidate in its row are computed."""
 
     def __init__(self, page: Page, links: list[Link]) -> None:
         found = page.links
@@ -156,8 +161,13 @@ class _Beside:
         self.own = np.searchsorted(self.nodes, np.asarray([link.node for link in links], dtype=np.int64))
 
     def features(self, rows: np.ndarray) -> np.ndarray:
-        """The features of the other links in the row of each candidate, one row per candidate; at most 40 links of a row are
-        examined. rows: the node range of each candidate's row."""
+        """Returns the features of the other links in the row of each candidate, (candidates, 7), each at most 9. Of each row
+        the first 40 links are examined. rows: the node range of each candidate's row.
+
+        The columns: whether the candidate has the longest text; the number of other targets; whether there is a link to another
+        thread, to a post, to a board (three columns); the number of other links to the same target; the number of links before
+        the candidate.
+        """
         low, high = np.searchsorted(self.nodes, rows[:, 0]), np.searchsorted(self.nodes, rows[:, 1])
         high = np.minimum(high, low + _BESIDE)
         own, size = self.own, len(self.nodes)
@@ -188,7 +198,8 @@ class _Beside:
 
 
 def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside: _Beside) -> np.ndarray:
-    """The features of the row around each link, one line per link. nodes: the links; rows: the node range of each link's row."""
+    """Returns the features of the row around each link, (links, features). nodes: the links; rows: the node range of each
+    link's row."""
     start, end = rows[:, 0], rows[:, 1]
     first, last = signals.first[start], signals.first[np.minimum(end, signals.size)]
     last = np.maximum(last, signals.last[start])
@@ -206,8 +217,8 @@ def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside:
 
 
 def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """The features of each cluster, one row per cluster. groups: the clusters; rows: the node range of each link's row; inside:
-    features of these rows."""
+    """Returns the features of each cluster, (clusters, features). groups: the clusters; rows: the node range of each link's
+    row; inside: the features of these rows."""
     n, lengths, nodes = groups.sizes, seen.lengths, seen.nodes
     keys, texts = groups.distinct(seen.keys), groups.distinct(seen.texts)
     chars = np.expm1(inside[:, 0])
@@ -225,8 +236,8 @@ def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.nd
 
 
 def _falling(signals: Signals, rows: np.ndarray, groups: Groups) -> np.ndarray:
-    """For each cluster, in how many of its pairs of successive rows the newest time does not increase, as a share; -1 if few rows
-    have times."""
+    """Returns for each cluster the share of its pairs of successive rows with times in which the newest time does not
+    increase; -1 for fewer than three links or two such pairs."""
     nodes, seconds = signals.time_order
     if not len(nodes):
         return np.full(len(groups.sizes), -1.0)
@@ -246,7 +257,7 @@ def _falling(signals: Signals, rows: np.ndarray, groups: Groups) -> np.ndarray:
 
 
 def link_table(page: Page, signals: Signals) -> LinkTable:
-    """The candidate links of a page with their features."""
+    """Returns the candidate links of a page with their features and clusters."""
     links = candidates(page)
     if not links:
         return LinkTable([], np.zeros((0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.int64))

@@ -1,5 +1,4 @@
-"""Numeric features of a list found by the rules or the models: what the rules' quality and evidence measure, as input of the
-models."""
+"""Numeric features of a candidate list, as input of the models: the numbers that the hand-written rules compute for it."""
 
 from __future__ import annotations
 
@@ -11,7 +10,8 @@ WEIGHTS = ("address", "topics_posts", "replies_views", "last_thread", "head", "s
 
 
 def rows_view(rows: RowSet) -> list[float]:
-    """The features of a list: number of rows, its quality by the rules, contents of the rows, evidence that they are boards."""
+    """Returns the features of a list: 1, the logarithm of the number of rows, its quality by the rules, shares of rows with
+    times, counts and users, mean lengths, and each weight of the evidence that the rows are boards (see `RowSet.weights`)."""
     n = len(rows.rows)
     weights = rows.weights
     return [

@@ -1,4 +1,5 @@
-"""The learned reading of a page beside that of the rules: candidates > features > scores > kind and records > doubt."""
+"""The two readings of a page, by hand-written rules and by trained models, and the choice between them. The models' steps are
+candidates, features, scores, kind and records, doubt."""
 
 from __future__ import annotations
 
@@ -38,34 +39,36 @@ from forums.reading.verdict import Verdict, ruled, verdict_of
 
 KINDS = (PageKind.threadlist, PageKind.index, PageKind.thread, PageKind.other)
 LITTLE = 500
-"""Characters of a page below which only the rules decide its kind and records: of the 246 pages used for training, all but two
+"""If a page has fewer characters, only the rules decide its kind and records: of the 246 pages used for training, all but two
 have more."""
 DOUBTED, CERTAIN, LIKELY = 0.5, 0.95, 0.65
-"""Probability of the likeliest kind below which the models are in doubt; certainty that the rules need to decide then; and
-probability from which the models count if the rules find nothing on a small page without expected kind."""
+"""The models are in doubt if the likeliest kind has a lower probability than DOUBTED; then the rules decide if their certainty
+is at least CERTAIN. If the rules find nothing on a page with little text and no kind is expected, the models decide from the
+probability LIKELY."""
 FEW, WITHIN, MERGED = 1.5, 0.7, 0.25
-"""Limits for preferring learned rows to the rules': how many times more there may be if they include all the rules' rows; what
-share of the additional ones may be inside the rules' rows, as mere parts; and how many times more there must be at least if
-the rules merged several rows into one (and not just an advertisement)."""
+"""Limits for preferring the models' rows to the rules' rows if they include all of these: there are more than FEW times
+as many additional rows; less than the share WITHIN of the additional rows is inside the rules' rows (as mere parts of them); or
+the rules merged several rows into one, with at least MERGED times as many additional rows as the rules have rows."""
 HEADED, SEVERAL = 0.8, 1.5
-"""Learned rows are headings of the rules' rows, and not used against them, if at least this share of them contain titles of the
-rules' rows and the rules found at least this many times more rows."""
+"""The models' rows are headings of the rules' rows, and not used instead of them, if at least the share HEADED of them contain
+titles of the rules' rows and the rules found at least SEVERAL times as many rows."""
 ELSEWHERE = 0.5
-"""Share of the mean score of the learned texts below which the rules' texts are rejected if none is in both."""
+"""If no text is in both readings, the rules' texts are rejected if their mean score is less than this share of that of the
+models' texts."""
 OF_A_FORUM = 0.6
-"""Probability of the three kinds of forum pages together from which a page is read as one of them, although each alone is less
-likely than that it is no forum's."""
+"""If `other` is the likeliest kind but the three kinds of forum pages together have at least this probability, the page is
+read as the likeliest of these three."""
 EXPECTED = 4.0
-"""Factor by which a kind is more likely if the site's model expects it at an address."""
+"""Factor for the probability of the kind that the site's model expects at an address."""
 
 
 @dataclass
 class Second:
-    """A page with two readings, one by the rules and one by the models, from candidates to doubt; each step is computed on first
-    use.
+    """A page with its two readings, one by the rules and one by the models. Each step is computed when first used.
 
-    Training passes in scores (`given`) and predicted qualities of lists (`worth`, by the position of the kind in `KINDS`) that
-    come from models trained without the page's engine. `known`: link shapes from the site's other lists.
+    Lists have the number of their kind in `KINDS`: 0 for threads, 1 for boards. In training, `weights` is None; then scores
+    (`given`, by name) and predicted qualities of lists (`worth`, by number of the kind) are given, computed by models that were
+    trained without the page's group. `known`: link shapes from the site's other lists of threads.
     """
 
     page: Page
@@ -77,12 +80,12 @@ class Second:
 
     @cached_property
     def lists(self) -> Choice:
-        """The best list of threads and of boards that the rules find on the page."""
+        """The best list of threads and the best list of boards that the rules find on the page, without regard to posts."""
         return weigh_lists(self.page)
 
     @cached_property
     def found(self) -> Choice:
-        """The best posts and lists that the rules find; in `lists` posts are not considered."""
+        """The best posts that the rules find, and the best lists outside these posts."""
         return weigh(self.page)
 
     @cached_property
@@ -102,14 +105,14 @@ class Second:
 
     @cached_property
     def link_scores(self) -> np.ndarray:
-        """The probability of each candidate link to name nothing, a thread, or a board, (links, 3)."""
+        """The probability of each candidate in `links` to name nothing, a thread, or a board, (links, 3)."""
         if self.weights is None:
             return self.given["links"]
         return self.weights.links.predict(self.links.features)
 
     @cached_property
     def body_scores(self) -> np.ndarray:
-        """The probability of each candidate in `bodies` to be the text of a post."""
+        """The probability of each candidate in `bodies` to be the text of a post, (candidates,)."""
         if self.weights is None:
             return self.given["bodies"]
         return self.weights.bodies.predict(self.bodies.features)[:, 1]
@@ -121,11 +124,11 @@ class Second:
 
     @cached_property
     def threads(self) -> RowSet | None:
-        """The list of threads, from the better of the two readings unless the shapes of titles on the site's other lists speak
-        against it.
+        """The list of threads; None if there is none.
 
-        If these shapes are known and the list does not fit them, the rows are the page's links of such a shape. Without such a
-        link it is the better list, or None if that one looks like the links beside the site's other lists.
+        It is the better of the two readings, unless the shapes of titles on the site's other lists are known and its titles do
+        not have them. Then the rows are those of all links of the page with such a shape. If there are none, it is the better
+        of the two readings all the same, or None if its rows look like the links beside the site's other lists.
         """
         chosen = self._better(0)
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
@@ -149,8 +152,8 @@ class Second:
 
     @cached_property
     def has_only_others(self) -> bool:
-        """Tells whether no link looks like a title of the site's other lists, and the better list's rows look like the links
-        beside those lists."""
+        """Tells whether no link of the page looks like a title on the site's other lists, and at least half of the rows of the
+        better list look like the links beside those lists."""
         if not self.known.titles or any(map(self._is_known, self.links.links)):
             return False
         chosen = self._better(0)
@@ -165,15 +168,17 @@ class Second:
         return self._better(1)
 
     def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
-        """The rules' list and the models' list of one kind (its position in `KINDS`); the latter is None if it hardly differs."""
+        """Returns the list of the rules and that of the models, of one kind (0 threads, 1 boards). The former is None if there
+        is none, the latter also if it hardly differs from the former."""
         rules, learned = (self.lists.threads, self.lists.boards)[kind], self._rows(kind + 1)
         if rules and learned and not self._are_rivals(rules, learned):
             learned = None
         return rules, learned
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
-        """Tells whether the list `learned` differs enough from the list `rules` to compete with it: it is not the same, not the
-        same with parts of its rows added, and does not consist of headings above its rows."""
+        """Tells whether the models' list `learned` differs enough from the list `rules` to compete with it: it is not the same
+        list, not the same with parts of its rows added, and does not consist of headings above its rows. False on pages with
+        little text."""
         urls = urls_of(rules)
         if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
             return False
@@ -184,16 +189,18 @@ class Second:
         return len(added) > FEW * len(urls) or within < WITHIN * len(added) or _are_merged(rules, added)
 
     def offered(self, kind: int) -> list[RowSet]:
-        """The lists of a kind to choose from, none to two: the rules' list first, then that of the models if it differs."""
+        """Returns the different lists of a kind (0 threads, 1 boards) to choose from, none to two: the rules' list first, then
+        the models' list."""
         return [rows for rows in self.rivals(kind) if rows]
 
     def list_features(self, kind: int, lists: Sequence[RowSet]) -> np.ndarray:
-        """The input of the model that predicts the quality of lists: one row of features for each of `lists`."""
+        """Returns the input of the model that predicts the quality of lists, (lists, features)."""
         scores = self.link_scores[:, kind + 1] if len(self.link_scores) else np.zeros(0)
         return np.asarray([list_view(self.links, scores, rows, kind) for rows in lists], dtype=np.float32)
 
     def worths(self, kind: int) -> list[float]:
-        """The predicted quality of each list in `offered(kind)`, in [0, 1]; 1: all records with all fields, and nothing else."""
+        """Returns the predicted quality of each list in `offered(kind)`, in [0, 1]; 1 means all records with all fields, and
+        nothing else."""
         if kind not in self.worth:
             lists = self.offered(kind)
             self.worth[kind] = []
@@ -202,7 +209,7 @@ class Second:
         return self.worth[kind]
 
     def _better(self, kind: int) -> RowSet | None:
-        """The list of `offered(kind)` with the highest predicted quality; None if none is offered."""
+        """Returns the list of `offered(kind)` with the highest predicted quality; None if there is none."""
         lists = self.offered(kind)
         if len(lists) < 2:
             return lists[0] if lists else None
@@ -224,8 +231,8 @@ class Second:
 
     @cached_property
     def are_posts_elsewhere(self) -> bool:
-        """Tells whether the models' posts replace those of the rules: the two have no text in common, and the rules' texts have
-        far lower scores."""
+        """Tells whether the models' posts replace those of the rules: the two readings have no text in common, and the rules'
+        texts have far lower scores."""
         known = [body for body in self.found.posts.bodies if body is not None] if self.found.posts else []
         nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
         if self.posts is None or not known or agreement(self.page.outline, nodes, self.found.posts):
@@ -235,14 +242,15 @@ class Second:
 
     @cached_property
     def kind_features(self) -> np.ndarray:
-        """The features from which the page's kind is predicted, one row."""
+        """The features from which the page's kind is predicted, (1, features)."""
         named = links_view(self.page, self.links, self.link_scores)
         written = bodies_view(self.page, self.bodies, self.body_scores, self.chosen)
         apart = [written[1] - named[1], written[1] - named[9]]
         return np.asarray([[*self.signals.of_page, *named, *written, *apart, *words_view(self.page)]], dtype=np.float32)
 
     def kind_shares(self, expect: PageKind | None) -> np.ndarray:
-        """The probability of each kind in `KINDS`, raised for the kind `expect` that the site's model expects at the address."""
+        """Returns the probability of each kind in `KINDS`, raised for the kind `expect` that the site's model expects at the
+        address."""
         shares = self.given["kind"].copy() if self.weights is None else self.weights.kind.predict(self.kind_features)[0]
         if expect in KINDS:
             shares[KINDS.index(expect)] *= EXPECTED
@@ -251,7 +259,7 @@ class Second:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The rules' verdict on the page's kind."""
+        """The rules' scores of the page as each kind."""
         return verdict_of(self.page, self.found)
 
     @property
@@ -260,8 +268,9 @@ class Second:
         return self.page.text_total < LITTLE
 
     def settled(self, shares: np.ndarray, expect: PageKind | None) -> PageKind:
-        """The page's kind: the likeliest by the models (`shares`); the rules' kind if the page has too little text, or if the
-        models are uncertain and the rules are certain."""
+        """Returns the page's kind: the likeliest by the models (`shares`, probabilities of `KINDS`), except that the rules
+        decide if the page has too little text, or if the models are in doubt and the rules are certain. `expect`: the kind that
+        the site's model expects."""
         likeliest = KINDS[int(shares.argmax())]
         if likeliest is PageKind.other and shares[:-1].sum() >= OF_A_FORUM:
             likeliest = KINDS[int(shares[:-1].argmax())]
@@ -274,8 +283,9 @@ class Second:
         return kind if sure >= CERTAIN else likeliest
 
     def agreed(self, expect: PageKind | None) -> PageKind | None:
-        """The kind `expect` of the site's model if the rules are certain of it or the page's links have known shapes, whatever
-        the models say; otherwise None. For example, the last page of a list may have two rows only, which look like boards."""
+        """Returns the kind `expect` of the site's model if the rules are certain of it or known shapes of links show a list of
+        threads, whatever the models say; otherwise None. For example, the last page of a list may have only two rows, which
+        look like boards."""
         if expect is PageKind.threadlist and (self.has_known_titles or self.has_only_others):
             return expect
         kind, sure = ruled(self.page, self.verdict, expect) if expect is not None else (None, 0.0)
@@ -283,15 +293,15 @@ class Second:
 
     def _has_records(self, kind: PageKind) -> bool:
         """Tells whether a page with little text may be of this kind: a thread must have posts; an index must not name the page
-        itself, because then it is a menu of boards on a page of another kind."""
+        itself, because then it is a menu of boards on a page of another kind. True for other kinds."""
         if kind is PageKind.thread:
             return self.found.posts is not None
         boards = self.boards if kind is PageKind.index else None
         return boards is None or not any(row.title.key == self.page.key for row in boards.rows)
 
     def doubt_features(self, shares: np.ndarray, kind: PageKind, records: int, named: float) -> np.ndarray:
-        """The features for the doubt about a reading as `kind` with `records` records, one row; named: share of posts with an
-        author."""
+        """Returns the features from which the reliability of a reading as `kind` with `records` records is predicted, (1,
+        features). named: share of posts with an author."""
         place = KINDS.index(kind)
         rest: list[float] = []
         if kind in (PageKind.threadlist, PageKind.index) and records and len(self.link_scores):
@@ -308,11 +318,11 @@ class Second:
         return np.asarray([doubt_view(shares, place, records, rest)], dtype=np.float32)
 
     def sure(self, features: np.ndarray) -> float:
-        """The probability, from `doubt_features`, that a reading has exactly the right records."""
+        """Returns the probability, from `doubt_features`, that a reading has exactly the right records; 0 without weights."""
         return float(self.weights.doubt.predict(features)[0, 1]) if self.weights else 0.0
 
     def is_whole(self, features: np.ndarray) -> bool:
-        """Tells from `doubt_features` whether a reading may be called complete."""
+        """Tells from `doubt_features` whether a reading may be called complete; False without weights."""
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
 
 
@@ -327,8 +337,8 @@ def _are_headings(rows: RowSet, below: RowSet) -> bool:
 
 
 def _are_merged(rules: RowSet, nodes: list[int]) -> bool:
-    """Tells whether the rules merged several rows into one: most of the models' additional links (`nodes`) lie inside the rules'
-    rows, at positions in which other elements of such a row have its title."""
+    """Tells whether the rules merged several rows into one: most of the models' additional links (`nodes`) are inside the
+    rules' rows, in further elements of such a row, in the position that titles have in the first element."""
     if len(nodes) < MERGED * len(rules.rows):
         return False
     titles = {row.column(row.title.node).partition(":")[2] for row in rules.rows}

@@ -1,5 +1,6 @@
-"""Counts of what a page contains, as prefix sums over its nodes and over its texts, so that any range of them is counted at once;
-and the roles that class names suggest. Nodes are elements by number in document order; texts are numbered in page order."""
+"""Counts of what a page contains, as prefix sums over its nodes and over its texts, so that the count in any range is a
+difference of two entries; and the roles that class names suggest. Nodes are elements by number in document order; texts are
+numbered in page order."""
 
 from __future__ import annotations
 
@@ -26,15 +27,21 @@ HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
 def sums(values: np.ndarray) -> np.ndarray:
-    """Prefix sums with a leading zero: for the result `s`, the sum of values[a:b] is `s[b] - s[a]`."""
+    """Returns prefix sums along the first axis with a leading zero: for the result `s`, the sum of values[a:b] is `s[b] -
+    s[a]`."""
     made = np.zeros((values.shape[0] + 1, *values.shape[1:]), dtype=np.float64)
     np.cumsum(values, axis=0, out=made[1:])
     return made
 
 
 class Signals:
-    """Prefix sums for features of any range of nodes or texts: `times`, `links`, `users` and `images` count over the nodes of a
-    page; `chars`, `numbers`, `short`, `labels` (a column per role) and `linked` (characters in links) over its texts."""
+    """Arrays from which features of any range of nodes or texts of a page are computed.
+
+    Prefix sums over nodes: `times`, `links`, `users` (links to users), `images`. Prefix sums over texts: `chars`, `numbers`
+    (texts that are counts), `short` (at most 12 characters), `labels` (short texts that name a role, one column per role),
+    `linked` (characters inside links). By node: `first` and `last` (the range of its texts), `ends` (the node after its
+    sub-tree), `depth`. `size` and `pieces` are the numbers of nodes and texts, `total` the number of characters.
+    """
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -77,7 +84,7 @@ class Signals:
 
     @cached_property
     def of_page(self) -> list[float]:
-        """The features of the whole page, the same for each of its candidates."""
+        """The features of the page as a whole, which all its candidates share."""
         page = self.page
         path = page.url.partition("//")[2].partition("/")[2]
         lead = leads_to(page.pattern)
@@ -92,7 +99,7 @@ class Signals:
 
     @cached_property
     def time_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """The nodes of the page's times in page order, and their epoch seconds, parallel."""
+        """The nodes of the page's times in page order, and the times themselves in epoch seconds, as two parallel arrays."""
         found: list[Time] = self.page.times
         nodes = np.asarray([time.node for time in found], dtype=np.int64)
         return nodes, np.asarray([time.moment.value.timestamp() for time in found])
@@ -104,12 +111,12 @@ class Signals:
 
     @cached_property
     def tags(self) -> tuple[np.ndarray, dict[str, int]]:
-        """A number for each node's tag, and the number of each tag by its name."""
+        """An array with a number for each node's tag, and a dict from the name of each tag to its number."""
         numbers: dict[str, int] = {}
         return np.asarray([numbers.setdefault(tag, len(numbers)) for tag in self.page.outline.tags], dtype=np.int64), numbers
 
     def has_tag(self, nodes: np.ndarray, *names: str) -> np.ndarray:
-        """A mask of those `nodes` that have one of the tags `names`; false for node -1."""
+        """Returns a mask of those `nodes` that have one of the tags `names`; False for node -1."""
         tags, numbers = self.tags
         wanted = np.zeros(len(numbers) + 1, dtype=bool)
         wanted[[numbers[name] for name in names if name in numbers]] = True
@@ -117,7 +124,7 @@ class Signals:
         return mask
 
     def tag_columns(self, nodes: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-        """Whether each of `nodes` has each of the tags `names`, (nodes, names), as 1 or 0."""
+        """Returns whether each of `nodes` has each of the tags `names`, as 1 or 0, (nodes, names)."""
         tags, numbers = self.tags
         table = np.zeros((len(numbers) + 1, len(names)))
         for column, name in enumerate(names):
@@ -128,8 +135,8 @@ class Signals:
 
     @cached_property
     def chains(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each node two numbers, equal for nodes in similar positions: of the path of shapes (tags with classes) from the
-        root to the node, and of the last three shapes of that path."""
+        """Two arrays of numbers, one entry per node, equal for nodes in similar positions: the first numbers the paths of
+        shapes (tags with class names) from the root to the node, the second the last three shapes of these paths."""
         numbers: dict[str, int] = {}
         shapes = np.asarray([numbers.setdefault(shape, len(numbers)) + 1 for shape in self.page.outline.shapes], dtype=np.int64)
         width, parents = len(numbers) + 1, self.parents[:-1]
@@ -147,8 +154,8 @@ class Signals:
 
     @cached_property
     def framed(self) -> np.ndarray:
-        """For each node whether it is inside each of the elements `FRAMES` (such as navigation, header, footer, forms), one
-        column each, as 1 or 0."""
+        """Whether each node is inside each of the elements `FRAMES` (navigation, header, footer, aside, form), as 1 or 0, one
+        column per tag in alphabetical order; the last column is unused."""
         outline, made = self.page.outline, np.zeros((self.size, len(FRAMES) + 1))
         names = sorted(FRAMES)
         for node, tag in enumerate(outline.tags):
@@ -158,7 +165,8 @@ class Signals:
 
     @cached_property
     def _hints(self) -> tuple[np.ndarray, np.ndarray]:
-        """A number for the class names of each node, and by that number the roles that these class names suggest."""
+        """A number for the class names of each node, and a table with the roles that these class names suggest, (numbers + 1,
+        roles)."""
         numbers: dict[str, int] = {}
         own = np.asarray([numbers.setdefault(name, len(numbers)) for name in self.page.outline.classes], dtype=np.int64)
         table = np.zeros((len(numbers) + 1, len(CLASS_NAMES)))
@@ -168,8 +176,8 @@ class Signals:
         return own, table
 
     def roles(self, nodes: np.ndarray, levels: int) -> np.ndarray:
-        """How strongly class names suggest each role for each of `nodes`, (nodes, roles): 1 for the node's own classes, 1 / (1 +
-        n) for those of its n-th ancestor, up to `levels` elements."""
+        """Returns how strongly class names suggest each role for each of `nodes`, (nodes, roles): 1 for the node's own
+        classes, 1 / (1 + n) for those of its n-th ancestor, `levels` elements in all; 0 for none."""
         own, table = self._hints
         made = np.zeros((len(nodes), len(CLASS_NAMES)))
         for level in range(levels):
@@ -179,5 +187,5 @@ class Signals:
         return made
 
     def asides(self, nodes: np.ndarray) -> np.ndarray:
-        """Whether each of `nodes` is in a side column, as 1 or 0."""
+        """Returns whether each of `nodes` is in a side column, as 1 or 0."""
         return np.asarray([self.page.is_aside(node) for node in nodes.tolist()], dtype=np.float64)

@@ -1,4 +1,5 @@
-"""Numeric features of whole readings, as input of the models of a page's kind, of a list's quality, and of the doubt."""
+"""Numeric features of whole readings, as input of the models that predict a page's kind, a list's quality, and how reliable a
+reading is."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ from forums.reading.lists import RowSet
 from forums.reading.posts_set import PostSet
 from forums.reading.words import SUBJECT_WORDS
 
-_WELL = 0.5  # share of the page's best score from which a link's score counts as good
+_WELL = 0.5  # a link's score is good from this share of the mean of the page's three best
 
 
 def words_view(page: Page) -> list[float]:
-    """For each kind of words in `SUBJECT_WORDS`, the share of the page's elements, links and short texts whose class, address or
-    text contains such a word."""
+    """Returns for each kind of words in `SUBJECT_WORDS` three shares: of the page's elements, links and short texts whose
+    class, address or text contains such a word."""
     outline = page.outline
     tables = (
         Counter(name for name in outline.classes if name), Counter(link.url for link in page.links),
@@ -37,8 +38,8 @@ def words_view(page: Page) -> list[float]:
 
 
 def _containing(table: Mapping[str, int]) -> list[int]:
-    """For each kind of words in `SUBJECT_WORDS`, how many of the counted strings in `table` contain such a word. All strings are
-    searched at once, as lines of one text, which is faster than one by one."""
+    """Returns for each kind of words in `SUBJECT_WORDS` how many of the strings counted in `table` contain such a word. All
+    strings are searched as lines of one text, which is faster than one by one."""
     lines = [text.lower() for text in table]
     starts, times = np.cumsum([0, *(len(line) + 1 for line in lines)]), np.asarray([*table.values(), 0])
     made = []
@@ -53,14 +54,14 @@ def _shared(one: set[str], other: set[str]) -> float:
 
 
 def urls_of(rows: RowSet | None) -> set[str]:
-    """The addresses that the rows of a list lead to."""
+    """Returns the addresses that the titles of a list's rows lead to; empty for None."""
     return {row.title.url for row in rows.rows} if rows else set()
 
 
 def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> list[float]:
-    """Features for predicting a list's quality: what the rows contain, how the scores of their links compare with those of other
-    links, and how many other links with good scores are inside the rows (boards, if the rows are categories). scores: of
-    `table.links`."""
+    """Returns features for predicting a list's quality: contents of the rows, scores of their links compared with those of
+    other links, and how many other links with good scores are inside the rows (many, if the rows are categories of boards).
+    scores: one per link of `table`; kind: position in `KINDS`."""
     nodes = np.asarray([link.node for link in table.links], dtype=np.int64)[scores >= _WELL * best_of(scores)]
     starts = np.searchsorted(nodes, [row.start for row in rows.rows])
     held = np.searchsorted(nodes, [row.end for row in rows.rows]) - starts
@@ -70,8 +71,9 @@ def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> 
 
 
 def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
-    """For titles and for boards: how high the links' scores are, how many are high, and what share of the page's text those links
-    have. scores: (links, 3), as in `Second.link_scores`."""
+    """Returns 20 features of a page's links for predicting its kind. For titles and for boards: how high the links' scores
+    are, how many are high, and what share of the page's text those links contain. scores: (links, 3), as in
+    `Second.link_scores`."""
     if not len(scores):
         return [0.0] * 20
     made: list[float] = []
@@ -89,8 +91,9 @@ def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
 
 
 def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequence[int]) -> list[float]:
-    """How high the scores of candidate texts are, how many texts were chosen, and what share of the page's text they have.
-    scores: of the candidates; chosen: positions among them."""
+    """Returns 8 features of a page's texts for predicting its kind: how high the candidates' scores are, how many texts were
+    chosen, and what share of the page's text they contain. scores: one per candidate of `table`; chosen: positions of the
+    chosen candidates."""
     if not len(scores):
         return [0.0] * 8
     nodes = [int(table.nodes[at]) for at in chosen]
@@ -103,8 +106,8 @@ def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequen
 
 
 def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> float:
-    """The share of texts, in [0, 1], on which the two readings agree: a text of the models (`nodes`) and one of the rules'
-    `posts` agree if one is inside the other."""
+    """Returns the share of texts of posts, in [0, 1], on which the two readings agree. A text of the models (`nodes`) and one
+    of the rules' `posts` agree if one is inside the other."""
     own = sorted({body for body in posts.bodies if body is not None}) if posts else []
     if not own:
         return 0.0
@@ -119,8 +122,8 @@ def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> 
 
 
 def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: set[str]) -> list[float]:
-    """Features for and against a list: agreement with the other reading, scores of its links, and of links left out. chosen:
-    addresses of its rows; other: addresses of the rows of the other reading (rules or models)."""
+    """Returns 7 features of how reliable a list is: its agreement with the other reading, the scores of its links and of links
+    left out. chosen: addresses of its rows; other: addresses of the rows of the other reading (rules or models)."""
     best: dict[str, float] = {}
     for link, score in zip(table.links, scores, strict=True):
         if link.url in chosen:
@@ -137,7 +140,7 @@ def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: se
 
 
 def best_inside(table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int]) -> list[float]:
-    """For each of the texts `nodes` the highest score of the candidates inside it; 0 without any."""
+    """Returns for each of the texts `nodes` the highest score of the candidates inside it; 0 without any."""
     made = []
     for node in nodes:
         inside = (table.nodes >= node) & (table.nodes < outline.ends[node])
@@ -148,8 +151,8 @@ def best_inside(table: BodyTable, scores: np.ndarray, outline: Outline, nodes: S
 def thread_doubt(
     table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int], same: float, named: float
 ) -> list[float]:
-    """Features for and against the posts with the texts `nodes`. same: agreement of rules and models; named: share of posts with
-    an author."""
+    """Returns 8 features of how reliable posts with the texts `nodes` are. same: agreement of rules and models (see
+    `agreement`); named: share of posts with an author."""
     covered = np.zeros(len(outline) + 1, dtype=bool)
     for node in nodes:
         covered[node : outline.ends[node]] = True
@@ -164,8 +167,9 @@ def thread_doubt(
 
 
 def doubt_view(shares: np.ndarray, kind: int, records: int, rest: Sequence[float]) -> list[float]:
-    """All features for the doubt about a reading. shares: probability of each of the four kinds; kind: position of the chosen
-    kind; records: their number; rest: features for and against the records, from `list_doubt` or `thread_doubt`."""
+    """Returns all features from which the reliability of a reading is predicted. shares: probability of each of the four
+    kinds; kind: position of the chosen kind; records: their number; rest: further features from `list_doubt` (and the list's
+    quality) or `thread_doubt`."""
     first, second = np.sort(shares)[::-1][:2]
     return [
         float(first), float(first - second), log(float(first) / (1.02 - float(first))), *(float(kind == at) for at in range(4)),

@@ -1,5 +1,5 @@
-"""The weights of the learned reader, read once from `weights.npz` beside this file; `card.json` describes training data, method
-and accuracy."""
+"""The weights of the learned reader's models, read once from `weights.npz` beside this file; `card.json` describes training
+data, method and accuracy."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CARD = Path(__file__).with_name("card.json")
 
 @dataclass(frozen=True)
 class Model:
-    """One model: its prediction is the mean of the predictions of its forests."""
+    """A model whose prediction is the mean of the predictions of its forests."""
 
     forests: tuple[Forest, ...]
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """The probability of each class, one row per candidate."""
+        """Returns the probability of each class, (candidates, classes); features: (candidates, features)."""
         found = [forest.predict(features) for forest in self.forests]
         made: np.ndarray = sum(found[1:], found[0]) / len(found)
         return made
@@ -32,10 +32,13 @@ class Model:
 
 @dataclass(frozen=True)
 class Weights:
-    """The models, each with its classes: of links (none, title, board); of texts (none, post); of the page's kind; of a list's
-    quality (`worth`: the probability of the second class is the quality, 0 to 1); of whether a reading is perfect (`doubt`: no,
-    yes); of whether it is incomplete (`cut`: no, yes). A reading counts as complete up to the probability `whole` of being
-    incomplete."""
+    """The models of the learned reader, and their classes in order.
+
+    `links`: what a link names (nothing, thread, board). `bodies`: whether an element is the text of a post (no, yes). `kind`:
+    the kind of the page, as in `KINDS`. `worth`: the quality of a list; the probability of the second class is the quality in
+    [0, 1]. `doubt`: whether a reading is perfect (no, yes). `cut`: whether it is incomplete (no, yes). A reading counts as
+    complete if its probability of being incomplete is at most `whole`.
+    """
 
     links: Model
     bodies: Model
@@ -46,7 +49,7 @@ class Weights:
     whole: float
 
     def save(self, path: Path) -> None:
-        """Writes the weights to a temporary file and renames it."""
+        """Writes the weights to the file `path`: to a temporary file beside it, which is then renamed."""
         arrays: dict[str, np.ndarray] = {"whole": np.asarray(self.whole)}
         for name in MODELS:
             forests = getattr(self, name).forests
@@ -63,7 +66,7 @@ def _model(name: str, arrays: Mapping[str, np.ndarray]) -> Model:
 
 
 def read_weights(path: Path) -> Weights:
-    """Reads the weights of all models from a file."""
+    """Reads the weights of all models from a file that `Weights.save` wrote."""
     with np.load(path) as stored:
         arrays: Mapping[str, np.ndarray] = dict(stored)
     models = {name: _model(name, arrays) for name in MODELS}
@@ -72,5 +75,5 @@ def read_weights(path: Path) -> Weights:
 
 @lru_cache(maxsize=1)
 def shipped() -> Weights:
-    """The weights delivered with the program."""
+    """Returns the weights delivered with the program. They are read once."""
     return read_weights(FILE)

@@ -1,4 +1,5 @@
-"""Fitting the reader's models stage by stage, each stage on scores of models that never saw the page's engine."""
+"""Trains the reader's models stage by stage; each stage uses scores that models trained without the page's group (its forum
+software or site) computed for the page."""
 
 from __future__ import annotations
 
@@ -26,19 +27,20 @@ from forums.reading.training.scoring import ENOUGH, Tally, tally
 from forums.reading.training.trees import Examples, Job, Shape, all_trained, averaged
 
 FOLDS = 5
-_MOST = (60, 90)  # most positive and most negative candidates of one page that a model is trained on
+_MOST = (60, 90)  # largest number of positive and of negative candidates of one page that a model is trained on
 _MOST_MORE = (20, 30)  # as _MOST, for pages that are used for training only
 _MORE = 0.25  # weight of pages that are used for training only
-_LISTS = 2  # number of kinds (threads and boards) for which a model chooses between two readings
+_LISTS = 2  # number of kinds (threads, boards) for which a model chooses between two lists
 _MORE_KIND = 0.25  # additional factor for generated pages in training of the page's kind, because their words are drawn at random
-_INDEX = 2.0  # weight of an index page in training of the page's kind (other pages: 1), because few pages are indexes
-_NO_FORUM = 0.2  # weight of pages that are no forum's in training of the doubt models (pages of forums: 1)
+_INDEX = 2.0  # weight of an index page (other pages: 1) in training of the page's kind, because few pages are indexes
+_NO_FORUM = 0.2  # weight of pages that belong to no forum (forum pages: 1) in training of the doubt models
 _SILENT = 0.04
-"""Largest share of incomplete readings that may be called complete, every engine counting the same."""
+"""Largest share of pages that may be read incompletely and still be called complete; each forum software has the same weight.
+"""
 
 
 LINKS = Shape(64, 6, 45)
-# boosting: number of rounds; number of boosted models with different random features that are averaged with the trees
+# Rounds of gradient boosting, and number of boosted models with different random features that are averaged with the trees.
 ROUNDS, SEEDS = 60, 1
 BODIES = Shape(64, 6, 50)
 KIND = Shape(600, 3, 0.15)
@@ -46,12 +48,18 @@ WORTH = Shape(200, 6, 0.3)
 DOUBT = Shape(200, 16, 0.3)
 CUT = Shape(200, 12, 0.3)
 _FIELDS = 0.25
-"""When two readings of a list are compared: the weight of the share of right fields, relative to that of the records found."""
+"""Weight of the share of correct fields, relative to that of the records found, in the quality of a list (`worth_of`)."""
 
 
 @dataclass
 class Sample:
-    """A training page: its intermediate reading, its labels, and the weight that makes all engines count equally."""
+    """A training page: its file and true records, its intermediate reading (`second`), and the labels of its candidate links
+    and texts.
+
+    `group` is its forum software or site; all pages of a group are in the same `fold` of the cross-validation. `weight` is 1 /
+    sqrt(number of pages with the same software), a quarter of that for pages used only for training. `given` and `worth` are
+    the cross-validated scores that `second` uses.
+    """
 
     saved: Saved
     second: Second
@@ -65,7 +73,8 @@ class Sample:
 
 
 def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sample]:
-    """Builds a sample from each page; `leave_out` names the group that cross-validation never splits: "engine" or "site"."""
+    """Returns a sample for each page. `leave_out` is "engine" or "site": what forms the groups that cross-validation never
+    splits. `now` is the time to which relative times on the pages refer."""
     made = []
     for saved in pages:
         page = parsed(saved, now)
@@ -85,7 +94,8 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
 
 
 def _candidates(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], samples: Sequence[Sample]) -> Examples:
-    """Features, labels and weights of the candidates to train on, a random subset of each page's."""
+    """Returns features, labels and weights of the candidates to train on: of each page all labelled ones, or a random subset
+    of `_MOST` (positive, negative) ones. The results are the same in each call."""
     random = np.random.default_rng(0)
     features, wanted, weights = [], [], []
     for table, known, sample in zip(tables, labels, samples, strict=True):
@@ -124,7 +134,8 @@ def _kinds(samples: Sequence[Sample]) -> Model:
 
 
 class Listed(NamedTuple):
-    """The candidate lists on a page: their features as lists of the page's true kind, and the quality of each."""
+    """The candidate lists on a page: their features as lists of the page's true kind, (lists, features), and the quality of
+    each."""
 
     sample: Sample
     features: np.ndarray
@@ -132,8 +143,8 @@ class Listed(NamedTuple):
 
 
 def worth_of(sample: Sample, kind: int, rows: RowSet) -> float:
-    """Quality of the reading of a list, in [0, 1]: correct records relative to those returned and missed, and the share of
-    correct fields."""
+    """Returns the quality of a list as a reading of the sample's page, in [0, 1]: (2 * correct / (true + returned records) +
+    _FIELDS * share of records with all fields correct) / (1 + _FIELDS). kind: 0 threads, 1 boards."""
     records = (ThreadRows(rows) if kind == 0 else BoardRows(rows)).records()
     offsets = dict(sample.second.page.offsets)
     found = tally(sample.saved.truth, {"kind": str(KINDS[kind]), "records": [record_json(each, offsets) for each in records]})
@@ -142,8 +153,8 @@ def worth_of(sample: Sample, kind: int, rows: RowSet) -> float:
 
 
 def _listed(samples: Sequence[Sample]) -> list[Listed]:
-    """Collects the candidate lists of pages of threads and of boards: those that the page reader chooses from, and all others
-    that the rules found."""
+    """Collects the candidate lists of the pages that are lists of threads or boards: those that the page reader chooses from,
+    and all others that the rules found."""
     made = []
     for sample in samples:
         kind = KINDS.index(sample.saved.truth["kind"])
@@ -157,8 +168,8 @@ def _listed(samples: Sequence[Sample]) -> list[Listed]:
 
 
 def _worths(listed: Sequence[Listed]) -> Model:
-    """Trains the model of a list's quality. Each list is an example of both classes, with its quality as the weight of the
-    second. A page has the same weight however many lists it has."""
+    """Trains the model of a list's quality. Each list is an example of both classes, with its quality q as the weight of the
+    second and 1 - q as that of the first. A page has the same weight however many lists it has."""
     features = np.vstack([each.features for each in listed])
     worths = np.concatenate([each.worths for each in listed])
     weights = np.concatenate([np.full(len(each.worths), each.sample.weight / len(each.worths)) for each in listed])
@@ -169,7 +180,9 @@ def _worths(listed: Sequence[Listed]) -> Model:
 
 @dataclass
 class Outcome:
-    """How the page was read by models that were trained without pages of its engine."""
+    """The result of a page read by models that were trained without its group: the reading as a JSON document, its comparison
+    with the truth, the features of its reliability, the probability of being perfect (`sure`) and of being incomplete (`cut`).
+    """
 
     document: dict[str, object]
     tally: Tally
@@ -179,12 +192,12 @@ class Outcome:
 
     @property
     def is_cut(self) -> bool:
-        """Tells whether the reading found too few of the true records."""
+        """Tells whether the reading has less than the share ENOUGH of the true records."""
         return self.tally.found < ENOUGH * self.tally.truth
 
 
 def _interpret(sample: Sample) -> Outcome:
-    """Computes the reading of a page from its cross-validated scores."""
+    """Computes the reading of a page from its cross-validated scores, and compares it with the truth."""
     shares = sample.second.kind_shares(None)
     kind = sample.second.settled(shares, None)
     reading = read_as(sample.second, kind).reading
@@ -200,9 +213,12 @@ def _interpret(sample: Sample) -> Outcome:
 
 
 def _doubts(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> tuple[Model, Model]:
-    """Trains two models: the probability that a reading is perfect (all pages weighted equally, so that it is calibrated to their
-    share) and that it is incomplete (all engines weighted equally). Pages that are not of a forum have a small weight in both:
-    they have no records to miss."""
+    """Trains two models, for the probability that a reading is perfect and that it is incomplete.
+
+    In the first, all forum pages have the same weight, so that it is calibrated to the share of perfect pages; in the second,
+    pages have the weight of their sample. Pages that belong to no forum have a small weight in both: they have no records to
+    miss.
+    """
     pairs = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if sample.saved.measured]
     samples, outcomes = [sample for sample, _ in pairs], [outcome for _, outcome in pairs]
     features = np.vstack([outcome.features for outcome in outcomes])
@@ -217,13 +233,14 @@ def _doubts(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> tuple[Mod
 
 
 def counts(sample: Sample) -> bool:
-    """Tells whether a page counts in the accuracy figures: a forum's page that is not used for training only."""
+    """Tells whether a page counts in the accuracy figures: a forum's page that is not used only for training."""
     return sample.saved.is_forum and sample.saved.measured
 
 
 def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
-    """The highest probability of being incomplete at which readings may be called complete: then at most the share `_SILENT` of
-    the pages is incomplete without being reported; all engines count equally."""
+    """Returns the highest probability of being incomplete at which readings may be called complete, a multiple of 0.01: then
+    at most the share `_SILENT` of the pages is incomplete without being reported, each forum software with the same weight. 0
+    if there is none."""
     asked = [(s.saved.engine, o) for s, o in zip(samples, outcomes, strict=True) if counts(s) and o.tally.truth]
     sizes = Counter(engine for engine, _ in asked)
     share = [1 / sizes[engine] / len(sizes) for engine, _ in asked]
@@ -236,12 +253,13 @@ def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
 
 
 def recipe() -> str:
-    """Describes in one line the settings by which the models of the first stage are trained."""
+    """Returns a line with the settings by which the models of the first stage (links and texts) are trained."""
     return f"{LINKS} {ROUNDS} {SEEDS} {BODIES} {FOLDS} {_MOST} {_MOST_MORE}"
 
 
 def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:
-    """Sets the scores of the links and texts of every page, computed by models that were trained without the page's group."""
+    """Sets the scores of the links and texts of every page (`Sample.given`), computed by models that were trained without the
+    page's group. workers: number of processes."""
     parts = [_parts(samples, fold)[0] for fold in range(FOLDS)]
     models = all_trained([*(_links(part) for part in parts), *(_bodies(part) for part in parts)], workers)
     for fold, (links, bodies) in enumerate(zip(models[:FOLDS], models[FOLDS:], strict=True)):
@@ -251,8 +269,8 @@ def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:
 
 
 def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outcome]]:
-    """Returns the weights trained on all pages, and each page's result under models trained without its group. Scores of the
-    first stage that are already set are kept."""
+    """Trains all models. Returns the weights trained on all pages, and for each page its result under models trained without
+    its group. Scores of the first stage that are already set are kept. workers: number of processes."""
     if any("links" not in sample.given for sample in samples):
         first_stage(samples, workers)
     judged = judge(samples)
@@ -262,8 +280,8 @@ def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outc
 
 
 class Judged(NamedTuple):
-    """Cross-validated results of pages, the candidate lists on them, and the threshold below which a reading is called
-    complete."""
+    """Cross-validated results of pages, the candidate lists on them, and the probability of being incomplete up to which a
+    reading is called complete (`whole`)."""
 
     outcomes: list[Outcome]
     listed: list[Listed]
@@ -271,8 +289,8 @@ class Judged(NamedTuple):
 
 
 def judge(samples: Sequence[Sample]) -> Judged:
-    """Runs the stages after the scores of links and texts: kinds, readings, doubt, each by models trained without the page's
-    group."""
+    """Runs the stages after the scores of links and texts: kind of page, choice of the list, reading, reliability. Each uses
+    models trained without the page's group. The samples must have scores of links and texts."""
     listed = _listed(samples)
     for fold in range(FOLDS):
         known, kept = _parts(samples, fold)

@@ -1,5 +1,5 @@
-"""Labels of a page's candidates from its checked truth: which links and elements are records; -1 excludes a candidate from
-training."""
+"""Labels of a page's candidates from its checked records: which links and elements are records. The label -1 excludes a
+candidate from training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _KEY, _LONGEST, _NEAR, _INSIDE = 30, 600, 60, 400
 
 
 def link_labels(links: Sequence[Link], truth: Truth) -> np.ndarray:
-    """0 none, 1 title of a thread, 2 name of a board; -1 further links to what a record names, and optional ones."""
+    """Returns a label for each link: 1 if it names a thread, 2 a board, 0 nothing; -1 for further links to the target of a
+    record, and for those whose records are optional."""
     labels = np.zeros(len(links), dtype=np.int64)
     if truth["kind"] not in ("threadlist", "index"):
         return labels
@@ -38,7 +39,8 @@ def link_labels(links: Sequence[Link], truth: Truth) -> np.ndarray:
         by_name[name_key(link.text)].append(at)
     for key, found in places.items():
         alike = by_name[wanted[key]]
-        # if titles lead off the site, the local links of the same thread are used
+        # On link-sharing sites titles lead to other sites, while the record's address is that of the discussion: then the link
+        # with the title is labelled.
         named = [at for at in found if at in alike] or [at for at in alike if not links[at].is_local]
         labels[found] = -1
         labels[named[0] if named else max(found, key=lambda at: len(links[at].text))] = 1 if truth["kind"] == "threadlist" else 2
@@ -46,7 +48,8 @@ def link_labels(links: Sequence[Link], truth: Truth) -> np.ndarray:
 
 
 def body_labels(page: Page, table: BodyTable, truth: Truth, posts: PostSet | None) -> np.ndarray:
-    """0 none, 1 the text of a post; -1 other elements that begin with it, and optional posts."""
+    """Returns a label for each candidate text: 1 if it is the text of a post, 0 if not; -1 for other elements that begin with
+    that text, and for optional posts. posts: the posts found by the rules, used to choose between nested elements."""
     outline, labels = page.outline, np.zeros(len(table.nodes), dtype=np.int64)
     if truth["kind"] != "thread" or not len(labels):
         return labels
@@ -74,7 +77,8 @@ def body_labels(page: Page, table: BodyTable, truth: Truth, posts: PostSet | Non
 
 
 def _chains(page: Page, table: BodyTable, texts: list[str], truth: Truth) -> list[list[int]]:
-    """For each post that is on the page the elements that begin with it, from the outermost."""
+    """Returns for each post that is found on the page the positions of the candidates that begin with its text, outermost
+    first."""
     used: set[int] = set()
     chains = []
     for record in truth["records"]:

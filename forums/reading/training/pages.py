@@ -1,4 +1,4 @@
-"""Folders of saved pages: with checked truth, or of pages that are no forum's."""
+"""Reads folders of saved pages: forum pages with checked records, or pages that belong to no forum."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from forums.reading.document import Page
 from forums.reading.training.scoring import Truth
 
 READ_AT = datetime(2026, 11, 24, tzinfo=UTC)
-"""When pages without a clock of their own count as fetched: always the same moment, so that training on any day gives the same
+"""The time of fetching assumed for pages that do not show a time: a constant, so that training on any day gives the same
 weights."""
 
 
 class Saved(NamedTuple):
-    """A saved page: its file, address, engine and site, and its truth. A page that is not `measured` is used for training
-    only."""
+    """A saved page: its file, address, forum software and site, and its true kind and records. A page that is not `measured`
+    is used only for training."""
 
     file: Path
     url: str
@@ -35,8 +35,8 @@ class Saved(NamedTuple):
 
 
 def saved_pages(folder: Path, measured: bool = True) -> Iterator[Saved]:
-    """The pages of a folder: `pages.csv` with `html/` and `truth/`, or `list.jsonl` alone for pages of no forum. Raises
-    FileNotFoundError for a folder with neither."""
+    """Yields the pages of a folder with `pages.csv`, `html/` and `truth/`, or of a folder with `list.jsonl` alone for pages
+    that belong to no forum. Raises FileNotFoundError for a folder with neither."""
     if not (folder / "pages.csv").exists():
         for line in (folder / "list.jsonl").read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
@@ -51,7 +51,7 @@ def saved_pages(folder: Path, measured: bool = True) -> Iterator[Saved]:
 
 
 def parsed(saved: Saved, now: datetime) -> Page:
-    """Parses a saved page; relative times refer to the clock shown on the page, otherwise to `now`."""
+    """Parses a saved page. Relative times on it refer to the clock that the page shows, otherwise to `now`."""
     text = decode(saved.file.read_bytes())[0]
     clock = page_clock(text)
     told = find_time(clock, DateContext(now, "UTC")) if clock else None

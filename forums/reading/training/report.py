@@ -1,5 +1,5 @@
-"""Report of a training: accuracy figures in which all engines count equally, calibration of the confidence, and the model
-card."""
+"""The report of a training: accuracy figures in which each forum software has the same weight, calibration of the confidence,
+and the model card."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def _rounded(row: dict[str, float | None]) -> dict[str, float | None]:
 
 
 def reliability(sure: np.ndarray, perfect: np.ndarray) -> Figures:
-    """How often readings are perfect by tenths of their confidence, and the expected calibration error: the mean difference of
-    confidence and share of perfect readings, weighted by the number of readings per tenth."""
+    """Returns how often readings are perfect, by tenths of their confidence, and the expected calibration error: the mean
+    difference between confidence and share of perfect readings, weighted by the number of readings per tenth. sure: confidence
+    of each reading; perfect: 1 or 0 for each."""
     places = np.minimum((sure * _BINS).astype(int), _BINS - 1)
     rows = []
     for at in range(_BINS):
@@ -42,8 +43,8 @@ def reliability(sure: np.ndarray, perfect: np.ndarray) -> Figures:
 
 
 def figures(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> Figures:
-    """The figures of the report: macro averages in total and by kind, each engine, the calibration, and the number of non-forum
-    pages read as a forum's."""
+    """Returns the figures of the report: means over forum software in total and by kind of page, figures of each software, the
+    calibration, and the number of pages of no forum that were read as a forum's."""
     pairs = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if counts(sample)]
     groups = by_group((sample.saved.engine, outcome.tally) for sample, outcome in pairs)
     kinds = {}
@@ -67,7 +68,8 @@ def figures(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> Figures:
 
 
 def card(samples: Sequence[Sample], leave_out: str, found: Figures) -> Figures:
-    """The model card: training data, method, and accuracy on engines and sites left out."""
+    """Returns the model card: training data, method, and accuracy (`found`, from `figures`) on forum software or sites left
+    out."""
     engines = Counter(sample.saved.engine for sample in samples if counts(sample))
     others = sum(not sample.saved.is_forum for sample in samples)
     return {
@@ -87,19 +89,20 @@ def card(samples: Sequence[Sample], leave_out: str, found: Figures) -> Figures:
 
 
 def table_rows(found: Figures) -> list[list[Any]]:
-    """Rows of the printed table: total, kinds, engines."""
+    """Returns the rows of the printed table: total, kinds of pages, each forum software."""
     rows = [["macro", *(found["macro"][name] for name in FIGURES)]]
     rows += [[f"macro {kind}", *(row[name] for name in FIGURES)] for kind, row in found["kinds"].items()]
     return rows + [[engine, *(row[name] for name in FIGURES)] for engine, row in found["engines"].items()]
 
 
 def reliability_rows(found: Figures) -> list[list[Any]]:
-    """Rows of the printed table of calibration: how often readings are perfect, by tenths of their confidence."""
+    """Returns the rows of the printed table of calibration: tenth of confidence, number of pages, mean confidence, share of
+    perfect readings."""
     return [[row[name] for name in ("from", "pages", "said", "perfect")] for row in found["reliability"]["bins"]]
 
 
 def reliability_words(found: Figures) -> list[str]:
-    """Summaries in one line each: the calibration error, and non-forum pages read as a forum's."""
+    """Returns summaries in one line each: the calibration error, and how many pages of no forum were read as a forum's."""
     told = found["reliability"]
     sure = f"{told['sure_perfect']:.3f} of {told['sure_pages']}" if told["sure_pages"] else "none"
     made = [

@@ -1,5 +1,5 @@
-"""Accuracy of a reading: compares it with the checked truth of the page, and averages over pages so that all engines count
-equally."""
+"""Accuracy of readings: compares a reading with the checked records of the page, and averages over pages so that each forum
+software has the same weight."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Document = Mapping[str, Any]
 _BLANKS = re.compile(r"[\s\u200b\u200e\u200f\ufeff]+")
 _SESSION = re.compile(r"[0-9a-fA-F]{32}")
 _OFFSET = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)([+-]\d\d:?\d\d)")
-_KEY, _INSIDE, _SHORTEST, _SHORT_TEXT = 30, 400, 8, 15  # numbers of characters by which a post is found by its text
+_KEY, _INSIDE, _SHORTEST, _SHORT_TEXT = 30, 400, 8, 15  # numbers of characters used when posts are paired by their texts
 ENOUGH = 0.9
-"""Share of a page's true records below which a reading counts as incomplete."""
+"""A reading is incomplete if it has less than this share of the page's true records."""
 
 
 def bare(text: str | None) -> str:
@@ -34,7 +34,7 @@ def name_key(text: str | None) -> str:
 
 def address_key(url: str | None, truth: Truth) -> str | None:
     """Returns an address in the form in which truth and reading are compared: absolute, without scheme, fragment, trailing
-    slash and session."""
+    slash and session; None for an empty one. truth: gives the page's address."""
     if not url:
         return None
     base = urljoin(truth["base_url"], truth["base_href"]) if truth.get("base_href") else truth["base_url"]
@@ -54,7 +54,8 @@ def address_key(url: str | None, truth: Truth) -> str | None:
 
 
 def _minutes(value: Any) -> list[str]:
-    """The naive minutes that a predicted time can mean: as written, and in UTC."""
+    """Returns the minutes, without zone, that a predicted time can mean: as written, and in UTC if it has an offset; empty for
+    no time."""
     if not value:
         return []
     text = str(value).strip().replace(" ", "T", 1)
@@ -65,7 +66,8 @@ def _minutes(value: Any) -> list[str]:
 
 
 def same_time(truth: str, others: Iterable[str], predicted: Any) -> bool:
-    """Tells whether a predicted time equals the true one to the minute, or to the day if the truth is no more precise."""
+    """Tells whether a predicted time equals the true one, or one of the `others` that are also accepted, to the minute, or to
+    the day if the accepted time is only a date."""
     for wanted in (truth, *others):
         length = 10 if len(wanted) == 10 else 16
         if any(len(found) >= length and found[:length] == wanted[:length] for found in _minutes(predicted)):
@@ -75,7 +77,10 @@ def same_time(truth: str, others: Iterable[str], predicted: Any) -> bool:
 
 @dataclass
 class Tally:
-    """Counts of a page's reading compared with its truth: (correct, expected) by figure."""
+    """The comparison of a page's reading with its truth. `kind`: whether the kind is right. `truth`, `given` and `found` are
+    numbers of records: true ones, returned ones (without optional ones), and true ones that were returned. `asked` and `right`
+    count, by figure such as "titles", the fields expected and those correct. `silent`: whether the reading is incomplete
+    without reporting a doubt; None for pages without records."""
 
     kind: bool = False
     truth: int = 0
@@ -92,7 +97,8 @@ class Tally:
 
 
 def _pair_posts(truth: Truth, records: Sequence[Document]) -> tuple[dict[int, int], int]:
-    """Pairs (true post -> predicted post) by the beginnings of texts, and how many predictions are wrong."""
+    """Pairs true and predicted posts by the beginnings of their texts and by authors. Returns {true post: predicted post}
+    (positions), and the number of predicted posts that are wrong."""
     posts = truth["records"]
     texts = [bare(record.get("text")) for record in records]
     people = [name_key(record.get("author")) for record in records]
@@ -134,7 +140,8 @@ def _pair_posts(truth: Truth, records: Sequence[Document]) -> tuple[dict[int, in
 
 
 def _pair_rows(truth: Truth, records: Sequence[Document]) -> tuple[dict[int, int], int]:
-    """Pairs (true row -> predicted row) by addresses, and how many predictions are wrong."""
+    """Pairs true and predicted rows by their addresses. Returns {true row: predicted row} (positions), and the number of
+    predicted rows that are wrong."""
     places: dict[str | None, int] = {}
     for at, record in enumerate(truth["records"]):
         places.setdefault(address_key(record["url"], truth), at)
@@ -155,7 +162,8 @@ _COUNTS = {"threadlist": ("replies",), "index": ("threads", "posts"), "thread": 
 
 
 def _fields(kind: str, wanted: Document, got: Document | None) -> Iterable[tuple[str, bool]]:
-    """Yields (figure, is correct) for each field in the truth of a record."""
+    """Yields (figure, whether it is correct) for each field that the true record `wanted` has. got: the predicted record; None
+    if it is missing."""
     for name in _COUNTS.get(kind, ()):
         if wanted.get(name) is not None:
             yield "replies", got is not None and got.get(name) in [wanted[name], *(wanted.get(f"{name}_alt") or [])]
@@ -171,7 +179,7 @@ def _fields(kind: str, wanted: Document, got: Document | None) -> Iterable[tuple
 
 
 def tally(truth: Truth, document: Document | None) -> Tally:
-    """The tally of one page; a page without a reading counts as all wrong."""
+    """Compares a page's reading (JSON document) with its truth. A page without a reading (None) counts as all wrong."""
     read = document or {}
     records = read.get("records") or []
     kind = truth["kind"]
@@ -200,7 +208,8 @@ FIGURES = ("kind", "recall", "precision", "all_right", "replies", "times", "auth
 
 
 def pooled(tallies: Sequence[Tally]) -> dict[str, float | None]:
-    """The figures over pages pooled: shares of all their records and fields."""
+    """Returns the figures over all records and fields of several pages, as shares in [0, 1]; None where there is nothing to
+    count."""
 
     def share(right: float, asked: float) -> float | None:
         return right / asked if asked else None
@@ -218,7 +227,8 @@ def pooled(tallies: Sequence[Tally]) -> dict[str, float | None]:
 
 
 def by_group(pairs: Iterable[tuple[str, Tally]]) -> dict[str, dict[str, float | None]]:
-    """The pooled figures of each group, and as "macro" their mean, in which every group counts the same."""
+    """Returns the pooled figures of each group, and as "macro" their mean over the groups, in which every group has the same
+    weight. pairs: (group, tally of a page)."""
     groups: dict[str, list[Tally]] = defaultdict(list)
     for group, one in pairs:
         groups[group].append(one)

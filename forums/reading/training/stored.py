@@ -1,4 +1,5 @@
-"""Scores of the first stage kept in a file, for as long as the pages, their candidates and the models' shapes stay the same."""
+"""Stores scores of the first stage (links and texts) in a file, which is valid as long as the pages, their candidates and the
+settings of the models stay the same."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _MARK = "made_of"
 
 
 def made_of(samples: Sequence[Sample]) -> str:
-    """A digest of all inputs of the scores: features, labels, weights and folds of the candidates, and the recipe."""
+    """Returns a digest of all inputs of the scores: features, labels, weights and folds of the candidates, and the settings of
+    the models."""
     digest = sha256(recipe().encode())
     for sample in samples:
         digest.update(f"{sample.saved.file.name} {sample.fold} {sample.weight!r} {sample.saved.measured}".encode())
@@ -24,7 +26,7 @@ def made_of(samples: Sequence[Sample]) -> str:
 
 
 def give_stored(samples: Sequence[Sample], file: Path) -> bool:
-    """Loads the samples' scores from a file; returns False without loading any if the file is absent or belongs to other
+    """Sets the samples' scores from a file. Returns False, and sets nothing, if the file is absent or belongs to other
     samples."""
     if not file.exists():
         return False
@@ -40,7 +42,7 @@ def give_stored(samples: Sequence[Sample], file: Path) -> bool:
 
 
 def store(samples: Sequence[Sample], file: Path) -> None:
-    """Saves the samples' scores: writes a temporary file, then renames it."""
+    """Saves the samples' scores to a file: writes a temporary file beside it and renames that."""
     arrays = {name: np.concatenate([sample.given[name] for sample in samples]) for name in ("links", "bodies")}
     beside = file.with_suffix(".part.npz")
     np.savez_compressed(beside, **arrays, **{_MARK: np.asarray(made_of(samples))})  # type: ignore[arg-type]  # as in weights.py
@@ -49,7 +51,7 @@ def store(samples: Sequence[Sample], file: Path) -> None:
 
 def scored(samples: Sequence[Sample], workers: int, file: Path | None) -> bool:
     """Sets the samples' scores of the first stage: loads them from the file if it fits these samples, otherwise computes them
-    and saves them to it. Returns whether they came from the file."""
+    with `workers` processes and saves them. Returns whether they came from the file. With `file` None nothing is stored."""
     if file is not None and give_stored(samples, file):
         return True
     first_stage(samples, workers)

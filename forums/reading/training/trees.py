@@ -1,4 +1,5 @@
-"""Trains the tree models of the page reader, as flat arrays: averaged trees, boosted trees, several models in parallel."""
+"""Trains the tree models of the page reader and converts them to flat arrays: averaged trees, boosted trees, several models in
+parallel."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from forums.reading.learned.forest import Forest, Tree
 from forums.reading.learned.weights import Model
 
-_THREADS = "OMP_NUM_THREADS"  # environment variable that a process reads when it starts
+_THREADS = "OMP_NUM_THREADS"  # environment variable that limits the threads of a process; read when it starts
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Number of trees, minimum size of their leaves, number of features tried per split."""
+    """Settings of averaged trees: number of trees, smallest number of examples in a leaf, and number (or share) of features
+    tried per split."""
 
     trees: int
     leaf: int
@@ -28,7 +30,7 @@ class Shape:
 
 
 class Examples(NamedTuple):
-    """Training examples of a model: features, labels from 0, and weights, one row per candidate."""
+    """Training examples of a model, one row per example: features, labels (integers from 0) and weights."""
 
     features: np.ndarray
     labels: np.ndarray
@@ -36,7 +38,7 @@ class Examples(NamedTuple):
 
 
 def averaged(examples: Examples, classes: int, shape: Shape) -> Forest:
-    """Extremely randomised trees, as flat arrays. Deterministic."""
+    """Trains extremely randomised trees on the examples; the result is the same in each call. classes: number of classes."""
     model = ExtraTreesClassifier(shape.trees, min_samples_leaf=shape.leaf, max_features=shape.features, random_state=0)
     model.fit(examples.features, examples.labels, sample_weight=examples.weights)
     trees = []
@@ -49,7 +51,8 @@ def averaged(examples: Examples, classes: int, shape: Shape) -> Forest:
 
 
 def boosted(examples: Examples, rounds: int, seed: int = 0) -> Forest:
-    """Gradient boosting over three or more classes, as flat arrays. Deterministic."""
+    """Trains gradient boosting for three or more classes; the result is the same for the same `seed`. rounds: number of
+    boosting rounds."""
     model = HistGradientBoostingClassifier(
         max_iter=rounds, learning_rate=0.12, max_leaf_nodes=20, min_samples_leaf=25, l2_regularization=5, max_bins=63,
         max_features=0.15, early_stopping=False, random_state=seed,
@@ -66,7 +69,8 @@ def boosted(examples: Examples, rounds: int, seed: int = 0) -> Forest:
 
 
 class Job(NamedTuple):
-    """A model to train: of averaged trees, and of boosted ones with this number of rounds, one for each seed."""
+    """A model to train: averaged trees with the settings `shape` and, for each of `seeds` seeds, boosted trees with `rounds`
+    rounds."""
 
     examples: Examples
     classes: int
@@ -76,15 +80,15 @@ class Job(NamedTuple):
 
 
 def trained(job: Job) -> Model:
-    """Trains the model that a job describes."""
+    """Trains the model that a job describes: the mean of its averaged and its boosted trees."""
     made = [averaged(job.examples, job.classes, job.shape)]
     made += [boosted(job.examples, job.rounds, seed) for seed in range(job.seeds)]
     return Model(tuple(made))
 
 
 def all_trained(jobs: Sequence[Job], workers: int) -> list[Model]:
-    """Trains the models of jobs and returns them in order, in several processes if requested. Each process uses one thread,
-    since boosting would busy-wait for threads that other processes occupy."""
+    """Trains the models of several jobs, in `workers` processes if these are two or more, and returns them in order. Each
+    process uses one thread, since boosting would busy-wait for threads that other processes occupy."""
     if workers < 2:
         return [trained(job) for job in jobs]
     before = os.environ.get(_THREADS)
