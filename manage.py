@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Entry point of every command."""
+"""Entry point of all commands: `manage.py COMMAND …`."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
         sys.stdout.flush()
-    except BrokenPipeError:  # `… | head` has read enough; what is left in the buffer goes nowhere
+    except BrokenPipeError:  # the reader, such as `… | head`, has closed the pipe; what is left in the buffer is discarded
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 

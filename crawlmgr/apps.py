@@ -1,4 +1,4 @@
-"""App configuration of the part shared by the three crawlers."""
+"""App configuration of `crawlmgr`, the package that the three crawlers share."""
 
 import os
 import sys
@@ -13,8 +13,9 @@ _of_parents: list[Any] = []
 
 
 def leave_pools_to_parent() -> None:
-    """Runs in a forked process: stops using the parent's database connection pools and the forking thread's connection, because
-    the parent still uses them. The objects are kept alive, since deleting a pool would close the parent's connections."""
+    """Called in every forked process: stops using the parent's database connection pools and the connection of the thread that
+    forked, because the parent still uses them. The objects are kept alive, since deleting a pool would close the parent's
+    connections."""
     pools = getattr(connection, "_connection_pools", None)
     if pools:
         _of_parents.append((dict(pools), connection.connection))
@@ -23,11 +24,11 @@ def leave_pools_to_parent() -> None:
 
 
 def _load_queue_settings() -> None:
-    """Imports the settings of django-q2 without the Prometheus client, which it would use only if PROMETHEUS_MULTIPROC_DIR is
-    set, and which takes a tenth of the start of every command. The page of metrics imports it for itself."""
+    """Imports the settings of django-q2 without the Prometheus client. django-q2 would use it only if PROMETHEUS_MULTIPROC_DIR
+    is set, and importing it takes a tenth of the start of every command. The view of metrics imports it itself."""
     name = "prometheus_client"
     if name not in sys.modules and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        sys.modules[name] = None  # type: ignore[assignment]  # so an import says that the module is missing
+        sys.modules[name] = None  # None makes an import fail as if the module were not installed
         try:
             import_module("django_q.conf")
         finally:

@@ -1,4 +1,4 @@
-"""System checks: consistent time limits, a contact in the user agent, writable folders."""
+"""Django's system checks for this project: consistent time limits, a contact in the user agent, writable folders."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 @register("crawling")
 def times_fit(**_: Any) -> list[CheckMessage]:
-    """Checks slice < timeout < retry and retry > timeout × (2 + queue_limit / workers): django-q2 counts `retry` from the moment
-    a task is taken from the table, and the task then waits in the cluster's memory behind others."""
+    """Checks that the time limits of tasks fit together: slice < timeout, lease < retry, and retry > timeout × (2 + queue_limit
+    / workers), since django-q2 counts `retry` from the moment a task is taken from the table, after which it waits in the
+    cluster's memory behind others. Returns one error for each rule that is broken."""
     workers, limit = settings.Q_CLUSTER["workers"], settings.Q_CLUSTER["queue_limit"]
     timeout, retry = settings.Q_CLUSTER["timeout"], settings.Q_CLUSTER["retry"]
     part, lease, stall, tick = settings.SLICE_SECONDS, settings.LEASE_SECONDS, settings.STALL_SECONDS, settings.TICK_SECONDS
@@ -35,7 +36,7 @@ def times_fit(**_: Any) -> list[CheckMessage]:
 
 @register("crawling")
 def contact_given(**_: Any) -> list[CheckMessage]:
-    """Warns if the user agent names no contact for site owners: public addresses are then refused."""
+    """Warns if the user agent contains no contact for site owners; in that case public addresses are refused."""
     if settings.CONTACT:
         return []
     return [

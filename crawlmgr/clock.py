@@ -1,4 +1,5 @@
-"""The clock as an argument: real time in production, an injected one in tests and replays. Pure."""
+"""Clocks that are passed as arguments: the machine's clock in production, others in tests and in replays of the archive. No
+Django."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Source of the current time, passed to what needs it; all times are aware and in UTC."""
+    """Source of the current time, passed to all code that depends on it. Times are aware and in UTC; `sleep` waits, or moves
+    the clock."""
 
     def now(self) -> datetime: ...
 
@@ -26,7 +28,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock for tests that moves only when it is set or slept on."""
+    """A clock for tests that moves only when `time` is set or `sleep` is called."""
 
     def __init__(self, start: datetime) -> None:
         self.time = start
@@ -39,25 +41,26 @@ class ManualClock:
 
 
 class PastClock:
-    """The machine's clock; after `put`, a time in the past that moves only by `put` and `sleep`, until it reaches the present."""
+    """A clock for replaying earlier crawls. It is the machine's clock until `put` sets it to a time in the past; from then on
+    it moves only by `put` and `sleep`, and when it reaches the present it is the machine's clock again."""
 
     def __init__(self) -> None:
         self._time: datetime | None = None
 
     @property
     def behind(self) -> bool:
-        """Whether this clock shows a time in the past instead of the machine's."""
+        """Whether this clock shows a time in the past instead of the machine's time."""
         return self._time is not None
 
     def now(self) -> datetime:
         return SYSTEM.now() if self._time is None else self._time
 
     def put(self, at: datetime) -> None:
-        """Sets the clock to a time; one that is not in the past returns it to the machine's clock."""
+        """Sets the clock to a time; a time that is not in the past makes it the machine's clock again."""
         self._time = at if at < SYSTEM.now() else None
 
     def let_go(self) -> None:
-        """Returns to the machine's clock."""
+        """Makes it the machine's clock again."""
         self._time = None
 
     def sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Crawl settings: one frozen dataclass with the unit and a help line for every field. Pure."""
+"""Crawl settings: one frozen dataclass with a unit, limits and a line of help for every field. No Django."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ EVERYTHING = "*"
 
 
 def _setting(default: Any, help_text: str, unit: str = "", low: float | None = None, high: float | None = None) -> Any:
+    """Returns a dataclass field with its help text, unit and range of values in its metadata."""
     metadata = {"help": help_text, "unit": unit, "low": low, "high": high}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
@@ -18,10 +19,8 @@ def _setting(default: Any, help_text: str, unit: str = "", low: float | None = N
 
 @dataclass(frozen=True, slots=True)
 class CrawlSettings:
-    """Settings of a run's requests; a site's own values override these, a run's parameters override the site's.
-
-    Every field is read by the code that crawls. `from_mapping` refuses values out of range with a one-line message.
-    """
+    """Settings for the requests of a run: the defaults, overridden by those of the site or topic, overridden by the run's
+    parameters (see `from_mapping`)."""
 
     delay_seconds: float = _setting(1.0, "Pause between two requests to one host", "s", 0, 3600)
     connections: int = _setting(1, "Simultaneous requests to one host", "", 1, 16)
@@ -62,7 +61,8 @@ class CrawlSettings:
 
     @classmethod
     def from_mapping(cls, *layers: Mapping[str, Any]) -> CrawlSettings:
-        """The defaults overridden by each mapping in turn; keys that are no setting are ignored.
+        """Returns the defaults overridden by each of the mappings in turn; keys that are not a setting, and values that are
+        None, are ignored.
 
         Raises ValueError with a one-line message for a value of the wrong type or out of range.
         """
@@ -74,22 +74,23 @@ class CrawlSettings:
 
     @property
     def allowed_private(self) -> frozenset[str]:
-        """The exceptions of the address guard. "*", which older versions stored, allows nothing."""
+        """The private addresses that the address guard allows. "*", which older versions stored, allows nothing."""
         return frozenset(_entries(self.allow_private)) - {EVERYTHING}
 
     @property
     def lease_seconds(self) -> float:
-        """Seconds after which a claimed address is released if its worker has not reported back."""
+        """Seconds after which an address that a worker has claimed is released if the worker has not reported a result."""
         return self.total_timeout_seconds + 30
 
     @property
     def dropped_parameters(self) -> frozenset[str]:
-        """The query parameters that are removed from addresses."""
+        """The names of query parameters that are removed from addresses."""
         return frozenset(part.strip() for part in self.drop_parameters.split(",") if part.strip())
 
 
 def named_private(entries: str, hosts: Iterable[str]) -> str:
-    """Exceptions of the address guard with "*" replaced by these hosts; other entries are kept.
+    """Replaces "*" in a list of exceptions of the address guard by the given hosts; other entries are kept. Returns the list as
+    text.
 
     >>> named_private("*", ["127.0.0.1:8000"]), named_private("10.0.0.0/8,*", ["a.example"]), named_private("b", ["a.example"])
     ('127.0.0.1:8000', '10.0.0.0/8,a.example', 'b')
@@ -100,10 +101,12 @@ def named_private(entries: str, hosts: Iterable[str]) -> str:
 
 
 def _entries(text: str) -> list[str]:
+    """Returns the entries of a comma-separated list."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _checked(spec: Any, value: Any) -> Any:
+    """Returns a value converted to the type of a dataclass field. Raises ValueError for a wrong type or a number out of range."""
     kind, low, high = str(spec.type), spec.metadata["low"], spec.metadata["high"]
     if kind in ("float", "int"):
         try:

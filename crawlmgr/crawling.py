@@ -1,4 +1,5 @@
-"""The interface between a crawler and the crawl loop: required and optional methods, and the values passed between them."""
+"""The interface between a kind of crawler and the crawl loop (`crawlmgr.engine`): required and optional methods, and the values
+passed between them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 
 @dataclass(slots=True)
 class Stored:
-    """The result of storing one page: further addresses, counter increments, and a reason if the address failed."""
+    """The result of storing one page: links to add to the frontier, increments of the run's counters, the state of the page's
+    address, and a reason if it failed."""
 
     links: Sequence[NewUrl] = ()
     counts: dict[str, int] = field(default_factory=dict)
@@ -26,9 +28,15 @@ class Stored:
 
 
 class Crawler(Protocol):
-    """One kind of crawling. `read` may take time and writes nothing; the other methods run inside the page's transaction.
+    """One kind of crawling, as the crawl loop calls it.
 
-    Several requests are in flight at once, and pages are read and stored in order of arrival. A crawler can restrict this by
+    `settings` returns the settings of a run. `begin` is called once and returns the first addresses. `request` makes the
+    request for an address of the frontier. `read` parses the response; it may take time and must not write to the database.
+    `store` writes what `read` returned, `failed` handles an address that ended without a page. `idle` is called when no address
+    waits, and returns more addresses or the reason for which the run ends. `ended` is called when the run ends or pauses. All
+    methods that write run inside the transaction of the page.
+
+    Several requests are in flight at once, and pages are parsed and stored in order of arrival. A crawler can restrict this by
     class attributes (see `pages_together`, `alone_kinds`, `tells_why` and `paces_new_hosts`).
     """
 
@@ -51,44 +59,48 @@ class Crawler(Protocol):
 
 @runtime_checkable
 class Pulses(Protocol):
-    """A crawler whose `settings` may take longer than a lease lasts: while it computes, it calls the given heartbeat function at
-    least every second, does not catch what that raises, and continues from there in the next slice."""
+    """Optional methods of a crawler whose `settings` may take longer than a lease lasts. While it computes, it must call the
+    given heartbeat function at least every second, must not catch what that raises, and continues from there in the next slice.
+    """
 
     def set_heartbeat(self, pulse: Callable[[], None]) -> None: ...
 
 
 @runtime_checkable
 class Prepares(Protocol):
-    """A crawler whose start takes time to compute: `prepare` runs outside any transaction, and `begin` stores its result."""
+    """Optional methods of a crawler whose start takes time to compute: `prepare` runs outside any transaction, and `begin`
+    stores its result."""
 
     def prepare(self, run: Run, now: datetime) -> None: ...
 
 
 @runtime_checkable
 class Remembers(Protocol):
-    """A crawler that keeps a run's state in memory between slices. `forget` drops that state after an error ended a slice,
-    because the transaction was rolled back and the state no longer agrees with the database."""
+    """Optional methods of a crawler that keeps a run's state in memory between slices. `forget` discards that state after an
+    error ended a slice, because the transaction was rolled back and the state no longer agrees with the database."""
 
     def forget(self, run: Run) -> None: ...
 
 
 def pages_together(crawler: Crawler) -> int:
-    """How many received pages are read before the first is stored, all in one transaction; 1 (the default) if reading a page
-    depends on storing the page before."""
+    """Returns how many received pages may be parsed before the first of them is stored, all in one transaction; 1 (the default)
+    if parsing a page depends on the stored result of the page before."""
     return int(getattr(crawler, "pages_together", 1))
 
 
 def alone_kinds(crawler: Crawler) -> Collection[str]:
-    """Kinds of addresses that are requested with no other request of the run in flight, because the next step depends on the
-    answer."""
+    """Returns the kinds of addresses that are requested only while no other request of the run is in flight, because what is
+    requested next depends on the response."""
     return frozenset(getattr(crawler, "alone_kinds", ()))
 
 
 def tells_why(crawler: Crawler) -> bool:
-    """Tells whether a run that fetched nothing ends with the reason given by `idle` instead of the general "unreachable"."""
+    """Tells whether a run none of whose pages could be fetched ends with the reason returned by `idle` instead of
+    "unreachable"."""
     return bool(getattr(crawler, "tells_why", False))
 
 
 def paces_new_hosts(crawler: Crawler) -> bool:
-    """Tells whether hosts never requested before take their crawl delay from the run's settings, not from the installation's."""
+    """Tells whether hosts that were never requested before get their crawl delay from the run's settings instead of the
+    installation's."""
     return bool(getattr(crawler, "paces_new_hosts", False))

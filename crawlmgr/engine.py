@@ -1,4 +1,5 @@
-"""The crawl loop: one slice of a run, safe to repeat and to kill at any moment."""
+"""The crawl loop: works on a run for one slice. A slice may be repeated, or its process killed at any moment, without losing
+pages or storing them twice."""
 
 from __future__ import annotations
 
@@ -27,36 +28,41 @@ __all__ = ["Crawler", "Interrupted", "Prepares", "Pulses", "Stored", "holder", "
 
 PATIENCE_SECONDS = 3.0
 CLAIM_EVERY_SECONDS, EARLY_SECONDS = 0.03, 0.1
-"""Seconds between checks for hosts that may be requested while other requests are in flight; and how long before a host's next
-allowed time its address is claimed, so that the request can be sent on time."""
+"""Seconds between checks for hosts that may be requested while other requests are in flight; and how many seconds before a
+host's next allowed request time its address is claimed, so that the request can be sent on time."""
 STOCK, STOCK_PART = 16, 4
 """Addresses claimed ahead of need: at most this number, and at most this fraction (1/n) of the requests allowed in flight. For
 hosts without a delay the next request can then start as soon as one ends, before its page is stored."""
 STALE_SECONDS = 2.0
-"""Seconds after which addresses claimed ahead are released to other runs."""
+"""Seconds after which addresses that were claimed ahead of need and not requested are released to other runs."""
 SHORT_GATHER_SECONDS, GATHER_SECONDS, PATIENT_GATHER_SECONDS = 0.004, 0.01, 0.1
 """Batching of responses, in seconds: how long to wait for further responses when the next request is ready; how long a page
 that was parsed waits to share a transaction with others if a request depends on it or its host allows only one connection; and
-how long if nothing depends on it."""
+how long if no request depends on it."""
 SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.02, 0.5
-"""Seconds between two attempts to claim an address when nothing else is in hand: the first, and the longest of those after it."""
+"""Seconds between two attempts to claim an address while no request is in flight: the first pause, which doubles, and the
+longest."""
 DRAIN_SECONDS, SHORT_DRAIN_SECONDS, HASTY_DRAIN_SECONDS = 10.0, 3.0, 2.0
 """Seconds that requests in flight may take at the end of a slice: the usual limit, the limit when at most an eighth of them is
 left, and the limit when the process is asked to end."""
 PART_BYTES = 4_000_000
-"""Most bytes of parsed pages that are held at once."""
+"""Most bytes of parsed pages that wait in memory to be stored."""
 
 
 def holder() -> str:
-    """The name of this process in leases."""
+    """Returns the name by which this process holds leases: node and process id."""
     return f"{nodes.own_name()}:{os.getpid()}"
 
 
 def run_slice(
     run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None, lag: runs.Lag = runs.no_lag
 ) -> str:
-    """Works on a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, "leased" if
-    another worker has it. The caller queues the next slice. `lag`: see `runs.Lease`."""
+    """Works on a run for one slice of `seconds` (None: until it ends or must wait long) and returns the run's state, or
+    "leased" if another worker has it.
+
+    The caller queues the next slice. `on_page(run, address, response)` is called after each stored page. `lag` is explained in
+    `runs.Lease`.
+    """
 
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
         crawler: Crawler = import_string(django_settings.CRAWLERS[run.kind])()
@@ -68,44 +74,46 @@ def run_slice(
 
 
 class Held(NamedTuple):
-    """An outcome that waits to be stored: a page that was parsed, or an address that ended without a request."""
+    """An outcome that waits to be stored: a page that was parsed, or an address that ended without a request (`landed` is
+    None)."""
 
     found: Found
     landed: Landed | None
 
 
 class _Slice:
-    """One slice of a run: claims addresses, keeps requests in flight and stores responses. Only fetching uses other threads."""
+    """One slice of a run: claims addresses, keeps requests in flight, and stores responses. Only fetching uses other threads."""
 
     def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, seconds: float | None, on_page: Any) -> None:
         self.run, self.crawler, self.lease, self.clock = run, crawler, lease, clock
         self.seconds, self.on_page = seconds, on_page
         self.heartbeat = Heartbeat(lease, clock, seconds, run.wanted)
         self.until: datetime | None = None
-        self.ahead: list[Url] = []  # claimed, not yet sent
-        self.claimed_at = 0.0  # monotonic time of the last such claim
+        self.ahead: list[Url] = []  # addresses that were claimed and not yet requested
+        self.claimed_at = 0.0  # monotonic time of the last claim
         self.closing = False
-        self.held: list[Held] = []  # read, not yet stored
+        self.held: list[Held] = []  # pages that were parsed and not yet stored
         self.held_since = 0.0
         self.held_bytes = 0
-        self.held_error = False  # whether one of them is an error of a host that allows several connections
+        self.held_error = False  # whether an error of a host that allows several connections is among `held`
         self.looked = 0.0  # monotonic time of the last check for due addresses
-        self.waiting_until: datetime | None = None  # end of the wait that is stored with the run, of a command in the foreground
-        self.naught = 0  # attempts in a row on hosts that are due but in use by others
+        self.waiting_until: datetime | None = None  # for a command in the foreground: end of the wait that is stored with the run
+        self.naught = 0  # number of attempts in a row in which all due hosts were in use by others
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
             crawler.set_heartbeat(self.heartbeat.pulse)
 
     def failed(self, now: datetime) -> None:
-        """Ends the crawler's part of a failed run; called inside the transaction that marks the run as failed."""
+        """Calls the crawler's `ended` for a run that failed; called inside the transaction that marks the run as failed."""
         self.crawler.ended(self.run, RunState.FAILED, now)
 
     def forget(self) -> None:
-        """Makes the crawler drop its state after a transaction was rolled back."""
+        """Makes the crawler discard the state it keeps in memory, after a transaction was rolled back."""
         if isinstance(self.crawler, Remembers):
             self.crawler.forget(self.run)
 
     def work(self) -> str:
+        """Works until the slice or the run ends; returns the run's state."""
         try:
             self.settings = self.crawler.settings(self.run)
         except Interrupted:
@@ -120,6 +128,7 @@ class _Slice:
         return self._work()
 
     def _work(self) -> str:
+        """Begins and runs the loop; returns the run's state. Pauses the run if the disk is almost full."""
         try:
             self._begin()
             while True:
@@ -133,6 +142,8 @@ class _Slice:
             self.storing.close()
 
     def _begin(self) -> None:
+        """Adds the run's first addresses if it has not begun, and releases addresses that an earlier slice claimed and did not
+        finish."""
         now = self.clock.now()
         if not self.run.begun and isinstance(self.crawler, Prepares):
             self.crawler.prepare(self.run, now)
@@ -149,6 +160,8 @@ class _Slice:
         self.storing.leave_out(links, now)
 
     def _leave_if_asked(self) -> str:
+        """Ends the slice if its time is over or a pause, stop or shutdown was requested. Returns the run's state, "" to
+        continue."""
         now = self.clock.now()
         self.heartbeat.beat(now)
         if not self._leaving(now):
@@ -168,8 +181,8 @@ class _Slice:
         return bool(self.heartbeat.asked) or (self.until is not None and now >= self.until)
 
     def _come_home(self) -> None:
-        """Ends the slice: waits some time for requests in flight, then releases the addresses of the rest, so that they are
-        requested again."""
+        """Waits some seconds for requests in flight, then releases the addresses of the remaining ones, so that another slice
+        requests them again."""
         began, flying = time.monotonic(), len(self.line)
         self.closing = True
         while self.line:
@@ -186,6 +199,7 @@ class _Slice:
             frontier.give_back_many(self.line.close())
 
     def _give_back_ahead(self) -> None:
+        """Releases the addresses that were claimed ahead."""
         items, self.ahead = self.ahead, []
         for item in sorted(items, key=lambda item: item.host_id):
             frontier.give_back(item, attempt=False)
@@ -196,8 +210,8 @@ class _Slice:
         return self.settings.in_flight - len(self.line)
 
     def _claim(self, now: datetime) -> list[Url]:
-        """Claims as many addresses as may be requested now, and some ahead, in the transaction that stores pages or in one of its
-        own."""
+        """Claims as many addresses as may be requested now, and some ahead of need; returns them. Called inside the transaction
+        that stores pages, or on its own."""
         if self.closing or self._leaving(now) or self.line.full or self._is_alone():
             return []
         most = max(0, self._free - len(self.ahead))
@@ -211,9 +225,12 @@ class _Slice:
         return items
 
     def _is_alone(self) -> bool:
+        """Tells whether a request is in flight beside which no other may be sent."""
         return bool(self.alone) and any(item.kind in self.alone for item in self.line.items())
 
     def _step(self) -> str:
+        """Makes one round of the loop: claims and requests addresses, and handles responses. Returns the run's state once it
+        has ended or must wait, otherwise ""."""
         pause = CLAIM_EVERY_SECONDS if self._free > 0 else PATIENT_GATHER_SECONDS
         if not self.ahead and (not self.line or time.monotonic() - self.looked >= pause):
             self.ahead = self._claim(self.clock.now())
@@ -229,8 +246,8 @@ class _Slice:
         return "" if launched else self._nothing(self.clock.now())
 
     def _launch_next(self) -> bool:
-        """Sends claimed addresses while there is room, and releases those claimed ahead too long ago. Returns whether it did
-        anything."""
+        """Requests claimed addresses while more requests may be in flight, and releases addresses that were claimed ahead too
+        long ago. Returns whether there were any claimed addresses."""
         if not self.ahead or self.closing:
             return False
         free, go, stay = self._free if not self.line.full else 0, [], []
@@ -246,10 +263,12 @@ class _Slice:
         return True
 
     def _has_pause(self, item: Url) -> bool:
+        """Tells whether the address must be requested at a certain time: its claim set one, or its host has a crawl delay."""
         return item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
 
     def _launch(self, items: Sequence[Url]) -> None:
-        """Starts claimed addresses: sends the request, waits for the host's robots.txt, or ends the address as refused."""
+        """Starts claimed addresses: for each one sends the request, first requests the host's robots.txt, or ends the address
+        as refused."""
         refused: list[tuple[Url, UrlState, str]] = []
         self.line.web.meet(item.host_id for item in items)
         for place, item in enumerate(items):
@@ -274,15 +293,16 @@ class _Slice:
             self._hold(ended(item, state, reason))
 
     def _land(self, seconds: float) -> None:
-        """Parses the responses that have arrived, waiting up to `seconds` for one, and stores them when due. Sends addresses
-        whose host's robots.txt has arrived."""
+        """Waits up to `seconds` for responses, parses those that have arrived, and stores parsed pages if they have waited long
+        enough. Requests addresses whose host's robots.txt has arrived."""
         self._store_if_time()
         if not self.line:
             return
         wait = min(seconds, self._seconds_to_hold())
         gather = min(SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold())
         arrivals = self.line.land(wait, self.together - len(self.held), gather)
-        self.heartbeat.beat(self.clock.now())  # a process that was frozen until another worker took its lease must send nothing
+        # raises if another worker took the lease while this process was frozen; it must then send nothing more
+        self.heartbeat.beat(self.clock.now())
         if arrivals.held_up:
             self._give_back(arrivals.held_up)
         for item, reason in arrivals.refused:
@@ -298,6 +318,7 @@ class _Slice:
         self._store_if_time()
 
     def _hold(self, found: Found, landed: Landed | None = None) -> None:
+        """Adds an outcome to those that wait to be stored."""
         if not self.held:
             self.held_since, self.held_bytes, self.held_error = time.monotonic(), 0, False
         self.held.append(Held(found, landed))
@@ -311,7 +332,8 @@ class _Slice:
             self._store()
 
     def _seconds_to_hold(self) -> float:
-        """Seconds that read pages may still wait to be stored together with others; a large value if there are none."""
+        """Returns the seconds for which parsed pages may still wait to be stored together with others; a large value if there
+        are none."""
         if not self.held:
             return PATIENT_GATHER_SECONDS
         if len(self.held) >= self.together or not self.line or self.held_bytes >= PART_BYTES:
@@ -323,6 +345,7 @@ class _Slice:
         return max(0.0, until - time.monotonic())
 
     def _store(self) -> None:
+        """Stores the waiting outcomes in one transaction, which also claims the next addresses."""
         held, self.held = self.held, []
         if not held:
             return
@@ -334,8 +357,9 @@ class _Slice:
                 self.on_page(self.run, landed.item, landed.response)
 
     def _go_on(self, known: Sequence[Url]) -> None:
-        """Continues addresses whose host's robots.txt has arrived. Fetching it took the host's turn, so they wait for the next
-        turn if the host has a delay. Failed requests for robots.txt do not count as tries of these addresses."""
+        """Continues with addresses whose host's robots.txt has arrived. The request for robots.txt has used the host's turn, so
+        they go back to the frontier and wait for the next turn if the host has a delay. Failed requests for robots.txt are not
+        counted as tries of these addresses."""
         now = self.clock.now()
         free, back = [], []
         for item in known:
@@ -358,6 +382,9 @@ class _Slice:
         self.heartbeat.renewed(self.storing.wanted, self.clock.now())
 
     def _nothing(self, now: datetime) -> str:
+        """Handles the case that no address can be requested now: waits briefly, returns from the slice for a long wait, or, if
+        no address is left, asks the crawler for more or ends the run. Returns the run's state if the slice is over, otherwise
+        ""."""
         wait = frontier.next_turn(self.run.pk, now)
         if wait is None:
             with transaction.atomic():
@@ -383,6 +410,7 @@ class _Slice:
         return ""
 
     def _end(self, state: str, stopped_by: str, detail: str) -> str:
+        """Ends or pauses the run, with the reason code `stopped_by`; returns `state`."""
         now = self.clock.now()
         with transaction.atomic():
             runs.end(self.lease, state, stopped_by, now, detail)

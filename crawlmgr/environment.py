@@ -1,4 +1,4 @@
-"""Parses environment variables strictly: an invalid value stops the start with a one-line message."""
+"""Reads environment variables for settings.py, strictly: an invalid value ends the process with a one-line message."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from crawlmgr import private_files
 
 POOL_IDLE_SECONDS = 30.0
-"""Seconds after which a process closes a pooled connection that nobody used."""
+"""Seconds after which a process closes an unused connection in its pool of database connections."""
 
 
 def refuse(name: str, why: str) -> NoReturn:
-    """Exits the process with one line that names the variable and what to do."""
+    """Exits the process with one line that names the variable and tells what is wrong."""
     sys.exit(f"{name}: {why}")
 
 
 def number(name: str, default: float, low: float, high: float) -> float:
-    """Reads a number in [low, high] from an environment variable."""
+    """Reads a number in [low, high] from an environment variable; `default` if it is not set."""
     text = os.environ.get(name, "").strip()
     if not text:
         return default
@@ -37,7 +37,7 @@ def number(name: str, default: float, low: float, high: float) -> float:
 
 
 def whole(name: str, default: int, low: int, high: int) -> int:
-    """Reads a whole number in [low, high] from an environment variable."""
+    """Reads a whole number in [low, high] from an environment variable; `default` if it is not set."""
     value = number(name, default, low, high)
     if value != int(value):
         refuse(name, f"{os.environ[name].strip()} is not a whole number; enter one from {low} to {high}.")
@@ -45,7 +45,8 @@ def whole(name: str, default: int, low: int, high: int) -> int:
 
 
 def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
-    """Reads one of several words from an environment variable, in upper or lower case."""
+    """Reads one of several words from an environment variable, in upper or lower case, and returns it in upper case; `default`
+    if it is not set."""
     text = os.environ.get(name, "").strip()
     if not text:
         return default
@@ -60,7 +61,7 @@ def switch(name: str) -> bool:
 
 
 def words(name: str, default: tuple[str, ...]) -> list[str]:
-    """Reads comma-separated words from an environment variable."""
+    """Reads a list of comma-separated words from an environment variable; `default` if it is not set."""
     text = os.environ.get(name, "")
     return [word.strip() for word in text.split(",") if word.strip()] or list(default)
 
@@ -99,17 +100,18 @@ def broker(name: str) -> str:
 
 
 def password_of(url: str) -> str:
-    """The password in an address; "" if it has none."""
+    """Returns the password in an address; "" if it has none."""
     return unquote(urlsplit(url).password or "")
 
 
 def admin_password() -> str:
-    """The first administrator's password from the environment; "" if it is not set."""
+    """Returns the first administrator's password from CRAWLMGR_ADMIN_PASSWORD; "" if it is not set."""
     return os.environ.get("CRAWLMGR_ADMIN_PASSWORD", "")
 
 
 def data_folder(default: Path) -> Path:
-    """The folder of database, archive, exports, logs and secret key; created if missing, accessible to its owner only."""
+    """Returns the folder of database, archive, exports, logs and secret key, from CRAWLMGR_DATA or `default`. Creates it if
+    missing, and makes it accessible to its owner only."""
     folder = Path(os.environ.get("CRAWLMGR_DATA", "").strip() or default).expanduser().resolve()
     private_files.put_right(folder, _sqlite_elsewhere())
     try:
@@ -123,7 +125,7 @@ def data_folder(default: Path) -> Path:
 
 
 def folder(name: str, default: Path) -> Path:
-    """A folder named by an environment variable; not created here, but by the code that first writes to it."""
+    """Returns a folder named by an environment variable, or `default`; the code that first writes to it creates it."""
     text = os.environ.get(name, "").strip()
     if text and not Path(text).expanduser().is_absolute():
         refuse(name, f"{text!r} is not an absolute path; it must begin with a slash.")
@@ -131,13 +133,13 @@ def folder(name: str, default: Path) -> Path:
 
 
 def _sqlite_elsewhere() -> Path | None:
-    """The SQLite file that DATABASE_URL names; None if it names none."""
+    """Returns the path of the SQLite file that DATABASE_URL names; None if it does not name one."""
     kind, _colon, place = os.environ.get("DATABASE_URL", "").strip().partition("://")
     return Path(unquote(place)) if kind == "sqlite" and place.startswith("/") else None
 
 
 def secret_key(folder: Path) -> str:
-    """The installation's secret key, generated once and readable by its owner only."""
+    """Returns the installation's secret key from the data folder; on the first start generates it, readable by its owner only."""
     path = folder / "secret.key"
     try:
         if not path.exists():
@@ -153,8 +155,8 @@ def secret_key(folder: Path) -> str:
 
 
 def _make_secret(path: Path) -> None:
-    """Writes a complete temporary file and links it into place. If several processes start at once, only one link succeeds, and
-    all of them read that key."""
+    """Writes a new key to a temporary file and hard-links it to `path`. If several processes start at once, only one link
+    succeeds, and all of them then read that key."""
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # readable by its owner only
     beside = Path(name)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -168,7 +170,7 @@ def _make_secret(path: Path) -> None:
 
 
 def contact(name: str = "CRAWLMGR_CONTACT") -> str:
-    """The contact address (mail or web) for site owners from the environment; "" if it is not set."""
+    """Returns the contact address (mail or web) for site owners from an environment variable; "" if it is not set."""
     text = os.environ.get(name, "").strip()
     if not text:
         return ""
@@ -179,10 +181,11 @@ def contact(name: str = "CRAWLMGR_CONTACT") -> str:
 
 
 def database(folder: Path) -> dict[str, Any]:
-    """Django's DATABASES entry for DATABASE_URL; by default SQLite in the data folder. With CRAWLMGR_DATABASE_POOL the threads of
-    a process share at most so many connections to PostgreSQL, which are closed when nobody has used them for a while.
+    """Returns Django's DATABASES entry for DATABASE_URL; by default an SQLite file in the data folder.
 
-    SQLite uses WAL and IMMEDIATE transactions: a DEFERRED transaction that first reads and then writes ignores the busy timeout.
+    With CRAWLMGR_DATABASE_POOL set to n, the threads of a process share at most n connections to PostgreSQL, which are closed
+    after some time without use. SQLite uses WAL and IMMEDIATE transactions: a DEFERRED transaction that first reads and then
+    writes ignores the busy timeout.
     """
     url = os.environ.get("DATABASE_URL", "").strip()
     if not url:
@@ -215,7 +218,7 @@ def database(folder: Path) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", None) or unquote(parts.hostname or ""),
         "PORT": str(port or ""),
-        "CONN_MAX_AGE": 0 if most else None,  # a connection goes back to the pool after each task or request
+        "CONN_MAX_AGE": 0 if most else None,  # with a pool, a connection is returned to it after each task or request
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": options,
     }

@@ -1,4 +1,5 @@
-"""Runs that send no web requests: computed step by step, with the same lease, pause and stop as a crawl."""
+"""Jobs: runs that send no web requests but compute step by step, such as exports and simulations. Works on them in slices, with
+the same lease, pause and stop as for crawls."""
 
 from __future__ import annotations
 
@@ -20,13 +21,17 @@ Pulse = Callable[[], None]
 
 
 class StepTooLong(Exception):
-    """A step was still running when its worker's task was about to reach its time limit; raised by the pulse."""
+    """A step was still running when its worker's task was about to reach its time limit. Raised by the heartbeat function that
+    the step calls."""
 
 
 class Job(Protocol):
-    """One kind of work without web requests. `step` computes for some seconds outside any transaction, calling `pulse` at least
-    every second. It returns either a function that stores its result, to be called inside the transaction that checks the
-    fence, or the reason why the run has ended."""
+    """One kind of job; an instance belongs to one run.
+
+    `step` computes for some seconds outside any transaction, and must call `pulse`, the heartbeat, at least every second. It
+    returns either a function that stores its result, which is called inside the transaction that checks the run's lease, or the
+    reason why the run has ended. `ended` is called when the run ends or pauses.
+    """
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str: ...
 
@@ -34,8 +39,8 @@ class Job(Protocol):
 
 
 def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_step: Pulse | None = None) -> str:
-    """Works on a run for one slice (`seconds` None: until it ends), whole steps at a time. Returns the same values as
-    `engine.run_slice`."""
+    """Works on a run for one slice of `seconds` (None: until it ends), whole steps at a time. `on_step` is called after each
+    step. Returns the same values as `engine.run_slice`."""
 
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
         return _Slice(run, import_string(settings.JOBS[run.kind])(run), lease, clock, left, on_step)
@@ -44,19 +49,22 @@ def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = Non
 
 
 class _Slice:
+    """One slice of a job's run, with the methods that `slices.work` calls."""
+
     def __init__(self, run: Run, job: Job, lease: runs.Lease, clock: Clock, seconds: float | None, on_step: Pulse | None) -> None:
         self.run, self.job, self.lease, self.clock, self.on_step = run, job, lease, clock, on_step
         self.until = None if seconds is None else clock.now() + timedelta(seconds=seconds)
         self.heartbeat = Heartbeat(lease, clock, seconds, run.wanted)
 
     def failed(self, now: datetime) -> None:
-        """Ends the job's part of a failed run; called inside the transaction that marks the run as failed."""
+        """Calls the job's `ended` for a run that failed; called inside the transaction that marks the run as failed."""
         self.job.ended(RunState.FAILED, now)
 
     def forget(self) -> None:
         """Does nothing: no state is kept in memory between slices, since each slice creates its job anew."""
 
     def work(self) -> str:
+        """Makes steps until the slice or the run ends; returns the run's state."""
         try:
             while True:
                 self.heartbeat.check()
@@ -80,7 +88,7 @@ class _Slice:
             return self._end(RunState.PAUSED if paused else RunState.STOPPED, "" if paused else "stopped")
 
     def _pulse(self) -> None:
-        """The heartbeat of a step. Raises Interrupted or StepTooLong if the step must not continue."""
+        """The heartbeat function that a step calls. Raises Interrupted or StepTooLong if the step must not continue."""
         try:
             self.heartbeat.pulse()
         except Interrupted as interrupted:
@@ -89,6 +97,7 @@ class _Slice:
             raise StepTooLong(f"{settings.TASK_TIMEOUT_SECONDS * LIMIT_SHARE:.0f} s") from None
 
     def _end(self, state: str, stopped_by: str) -> str:
+        """Ends or pauses the run, with the reason code `stopped_by`; returns `state`."""
         now = self.clock.now()
         with transaction.atomic():
             runs.end(self.lease, state, stopped_by, now)

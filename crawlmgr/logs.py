@@ -1,4 +1,4 @@
-"""The log: readable lines or JSON lines with event, run and host; rotated; secrets are masked. Pure."""
+"""The log: readable lines or JSON lines with event, run and host; rotated; secrets are masked. No Django."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _PLAIN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"mess
 
 
 def hide(secret: str) -> None:
-    """Masks this text in all later log lines of this process."""
+    """Masks `secret` in all later log lines of this process. Secrets of fewer than six characters are ignored, and only the
+    last thousand are kept."""
     if len(secret) >= SHORTEST_SECRET:
         for form in (secret, json.dumps(secret)[1:-1]):
             _secrets.pop(form, None)
@@ -45,7 +46,7 @@ def hide(secret: str) -> None:
 
 
 def without_secrets(text: str) -> str:
-    """A log line with known secrets, and texts that look like secrets, masked.
+    """Returns a log line in which known secrets, and texts that look like secrets, are masked.
 
     >>> without_secrets("proxy http://me:hush@10.0.0.1:3128 refused; Cookie: a=b; token=abc&x=1")
     'proxy http://me:…@10.0.0.1:3128 refused; Cookie: …'
@@ -61,7 +62,7 @@ def without_secrets(text: str) -> str:
 
 @contextmanager
 def about(**values: Any) -> Iterator[None]:
-    """Context manager: log lines written inside carry these values (run, host) unless they set their own."""
+    """Context manager: log lines written inside carry `values` (run, host), unless they set their own."""
     token = _about.set({**(_about.get() or {}), **values})
     try:
         yield
@@ -70,7 +71,7 @@ def about(**values: Any) -> Iterator[None]:
 
 
 class Context(logging.Filter):
-    """Adds event, run and host to every log record."""
+    """Logging filter that adds the attributes event, run and host to every log record; None if they are unknown."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         known = _about.get() or {}
@@ -81,11 +82,13 @@ class Context(logging.Filter):
 
 
 def _further(record: logging.LogRecord) -> dict[str, Any]:
+    """Returns the attributes of a log record that its caller added, without event, run and host."""
     return {name: value for name, value in vars(record).items() if name not in _PLAIN}
 
 
 class Text(logging.Formatter):
-    """Formats lines like `2026-03-01T12:00:00Z WARNING lease_lost run=7: …`; `traces` False leaves out tracebacks."""
+    """Formats records as lines like `2026-03-01T12:00:00Z WARNING lease_lost run=7: …`; without `traces`, tracebacks are left
+    out."""
 
     def __init__(self, traces: bool = True) -> None:
         super().__init__()
@@ -102,7 +105,7 @@ class Text(logging.Formatter):
 
 
 class Json(JsonFormatter):
-    """Formats one JSON document per line: at, level, logger, event, run, host, message, process, and further fields of the
+    """Formats each record as one line of JSON: at, level, logger, event, run, host, message, process, and further fields of the
     record."""
 
     def __init__(self) -> None:
@@ -112,7 +115,7 @@ class Json(JsonFormatter):
         )
 
     def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
-        """Masks secrets before quotes inside texts are escaped."""
+        """Masks secrets in the values, before JSON escapes the quotes inside them."""
         return {name: without_secrets(value) if isinstance(value, str) else value for name, value in log_data.items()}
 
     def format(self, record: logging.LogRecord) -> str:
@@ -120,8 +123,8 @@ class Json(JsonFormatter):
 
 
 class RotatedFile(WatchedFileHandler):
-    """A log file written by many processes. The process that finds it too large renames `log` to `log.1` and so on, deleting the
-    oldest; the others notice and reopen it."""
+    """Handler for a log file that many processes write. The process that finds it too large renames `log` to `log.1`, `log.1`
+    to `log.2` and so on, and deletes the oldest; the others notice that and reopen the file."""
 
     def __init__(self, filename: str, most_bytes: int, kept: int) -> None:
         super().__init__(filename, encoding="utf-8", delay=True)
@@ -136,10 +139,11 @@ class RotatedFile(WatchedFileHandler):
             self.handleError(record)
 
     def _rotate(self) -> None:
+        """Renames the log files under a lock."""
         path = Path(self.baseFilename)
         with path.with_name(f"{path.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if path.exists() and path.stat().st_size > self.most_bytes:  # check that no other process has rotated it meanwhile
+            if path.exists() and path.stat().st_size > self.most_bytes:  # no other process has rotated it meanwhile
                 for number in range(self.kept - 1, 0, -1):
                     old = path.with_name(f"{path.name}.{number}")
                     if old.exists():
@@ -150,8 +154,12 @@ class RotatedFile(WatchedFileHandler):
 def configuration(
     folder: Path, *, level: str, form: str, to: str, most_bytes: int, secrets: Sequence[str], kept: int = 5
 ) -> dict[str, Any]:
-    """Django's LOGGING setting. `level` applies to this project's loggers; others log warnings and errors. Warnings and errors
-    also go to standard error, one line each; with `to` STDERR everything goes there and to no file."""
+    """Returns Django's LOGGING setting for a log file in `folder`.
+
+    `level` applies to this project's loggers; others log warnings and errors. `form` is "TEXT" or "JSON". Warnings and errors
+    also go to standard error, one line each; if `to` is "STDERR", everything goes there and no file is written. The file is
+    rotated at `most_bytes`, and `kept` older files are kept. `secrets` are masked.
+    """
     for secret in secrets:
         hide(secret)
     alone = to == "STDERR"

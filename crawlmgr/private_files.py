@@ -1,4 +1,5 @@
-"""File permissions: umask for new files, and correction of older files, so that only the installation's user has access. Pure."""
+"""File permissions: sets the umask for new files, and corrects the permissions of older files, so that only the installation's
+user has access. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from pathlib import Path
 
 OTHERS = 0o077  # permission bits of group and others; also the umask that removes them
 DATABASE_ENDINGS = ("", "-wal", "-shm", "-journal")
-OURS = "secret.key"  # a file that every installation's folder contains
+OURS = "secret.key"  # a file in the data folder of every installation
 
 
 def mask() -> None:
-    """Sets the umask so that this process and its children create files with mode 0600 and folders with 0700."""
+    """Sets the umask of this process and its children, so that they create files with mode 0600 and folders with 0700."""
     os.umask(OTHERS)
 
 
@@ -28,12 +29,12 @@ def open_to_others(path: Path) -> bool:
 
 
 def mend(folder: Path) -> int:
-    """Removes all permissions of other users from an installation's folder and its contents; returns how many files and folders
-    were changed.
+    """Removes all permissions of group and others from an installation's data folder and its contents; returns how many files
+    and folders were changed.
 
-    The whole tree is walked only if the folder, or something directly in it, is open, since files made under the umask never are.
-    Symbolic links are neither followed nor changed. A folder with other contents and no installation yet, and a home directory or
-    one above it, are left alone. Raises OSError for files of another user.
+    The whole tree is only walked if others have access to the folder or something directly in it, since files made under the
+    umask never give access. Symbolic links are neither followed nor changed. Left alone are a folder with other contents and no
+    installation yet, and a home directory or a folder above it. Raises OSError for files of another user.
     """
     try:
         inside = list(folder.iterdir())
@@ -44,34 +45,38 @@ def mend(folder: Path) -> int:
         return 0
     if not (folder / OURS).exists():
         if not inside:
-            _close(folder)  # it was just created for this installation
+            _close(folder)  # an empty folder was just created for this installation
         return 0
     return sum(map(_close, [folder, *_below(folder)]))
 
 
 def mend_database(path: Path) -> int:
-    """Like `mend`, for an SQLite database elsewhere and the files beside it. Raises OSError."""
+    """Removes the permissions of others, as `mend` does, from an SQLite database outside the data folder and the files beside
+    it. Raises OSError."""
     return sum(_close(path.with_name(path.name + ending)) for ending in DATABASE_ENDINGS)
 
 
 def _below(folder: Path) -> Iterator[Path]:
+    """Yields all files and folders inside a folder, at any depth."""
     for root, folders, files in os.walk(folder):
         for name in (*folders, *files):
             yield Path(root, name)
 
 
 def _close(path: Path) -> bool:
+    """Removes all permissions of group and others from a file or folder; returns whether there were any."""
     if not open_to_others(path):
         return False
     try:
         path.chmod(stat.S_IMODE(path.lstat().st_mode) & ~OTHERS)
-    except FileNotFoundError:  # a temporary file of a concurrent writer
+    except FileNotFoundError:  # a temporary file that another process has removed
         return False
     return True
 
 
 def put_right(folder: Path, database: Path | None) -> None:
-    """Sets the umask and corrects permissions left by older versions, with one line on standard error if there were any."""
+    """Sets the umask and corrects permissions left by older versions; writes one line to standard error if there were any.
+    `database` is an SQLite file outside the data folder."""
     mask()
     try:
         count = mend(folder) + (mend_database(database) if database is not None else 0)

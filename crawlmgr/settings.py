@@ -1,4 +1,4 @@
-"""All settings. Values that differ between installations come from environment variables; an invalid one stops the start."""
+"""All settings. Values that differ between installations come from environment variables; an invalid one ends the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from crawlmgr import environment, logs
 from crawlmgr.web.window import share_memory
 
-share_memory()  # before a library starts threads: the first thread fixes the number of memory arenas
+share_memory()  # called before a library starts threads: the first thread fixes the number of malloc arenas
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.data_folder(BASE_DIR / "var")
@@ -31,9 +31,9 @@ CONTACT = environment.contact()
 METRICS_TOKEN = environment.token("CRAWLMGR_METRICS_TOKEN")
 API_RATE = f"{environment.whole('CRAWLMGR_API_RATE', 600, 1, 1_000_000)}/m"  # requests per minute and token
 
-# --- crawling --- One task works on one slice; slice + the longest fetch < timeout < retry, and retry > timeout x (2 +
-# queue_limit / workers), because django-q2 counts retry from the moment a task is taken from the table, not from the moment it
-# starts.
+# --- crawling --- One task works on one slice. The times must satisfy: slice + the longest fetch < timeout < retry, and retry >
+# timeout x (2 + queue_limit / workers), because django-q2 counts retry from the moment a task is taken from the table, not from
+# the moment it starts.
 WORKERS = environment.whole("CRAWLMGR_WORKERS", 4, 1, 64)
 SLICE_SECONDS = environment.number("CRAWLMGR_SLICE_SECONDS", 20, 0.2, 600)
 LEASE_SECONDS = environment.number("CRAWLMGR_LEASE_SECONDS", 90, 1, 3600)
@@ -41,9 +41,10 @@ TASK_TIMEOUT_SECONDS = environment.whole("CRAWLMGR_TIMEOUT_SECONDS", 90, 2, 3600
 RETRY_SECONDS = environment.whole("CRAWLMGR_RETRY_SECONDS", 300, 3, 20000)
 TICK_SECONDS = environment.number("CRAWLMGR_TICK_SECONDS", 5, 0.5, 60)
 STALL_SECONDS = environment.number("CRAWLMGR_STALL_SECONDS", 60, 2, 3600)
-FORUM_TEACHER = bool(environment.whole("CRAWLMGR_FORUM_TEACHER", 1, 0, 1))  # 0 only for measuring the teacher's benefit
+# 0 only for measuring the benefit of consistency checks between pages (see the glossary: teacher)
+FORUM_TEACHER = bool(environment.whole("CRAWLMGR_FORUM_TEACHER", 1, 0, 1))
 MIN_FREE_BYTES = int(environment.number("CRAWLMGR_MIN_FREE_MB", 500, 0, 1e7)) * 1_000_000
-KEEP_DAYS = {  # kinds of history and the days for which each is kept; 0 for ever
+KEEP_DAYS = {  # by kind of stored history: days for which it is kept, 0 for ever
     "events": environment.whole("CRAWLMGR_KEEP_EVENTS_DAYS", 90, 0, 36_500),
     "failed_logins": 1,
     "tasks": environment.whole("CRAWLMGR_KEEP_TASKS_DAYS", 30, 0, 36_500),
@@ -53,10 +54,11 @@ KEEP_DAYS = {  # kinds of history and the days for which each is kept; 0 for eve
     "fetches": environment.whole("CRAWLMGR_KEEP_FETCHES_DAYS", 0, 0, 36_500),
     "runs": environment.whole("CRAWLMGR_KEEP_RUNS_DAYS", 0, 0, 36_500),
     "archive": environment.whole("CRAWLMGR_KEEP_ARCHIVE_DAYS", 0, 0, 36_500),
-}  # (defaults: times set on the desk override them)
+}  # (defaults: values set in the web interface override them)
 RUNS_WITH_SEEDS = ["topic", "deepweb-find"]
-"""Runs whose report tells how their first addresses ended."""
-RUNS_WITH_RESULTS = ("topic", "deepweb-find", "deepweb-harvest")  # results of crawls belong to these runs: they are not pruned
+"""Kinds of runs whose report tells what became of their first addresses."""
+# kinds of runs that are never pruned, because results of crawls belong to them
+RUNS_WITH_RESULTS = ("topic", "deepweb-find", "deepweb-harvest")
 
 CRAWLERS = {
     "forum": "forums.crawler.ForumCrawler",
@@ -66,7 +68,7 @@ CRAWLERS = {
     "deepweb-find": "deepweb.crawler.FormFinder",
     "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }
-JOBS = {  # runs that send no web requests
+JOBS = {  # classes of runs that send no web requests, by kind of run
     "export": "crawlmgr.services.export_jobs.ExportJob",
     "backup": "crawlmgr.services.backup_jobs.BackupJob",
     "simulation": "forums.services.simulations.SimulationJob",
@@ -82,7 +84,7 @@ CRAWL_DISPATCHERS = [
     "focused.services.dispatch.start_due",
     "deepweb.services.dispatch.start_due",
 ]
-"""Functions that start due crawls; they are not called while all crawling is paused."""
+"""Dotted names of functions that start due crawls; they are not called while all crawling is paused."""
 DISPATCHERS = [
     *CRAWL_DISPATCHERS,
     "crawlmgr.services.saved_exports.start_due",
@@ -91,7 +93,7 @@ DISPATCHERS = [
     "crawlmgr.services.alarms.dispatch",
     "crawlmgr.services.deletions.carry_out",
 ]
-# functions that move the next start after a change of working hours, by kind of run; called with target, hours and time
+# functions that compute the next start anew after a change of working hours, by kind of run; called with target, hours and time
 TIMED = {
     "forum": "forums.services.dispatch.retime",
     "topic": "focused.services.dispatch.retime",
@@ -99,20 +101,22 @@ TIMED = {
     "backup": "crawlmgr.services.backups.retime",
     "deepweb-harvest": "deepweb.services.dispatch.retime",
 }
-RECURRING = [  # functions that list scheduled items, by kind; called with the time and the maximum number
+RECURRING = [  # functions that return scheduled items; called with the time and the maximum number
     "crawlmgr.services.recurring.own",
     "crawlmgr.services.backups.entries",
     "forums.reads.recurring.entries",
     "focused.services.dispatch.entries",
     "deepweb.services.dispatch.entries",
 ]
-REPEATED = {  # sets how often something is started, by kind of run: called with target, seconds (None: no schedule) and the time
+# functions that set how often an item is started, by kind of run: called with target, seconds (None: no schedule) and the time
+REPEATED = {
     "export": "crawlmgr.services.saved_exports.repeat",
     "backup": "crawlmgr.services.backups.repeat",
     "topic": "focused.services.dispatch.repeat_by_key",
     "deepweb-harvest": "deepweb.services.dispatch.repeat_by_key",
 }
-DELETABLE = {  # deletion functions of lists, by kind: called with key, time and user; must do nothing if the row is gone
+# functions that delete an item of a list, by kind: called with key, time and user; must do nothing if it no longer exists
+DELETABLE = {
     "forum": "forums.services.removals.start_by_key",
     "export": "crawlmgr.services.saved_exports.remove_by_key",
     "topic": "focused.services.removals.start_by_key",
@@ -152,26 +156,28 @@ SOAKS = {  # functions with which `bench soak` starts crawls, by kind of site
     "museum": "deepweb.benches.soak.begin",
 }
 DESK_ROWS = ["crawlmgr.benches.desk_rows", "forums.benches.desk_rows", "focused.benches.desk_rows", "deepweb.benches.desk_rows"]
-DEMOS = {  # the parts of `demo`, in the order in which they are added
+DEMOS = {  # parts of the command `demo`, in the order in which they are added
     "forum": "forums.commands.demo.ForumDemo",
     "topic": "focused.commands.demo.TopicDemo",
     "deepweb": "deepweb.commands.demo.DeepwebDemo",
 }
 EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
-DERIVED = ["focused.services.search.rebuild"]  # derived from other rows: left out of backups, rebuilt after a restore
-MENDED = [  # corrections of rows from older versions, after a migration or a restore
+# functions that rebuild tables computed from others: these are left out of backups and rebuilt after a restore
+DERIVED = ["focused.services.search.rebuild"]
+MENDED = [  # functions that correct database rows from older versions, after a migration or a restore
     *(f"{app}.services.private_hosts.mend" for app in ("forums", "focused", "deepweb")),
     "crawlmgr.services.sealed_settings.mend",
 ]
-CRAWL_SETTINGS = [  # where crawl settings are stored: model, JSON field, member of it
+CRAWL_SETTINGS = [  # where crawl settings are stored: (model, JSON field, key inside it or "")
     ("forums.Site", "settings", ""),
     ("focused.Topic", "settings", ""),
     ("deepweb.Source", "parameters", ""),
     ("crawlmgr.Run", "parameters", "settings"),
 ]
-KEPT_FOLDERS = ["events"]  # folders of the data folder with files that rows refer to; backed up beside the archive
+KEPT_FOLDERS = ["events"]  # folders in the data folder that hold files which database rows refer to; backed up beside the archive
 TOPIC_STRATEGIES: dict[str, str] = {}  # additional strategies: name and dotted class name
-TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]  # before a page is judged, outside any transaction
+# processing of a page before its relevance is computed, outside any transaction
+TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]
 TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep", "focused.services.search.index"]
 
 BROKER_URL = environment.broker("CRAWLMGR_BROKER_URL")  # Redis or Valkey; "" keeps the queue in the database
@@ -251,7 +257,7 @@ TEMPLATES = [
 
 DATABASES = {"default": environment.database(DATA_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-CACHES = {  # django-q2 reports its clusters through the cache, so processes must share it
+CACHES = {  # django-q2 reports the state of its clusters through the cache, so all processes must share it
     "default": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": str(DATA_DIR / "cache")}
 }
 
@@ -273,7 +279,8 @@ AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-SILENCED_SYSTEM_CHECKS = ["axes.W002", "axes.W003"]  # its middleware and backend would answer instead of the form
+# these ask for the middleware and backend of django-axes, which would respond in place of the login form
+SILENCED_SYSTEM_CHECKS = ["axes.W002", "axes.W003"]
 BEHIND_TLS = environment.switch("CRAWLMGR_TLS")  # a proxy in front speaks TLS and sets X-Forwarded-Proto and X-Forwarded-For
 if BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

@@ -1,7 +1,7 @@
-"""Sharing of work among worker nodes in proportion to their recent speed, at most a minute's work ahead. No Django.
+"""Sharing of work among worker nodes in proportion to their recent speed; each node holds at most a minute's work. No Django.
 
 Speed, weight and threshold are eqs. (1) and (2) of the paper on load-balanced topic crawling. A task is one fetched address:
-slices last equally long on slow and fast nodes, so that counting them would measure nothing.
+slices last equally long on slow and fast nodes, so that counting slices would not measure speed.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from math import ceil
 
 WINDOW_MINUTES = 5
-"""k of eq. (2) of the ant colony paper: minutes that the weight looks back."""
+"""k of eq. (2) of the ant colony paper: number of minutes from which a node's weight is computed."""
 HORIZON_MINUTES = 1.0
-"""H, in minutes: a node holds at most the tasks that it does in this time."""
+"""H, in minutes: a node holds at most the tasks that it completes in this time."""
 LEAST_IN_HAND = 2
-"""Tasks that even the slowest node may hold: a node without any would never be measured again."""
+"""Number of tasks that even the slowest node may hold: the speed of a node without any could never be measured again."""
 
 
 def speed(tasks: float, minutes: float) -> float:
-    """Eq. (1): v = n / t, in tasks a minute; 0 if no time has passed.
+    """Returns the speed of a node by eq. (1): v = n / t, in tasks per minute; 0 if no time has passed.
 
     >>> speed(90, 1.5), speed(0, 3), speed(5, 0)
     (60.0, 0.0, 0.0)
@@ -29,8 +29,10 @@ def speed(tasks: float, minutes: float) -> float:
 
 
 def trailing(buckets: Mapping[int, float], minute: float, window: int = WINDOW_MINUTES) -> list[float]:
-    """n_1 … n_k: tasks in the last 1 … k minutes before `minute` (since any epoch, with its fraction), from counts by whole
-    minute. Of the oldest minute of each window the part inside counts, as if its tasks had come evenly.
+    """Returns the list n_1 … n_k of tasks completed in the last 1 … k minutes before `minute`, where k is `window`.
+
+    `buckets` are the numbers of tasks by whole minute; `minute` is the current time in minutes since any epoch, with its
+    fraction. Of the oldest minute in each sum only the part inside counts, as if its tasks had been completed evenly.
 
     >>> trailing({9: 60, 10: 30}, 10.5, 2)
     [60.0, 90.0]
@@ -46,9 +48,9 @@ def trailing(buckets: Mapping[int, float], minute: float, window: int = WINDOW_M
 
 
 def weight(counts: Sequence[float], uptime_minutes: float) -> float | None:
-    """Eq. (2): W = (1/k) sum over i = 1 … k of n_i / i, with n_i the tasks in the last i minutes: the mean of the trailing
-    averages, in which the last minute counts most. i is at most the node's uptime. In tasks per minute; None for a node
-    that has been up for less than a minute.
+    """Returns a node's weight by eq. (2), in tasks per minute: W = (1/k) sum over i = 1 … k of n_i / i, where n_i is the number
+    of tasks in the last i minutes. It is the mean of the averages over the last 1 … k minutes, so that the last minute counts
+    most. In the division i is at most the node's uptime. None for a node that has been up for less than a minute.
 
     >>> weight([60, 100, 120, 160, 200], 30.0), weight([60, 90, 90], 1.5), weight([10], 0.2)
     (46.0, 60.0, None)
@@ -60,8 +62,8 @@ def weight(counts: Sequence[float], uptime_minutes: float) -> float | None:
 
 
 def filled(weights: Mapping[str, float | None]) -> dict[str, float]:
-    """The weights, with unknown ones set to the mean of the known ones; if none is known, all get the weight that LEAST_IN_HAND
-    corresponds to.
+    """Returns the weights with unknown ones (None) set to the mean of the known ones; if none is known, all get LEAST_IN_HAND
+    tasks per HORIZON_MINUTES.
 
     >>> filled({"a": 90.0, "b": None, "c": 30.0})
     {'a': 90.0, 'b': 60.0, 'c': 30.0}
@@ -72,7 +74,7 @@ def filled(weights: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def shares(weights: Mapping[str, float]) -> dict[str, float]:
-    """Each node's part of the work: W_j / sum of all W, in [0, 1]; equal parts if no work was done.
+    """Returns each node's share of the work, W_j / sum of all W, in [0, 1]; equal shares if no work was done.
 
     >>> shares({"a": 30.0, "b": 90.0}), shares({"a": 0.0, "b": 0.0})
     ({'a': 0.25, 'b': 0.75}, {'a': 0.5, 'b': 0.5})
@@ -82,7 +84,8 @@ def shares(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def threshold(weight: float, horizon_minutes: float = HORIZON_MINUTES) -> int:
-    """The most tasks a node may hold: Q = ceil(W H), W its weight in tasks per minute, H the horizon; at least LEAST_IN_HAND.
+    """Returns the most tasks that a node may hold: Q = ceil(W H) with its weight W in tasks per minute and the horizon H in
+    minutes; at least LEAST_IN_HAND.
 
     >>> threshold(90.5), threshold(0.3), threshold(90.5, 0.5)
     (91, 2, 46)
@@ -92,21 +95,23 @@ def threshold(weight: float, horizon_minutes: float = HORIZON_MINUTES) -> int:
 
 @dataclass(slots=True)
 class _Node:
+    """A node with its weight in tasks per minute and the number of tasks it holds."""
+
     weight: float
     in_hand: float = 0.0
     version: int = 0
-    """Raised with every change; heap entries of an earlier version are out of date."""
+    """Increased with every change; heap entries of an earlier version are out of date."""
 
 
 class Dispatcher:
     """Chooses the node for the next task: among those below their threshold, the one with the least load (tasks held) / (W H).
 
-    Choosing the largest free credit, W H - (tasks held), is equivalent while there is enough work for all. With less work it
-    would give everything to the nodes that did most so far: the others do nothing, and their weights go to 0. By load every node
-    gets a part in proportion to its weight (`bench nodes --simulate` compares both). H must be longer than a node holds a batch
-    of one host; otherwise threshold and speed would reduce each other.
+    Choosing the largest free capacity, W H - (tasks held), is equivalent while there is enough work for all. With less work it
+    would give everything to the nodes that did most so far, and the weights of the others would go to 0. By load every node
+    gets a share in proportion to its weight (`bench nodes --simulate` compares both). H must be longer than a node holds a
+    batch of addresses of one host; otherwise threshold and speed would reduce each other.
 
-    A choice costs O(log n) for n nodes, so that the same code serves three nodes live and a thousand in a simulation.
+    A choice costs O(log n) for n nodes, so that the same code serves three real nodes and a thousand in a simulation.
     """
 
     def __init__(self, horizon_minutes: float = HORIZON_MINUTES) -> None:
@@ -116,7 +121,7 @@ class Dispatcher:
         self._changes = 0
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None:
-        """Adds a node, or changes its weight."""
+        """Adds a node that holds `in_hand` tasks, or changes the weight of a known node."""
         node = self._nodes.get(name)
         if node is None:
             node = self._nodes[name] = _Node(weight, in_hand)
@@ -128,28 +133,29 @@ class Dispatcher:
         self._nodes.pop(name, None)
 
     def give(self, name: str, tasks: float) -> None:
-        """Records that a node got `tasks` tasks."""
+        """Records that a node received `tasks` tasks."""
         self._nodes[name].in_hand += tasks
         self._changed(name)
 
     def done(self, name: str, tasks: float) -> None:
-        """Records that `tasks` tasks of a node have ended; ignored if the node has left."""
+        """Records that `tasks` tasks of a node have ended; ignored if the node has been removed."""
         if name in self._nodes:
             self._nodes[name].in_hand = max(0.0, self._nodes[name].in_hand - tasks)
             self._changed(name)
 
     def load(self, name: str) -> float:
-        """The node's unfinished tasks divided by the number it completes in the horizon H at weight W (eq. (2))."""
+        """Returns the node's unfinished tasks divided by the number of tasks that it completes in the horizon H at its weight
+        W."""
         node = self._nodes[name]
         return node.in_hand / max(node.weight * self.horizon, 1.0)
 
     def has_room(self, name: str) -> bool:
-        """Tells whether the node is below its threshold."""
+        """Tells whether the node holds fewer tasks than its threshold."""
         node = self._nodes[name]
         return node.in_hand < threshold(node.weight, self.horizon)
 
     def best(self) -> str | None:
-        """The node for the next task; None if all are at their threshold."""
+        """Returns the node for the next task; None if all nodes hold as many tasks as their threshold."""
         while self._heap:
             _rank, name, version = self._heap[0]
             node = self._nodes.get(name)
@@ -159,15 +165,16 @@ class Dispatcher:
         return None
 
     def ranking(self) -> list[str]:
-        """All nodes below their threshold, in the order in which tasks are given out."""
+        """Returns all nodes below their threshold, the one that gets the next task first."""
         open_ = [name for name in self._nodes if self.has_room(name)]
         return sorted(open_, key=lambda name: (self.rank(name), name))
 
     def rank(self, name: str) -> tuple[float, float]:
-        """Sort key, smallest first: by load, then the faster node."""
+        """Returns the sort key of a node, smallest first: lower load, then greater weight."""
         return self.load(name), -self._nodes[name].weight
 
     def _changed(self, name: str) -> None:
+        """Updates a node's entry in the heap."""
         node = self._nodes[name]
         self._changes += 1
         node.version = self._changes

@@ -1,4 +1,5 @@
-"""Processing of responses: read and stored, put back for another try, or ended; several in one transaction."""
+"""Second half of the crawl loop: handles responses, several in one transaction. Each one is parsed and stored, its address is
+returned to the frontier for another try, or its address ends as failed."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ Claim = Callable[[datetime], list[Url]]
 
 @dataclass(slots=True)
 class _Page:
-    """A page that was parsed, and its position in the archive."""
+    """A response that was parsed (`reading` is the crawler's result), and its position in the archive; None if it was not
+    archived."""
 
     landed: Landed
     reading: Any
@@ -54,7 +56,7 @@ class _Page:
 
 @dataclass(slots=True)
 class _Lost:
-    """An address without a page: to be tried again (`state` None), or ended with a state and a reason."""
+    """An address without a page: to be tried again if `state` is None, otherwise ended with a state and a reason."""
 
     item: Url
     state: UrlState | None
@@ -63,17 +65,17 @@ class _Lost:
 
 
 Found = _Page | _Lost
-"""The outcome of one address."""
+"""What became of one claimed address."""
 
 
 def ended(item: Url, state: UrlState | None, reason: str) -> Found:
-    """The outcome of an address that ends without a request, or with `state` None is to be tried again."""
+    """Returns the outcome of an address that ends without a request, or, if `state` is None, that is to be tried again."""
     return _Lost(item, state, reason)
 
 
 class Storing:
-    """Stores the responses of one slice of a run. `wanted` is the user's request ("pause", "stop" or "") as of the last
-    transaction."""
+    """Stores the responses of one slice of a run. `wanted` is the user's request to the run ("pause", "stop" or "") as of the
+    last transaction."""
 
     def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, settings: CrawlSettings, line: Line) -> None:
         self.run, self.crawler, self.lease, self.clock, self.settings, self.line = run, crawler, lease, clock, settings, line
@@ -84,14 +86,16 @@ class Storing:
         self._full = self.limit.full_hosts()
         self._seeds = run.kind in django_settings.RUNS_WITH_SEEDS
         self._tally = tallies.Tally(seeds=self._seeds)
-        self._ended: list[tuple[Url, UrlState, str]] = []  # addresses whose final state is written in the current transaction
+        # addresses whose final state is to be written in the current transaction
+        self._ended: list[tuple[Url, UrlState, str]] = []
 
     def close(self) -> None:
-        """Closes the archive's file."""
+        """Closes the archive file that this slice writes."""
         self.archive.close(self.clock.now())
 
     def read(self, landed: Landed) -> Found:
-        """Parses a response and writes it to the archive unless that is not permitted; `keep` writes the database rows."""
+        """Parses a response and writes it to the archive, unless the request is confidential or the page forbids it. Returns
+        the outcome, for `keep` to write to the database."""
         item, response = landed.item, landed.response
         if (lost := self._lost(landed)) is not None:
             return lost
@@ -103,8 +107,9 @@ class Storing:
         return _Page(landed, reading, self.archive.write(response, self.clock.now(), revisit=earlier))
 
     def _lost(self, landed: Landed) -> _Lost | None:
-        """The outcome of a failed request; None for a success. Temporary failures are retried until the allowed tries are used
-        up. An address that must be sent only once ends, because the server may have processed the lost request."""
+        """Returns the outcome of a failed request; None for a success. Temporary failures are retried until the allowed tries
+        are used up. An address that must be sent only once is not retried, because the server may have processed the lost
+        request."""
         item, response = landed.item, landed.response
         busy = response.status in BUSY
         passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))
@@ -116,7 +121,7 @@ class Storing:
         return None
 
     def keep(self, found: Sequence[Found], claim: Claim) -> list[Url]:
-        """Stores the outcomes in one transaction, which also claims the next addresses; returns those."""
+        """Stores outcomes in one transaction, and claims the next addresses in it by calling `claim`; returns these addresses."""
         now = self.clock.now()
         counts: Counter[str] = Counter()
         links: list[tuple[NewUrl, int | None]] = []
@@ -142,6 +147,7 @@ class Storing:
         return ahead
 
     def _store(self, one: Found, now: datetime, counts: Counter[str], rows: list[tuple[Any, ...]]) -> Stored:
+        """Stores one outcome through the crawler, and adds to the counters and to `rows`, the rows of the table of pages."""
         if isinstance(one, _Lost):
             return self._let_go(one, now, counts)
         item, response = one.landed.item, one.landed.response
@@ -158,6 +164,7 @@ class Storing:
         return stored
 
     def _let_go(self, lost: _Lost, now: datetime, counts: Counter[str]) -> Stored:
+        """Returns a lost address to the frontier, or ends it and tells the crawler."""
         if lost.landed is not None:
             counts["busy"] += lost.landed.response.status in BUSY
             self._tally.answer(lost.landed.response)
@@ -167,19 +174,20 @@ class Storing:
             return Stored()
         received = lost.landed.response.received_bytes if lost.landed is not None else 0
         self._tally.ended(lost.item, lost.state, lost.reason, received)
-        self._end(now)  # the crawler's handling of a failed address may depend on which others are still open
+        # written first, because the crawler's handling of a failed address may depend on which others are still open
+        self._end(now)
         counts.update({"refused" if lost.state == UrlState.REFUSED else "failed": 1, "bytes": received})
         stored = self.crawler.failed(self.run, lost.item, lost.reason, now)
         frontier.finish(lost.item, lost.state, now, lost.reason)
         return stored
 
     def _end(self, now: datetime) -> None:
-        """Ends the addresses of the pages stored so far."""
+        """Writes the final states of the addresses whose pages were stored so far."""
         ended, self._ended = self._ended, []
         frontier.finish_many(ended, now)
 
     def _settle_limit(self, found: Sequence[Found], now: datetime) -> None:
-        """Counts the stored pages per host, and ends waiting addresses of hosts that thereby reached the page limit."""
+        """Counts the stored pages per host, and ends the waiting addresses of hosts that thereby reached the run's page limit."""
         for one in found if self.limit.most else ():
             if one.landed is not None and self.limit.ended(_item(one).host_id, page=isinstance(one, _Page)):
                 host = self.line.web.host(_item(one).host_id)
@@ -187,19 +195,21 @@ class Storing:
                 frontier.drop(self.run.pk, now, host_limits.REASON, host=host)
 
     def leave_out(self, links: Iterable[NewUrl], now: datetime) -> None:
-        """Ends newly added links on hosts that had reached the page limit."""
+        """Ends newly added links to hosts that had already reached the run's page limit."""
         added = {self._full[key] for link in links if (key := host_key(link.url)) in self._full} if self._full else ()
         for pk in sorted(added):
             frontier.drop(self.run.pk, now, host_limits.REASON, host=Host(pk=pk))
 
     def count(self, now: datetime, deltas: dict[str, int]) -> None:
-        """Adds `deltas` and the requests sent since the last call to the run's counters. Raises LeaseLost."""
+        """Adds `deltas`, and the requests sent since the last call, to the run's counters. Raises LeaseLost if another worker
+        has taken the run."""
         requests, self.line.web.requests = self.line.web.requests, 0
         self.wanted = runs.count(self.lease, now, {**deltas, "requests": requests})
 
     def _settle(self, found: Sequence[Found], now: datetime) -> None:
-        """Updates the host rows at the end of the transaction, in the order of host ids, to avoid deadlocks between such
-        transactions. An unreachable host costs a few tries in all, not a few for each of its addresses."""
+        """Updates the hosts' rows (delay, failures) at the end of the transaction, in the order of their ids, to avoid
+        deadlocks between such transactions. If a host has been unreachable several times in a row, all its waiting addresses
+        end, so that they are not tried one by one."""
         hours = hosts.Hours()
         for one in sorted(found, key=lambda one: _item(one).host_id):
             if one.landed is None:
@@ -217,10 +227,12 @@ def _item(one: Found) -> Url:
 
 
 def _times(counts: dict[str, int]) -> dict[str, int]:
+    """Returns the counters without those that are 0."""
     return {name: number for name, number in counts.items() if number}
 
 
 def _problem(response: FetchResponse) -> str:
+    """Returns the reason why a request failed: "http_503", or the failure's code with details."""
     if response.failure is not None:
         return f"{response.failure.value}: {response.detail}" if response.detail else response.failure.value
     return f"http_{response.status}"

@@ -1,4 +1,5 @@
-"""Supervision of child process groups: started, watched, restarted with back-off, stopped. Standard library only."""
+"""Supervision of child process groups: starts them, watches them, restarts them with increasing pauses, and stops them.
+Standard library only."""
 
 from __future__ import annotations
 
@@ -20,15 +21,16 @@ from typing import IO
 HEALTHY_SECONDS = 10.0
 LONGEST_BACKOFF_SECONDS = 30.0
 POLL_SECONDS = 1.0
-"""Longest pause between two rounds while no child ends: how soon a requested start or stop is noticed."""
+"""Longest pause between two rounds in seconds: how soon a requested start or stop is noticed."""
 
 
 class AlreadyRunning(Exception):
-    """Another process holds the lock; the text is its id where it is known."""
+    """Another process holds the lock; the text is its process id, or "" if it is unknown."""
 
 
 def backoff_seconds(failures: int) -> float:
-    """Pause before the next start: none, then 0.5 s doubling to at most 30 s.
+    """Returns the seconds before the next start after `failures` failures in a row: 0 for none, then 0.5, doubling to at most
+    30.
 
     >>> [backoff_seconds(n) for n in range(5)], backoff_seconds(50)
     ([0.0, 0.5, 1.0, 2.0, 4.0], 30.0)
@@ -48,7 +50,7 @@ def alive(pid: int) -> bool:
 
 
 def group(number: int) -> list[int]:
-    """The pids of a process group on this machine; empty if the system does not report them."""
+    """Returns the process ids of the process group `number`; an empty list if the system does not report them."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -58,7 +60,8 @@ def group(number: int) -> list[int]:
 
 
 def memory_bytes(pids: Sequence[int]) -> int:
-    """Memory of processes in bytes, shared pages divided by the number of sharers (PSS)."""
+    """Returns the memory of processes in bytes, with shared memory pages divided by the number of processes that share them
+    (PSS)."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -68,7 +71,8 @@ def memory_bytes(pids: Sequence[int]) -> int:
 
 
 def lock(path: Path) -> IO[str]:
-    """Takes a lock that the system releases when this process ends, however it ends. Raises AlreadyRunning."""
+    """Takes an exclusive lock on a file, and writes this process's id into it. The operating system releases it when the
+    process ends, however it ends. Returns the open file, which must be kept. Raises AlreadyRunning."""
     file = path.open("a+", encoding="ascii")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,7 +90,8 @@ def lock(path: Path) -> IO[str]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket to pass to the web server: held here, it stays open while the web server restarts. Raises OSError."""
+    """Returns a listening socket to pass to the web server. Because the supervisor holds it, it stays open while the web server
+    restarts. Raises OSError."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     listener = socket.socket(family, kind, protocol)
     try:
@@ -101,13 +106,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 @dataclass(slots=True)
 class Pulse:
-    """Detects a cluster that has stopped taking tasks, as opposed to one that is busy or has just started.
+    """Detects a cluster of workers that has stopped taking tasks, as opposed to one that is busy or has just started.
 
-    Any change of the heartbeat, which tasks write, counts as alive. Ages are measured on this process's monotonic clock, so that
-    a changed system clock or a suspended machine does not look like a stall. While workers are busy, one task may last up to
-    `busy_seconds` without a heartbeat; an idle cluster has `stall_seconds` to take the task it was asked to take; a new one has
-    `start_seconds` for its first. A cluster with a killed worker has `doubt_seconds` until its next sign: that worker may have
-    held the lock of the cluster's internal queue, and then no other worker ever gets a task again.
+    A changed heartbeat value, which tasks write, shows that the cluster works. Ages are measured on this process's monotonic
+    clock, so that a changed system clock or a suspended machine does not look like a stall. While workers are busy, one task
+    may last up to `busy_seconds` without a heartbeat; an idle cluster has `stall_seconds` to run the task that it was asked to
+    run; a new cluster has `start_seconds` for its first task. After a worker was killed, the cluster has `doubt_seconds` until
+    its next heartbeat: that worker may have held the lock of the cluster's internal queue, and then no other worker would ever
+    get a task again.
     """
 
     stall_seconds: float
@@ -121,22 +127,22 @@ class Pulse:
     young: bool = True
 
     def begin(self, at: float, heartbeat: object) -> None:
-        """Restarts all time limits at `at`, because a new cluster starts. `heartbeat` is the last of the cluster before it, so
-        that only a different one counts as a sign of the new cluster."""
+        """Restarts all time limits at `at`, because a new cluster starts. `heartbeat` is the last value of the cluster before
+        it, so that only a different value counts as a heartbeat of the new one."""
         self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, True, False
 
     def count(self, deaths: int, at: float) -> None:
-        """Records the total number of processes that have died; an increase puts the cluster in doubt."""
+        """Records the total number of worker processes that have died; an increase starts the time limit `doubt_seconds`."""
         if self.deaths is not None and deaths > self.deaths:
             self.changed, self.in_doubt = at, True
         self.deaths = deaths
 
     def pause(self, at: float) -> None:
-        """Restarts the time limit when the heartbeat could not be read."""
+        """Restarts the time limit at `at`; called if the heartbeat could not be read."""
         self.changed = at
 
     def stalled(self, heartbeat: object, busy: bool, at: float) -> bool:
-        """Records the current heartbeat; True once it has been unchanged for too long."""
+        """Records the current heartbeat; returns True once it has been unchanged for too long."""
         if heartbeat != self.heartbeat:
             self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, False, False
         least = self.doubt_seconds if self.in_doubt and self.doubt_seconds is not None else self.stall_seconds
@@ -145,9 +151,10 @@ class Pulse:
 
 
 class Child:
-    """One program in a process group of its own. Life: start → (died → start)* → stop.
+    """One program in a process group of its own, which can be started again after it ended.
 
-    The group gets a pipe whose other end this object holds; `crawlmgr.child` kills the group when that end closes.
+    The group gets a pipe whose other end this object holds; `crawlmgr.child` kills the group when that end closes. `wanted`
+    tells whether the program should run now, `ends_early` whether it handles SIGUSR1 as a request to end its tasks early.
     """
 
     def __init__(
@@ -166,11 +173,12 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The id of the group and its first process; 0 while it is not running."""
+        """The id of the process group and its first process; 0 while it is not running."""
         return self.process.pid if self.process is not None else 0
 
     def start(self, at: float) -> None:
-        """Starts the program in a new group and session, so that Ctrl-C in the terminal reaches only the supervisor."""
+        """Starts the program in a new group and session, so that Ctrl-C in the terminal reaches only the supervisor. `at` is
+        the time on the supervisor's clock."""
         reading, self.pipe = os.pipe()
         try:
             self.process = subprocess.Popen(  # noqa: S603 - our own programs
@@ -182,13 +190,14 @@ class Child:
         self.started = at
 
     def ended(self) -> bool:
-        """Tells whether the group's first process has ended; it is not reaped yet, so that its id still names the group."""
+        """Tells whether the group's first process has ended. It is not reaped yet, so that its id still identifies the group."""
         if self.process is None:
             return False
         return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def sweep(self, at: float) -> int:
-        """Kills the rest of the group, reaps it and sets the earliest time of the next start. Returns the exit status."""
+        """Kills the rest of the group, reaps it, and sets the earliest time of the next start. Returns the exit status of the
+        first process; 0 if it was not running."""
         if self.process is None:
             return 0
         self._signal_group(signal.SIGKILL)
@@ -200,7 +209,8 @@ class Child:
         return status
 
     def dismissed(self, at: float, grace_seconds: float) -> bool:
-        """Ends a child that is no longer wanted: asks it to, and kills its group after `grace_seconds`. True once it is gone."""
+        """Ends a child that is no longer wanted: first asks it to end, and kills its group after `grace_seconds`. Called
+        repeatedly; returns True once it has ended."""
         if self.process is None:
             return True
         if self.asked is None:
@@ -212,7 +222,8 @@ class Child:
         return self.process is None
 
     def ask_to_end(self) -> None:
-        """Sends SIGTERM to the first process; before that, with `ends_early`, SIGUSR1 to its group: end tasks early."""
+        """Sends SIGTERM to the first process. If `ends_early`, sends SIGUSR1 to its group before that, so that tasks
+        end early."""
         if self.process is None:
             return
         if self.ends_early:
@@ -227,10 +238,10 @@ class Child:
 
 
 class Supervisor:
-    """Keeps children running until it is told to stop; a child is ended when it is not wanted and started when it is wanted.
+    """Keeps children running until it is asked to stop; each round starts children that are wanted and ends those that are not.
 
-    `on_start(child)` is called after each start, `on_end(child, why)` after an end that nobody asked for, `on_tick(child)` every
-    `tick_seconds` for a child that runs and returns why it must be restarted, "" for all is well.
+    `on_start(child)` is called after each start, `on_end(child, why)` when a child ended by itself or must be restarted.
+    `on_tick(child)` is called every `tick_seconds` for a running child and returns why it must be restarted, or "".
 
     `stop` and `look` can be used as signal handlers: they take no lock, which the interrupted code could hold.
     """
@@ -247,18 +258,20 @@ class Supervisor:
         self._stops = 0
 
     def stop(self, *_: object) -> None:
-        """Asks the loop to end (a signal handler may call this); a second call ends the grace period as well."""
+        """Asks the loop to end; a second call also ends the grace period of the children."""
         self._stops += 1
         self.look()
 
     def look(self, *_: object) -> None:
-        """Makes the next round begin at once; the SIGCHLD handler, so that the end of a child is noticed immediately."""
+        """Makes the next round begin at once; used as the handler of SIGCHLD, so that the end of a child is noticed
+        immediately."""
         if self._bell >= 0:
             with contextlib.suppress(BlockingIOError):
                 os.write(self._bell, b"!")
 
     def run(self) -> None:
-        """Works until `stop`, then ends the children: asks them first, and kills their groups after the grace period."""
+        """Works until `stop` is called, then ends the children: asks them first, and kills their groups after the grace
+        period."""
         reading, self._bell = os.pipe()
         os.set_blocking(reading, False)
         os.set_blocking(self._bell, False)
@@ -274,12 +287,13 @@ class Supervisor:
             os.close(reading)
 
     def _pause(self) -> float:
-        """Seconds until the next start or heartbeat check may be due, at most POLL_SECONDS."""
+        """Returns the seconds until the next start or heartbeat check may be due, at most POLL_SECONDS."""
         starts = [child.next_start for child in self.children if child.process is None and child.wanted()]
         return min(POLL_SECONDS, max(0.0, min([self.next_tick, *starts]) - self.clock()))
 
     def step(self) -> None:
-        """One round: starts children that are down and due, records those that died, requests heartbeats when due."""
+        """Makes one round: starts children that are not running and due, records those that have ended, checks heartbeats when
+        due."""
         for child in self.children:
             if not child.wanted():
                 child.dismissed(self.clock(), self.grace_seconds)
@@ -297,10 +311,12 @@ class Supervisor:
                     self._down(child, why)
 
     def _down(self, child: Child, why: str) -> None:
+        """Reaps a child that ended or must be restarted, and reports it by `on_end`."""
         status = child.sweep(self.clock())
         self.on_end(child, f"{why}, exit status {status}" if why == "died" else why)
 
     def _end_all(self) -> None:
+        """Ends all children, killing them after the grace period or at a second `stop`."""
         for child in self.children:
             child.ask_to_end()
         deadline = self.clock() + self.grace_seconds

@@ -1,4 +1,5 @@
-"""Functions that django-q2's workers call by dotted name: a slice of a run, a node's heartbeat, the dispatcher, pruning."""
+"""Functions that django-q2's workers call by dotted name: work on a slice of a run, a node's heartbeat, the dispatcher,
+pruning; and the handling of worker processes that died."""
 
 from __future__ import annotations
 
@@ -25,16 +26,17 @@ from crawlmgr.supervisor import group, memory_bytes
 
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
-LEFT_FILES_SECONDS = 600  # between two searches for WARC files whose writers were killed
-MEMORY_SECONDS = 60  # measuring is expensive: the system counts every memory page of every process for it
+LEFT_FILES_SECONDS = 600  # seconds between two searches for WARC files whose writers were killed
+# seconds between two measurements, which are expensive: the system counts every memory page of every process for them
+MEMORY_SECONDS = 60
 RECYCLED = -2
-"""Timer value that django-q2 sets for a worker that ended by itself after its number of tasks."""
+"""Timer value that django-q2 sets for a worker that ended as planned after its number of tasks."""
 
 
 @receiver(post_spawn)
 def listen_for_the_end(**_: Any) -> None:
-    """Installs the handler of SIGUSR1 in every worker: the signal ends the current slice after the current page (see
-    crawlmgr.supervisor)."""
+    """Installs the handler of SIGUSR1 in every worker process: the signal ends the current slice after the current page (sent
+    by crawlmgr.supervisor)."""
     signal.signal(signal.SIGUSR1, lambda *_: engine.shutdown.set())
 
 
@@ -42,11 +44,12 @@ _reincarnate = Sentinel.reincarnate
 
 
 def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
-    """Replaces django-q2's handling of an ended process in a cluster's guard: records that it was killed, died or took too long,
-    and continues its run at once. A frozen worker does not react to a request to end, so it is killed.
+    """Replaces django-q2's handling, in a cluster's guard process, of a process that ended: records that it was killed, died or
+    took too long, and lets its run continue at once. A worker that has exceeded its time limit is killed, since it may not
+    react to a request to end.
 
-    A monitor that was killed is not replaced: the next one would wait for ever on a lock that the dead one held, and no finished
-    task would ever be deleted. Instead the guard exits, which ends the cluster, and its supervisor starts another.
+    The monitor, the process that deletes finished tasks, is not replaced: a new one would wait for ever on a lock that the dead
+    one held. Instead the guard exits, which ends the cluster, and its supervisor starts another.
     """
     worker = process not in (guard.monitor, guard.pusher)
     late = worker and process.timer.value == 0
@@ -65,12 +68,14 @@ def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
 
 
 def _title(guard: Sentinel, process: Any) -> str:
+    """Returns a description of a cluster's process for messages."""
     if process == guard.monitor:
         return "the process that deletes finished tasks"
     return f"the process that distributes tasks ({process.name})" if process == guard.pusher else str(process.name)
 
 
 def _ending(status: int | None) -> str:
+    """Returns how a process ended, for messages, from its exit status."""
     return f"was killed by signal {-status}" if status is not None and status < 0 else f"died with status {status}"
 
 
@@ -78,7 +83,7 @@ Sentinel.reincarnate = _tell_of_the_end
 
 
 class _Beat:
-    """A page callback that counts pages and writes a heartbeat, at most every two seconds."""
+    """Callback for stored pages that counts them, and writes the node's heartbeat at most every two seconds."""
 
     def __init__(self, node: str) -> None:
         self.node, self.pages, self.last = node, 0, SYSTEM.now()
@@ -89,7 +94,8 @@ class _Beat:
             self.give()
 
     def give(self) -> None:
-        """Writes a heartbeat. If a temporary database problem prevents it, the next heartbeat includes its pages."""
+        """Writes a heartbeat with the number of pages since the last one. If a temporary database error prevents it, the next
+        heartbeat includes these pages."""
         self.last = SYSTEM.now()
         try:
             nodes.beat(self.node, self.last, self.pages)
@@ -101,7 +107,7 @@ class _Beat:
 
 
 def run_slice(run_id: int) -> str:
-    """Works on a slice of the run and queues the next one if work is left that need not wait; returns the run's state."""
+    """Works on a slice of the run, and queues the next slice if the run goes on and is not waiting; returns the run's state."""
     beat = _Beat(nodes.own_name())
     beat.give()
     if engine.shutdown.is_set():
@@ -119,12 +125,14 @@ def run_slice(run_id: int) -> str:
 
 
 def _go_on(run_id: int) -> None:
+    """Queues the run's next slice unless it is waiting until a set time."""
     if Run.objects.filter(pk=run_id, waiting_until__isnull=True).exists():
         queue.run_slice(run_id)
 
 
 def tick(node: str) -> None:
-    """Writes the node's heartbeat, as requested by its supervisor, and runs a round of the dispatcher if no node did lately."""
+    """Writes the node's heartbeat and does its regular work; called every few seconds at the request of the node's supervisor.
+    If no node has run the dispatcher lately, runs it."""
     now = SYSTEM.now()
     weighed = cache.add(f"memory-{quote(node)}", 1, MEMORY_SECONDS)
     if weighed:
@@ -138,7 +146,7 @@ def tick(node: str) -> None:
 
 
 def move_archive(node: str) -> int:
-    """Moves closed WARC files of this machine into the store, for as long as a slice lasts."""
+    """Moves closed WARC files of this machine to the object store, for as long as a slice lasts; returns how many were moved."""
     beat = _Beat(node)
     end = SYSTEM.now() + timedelta(seconds=settings.SLICE_SECONDS)
 
@@ -150,18 +158,20 @@ def move_archive(node: str) -> int:
 
 
 def dispatch_due() -> None:
-    """Runs a round of the dispatcher, for worker clusters without supervisor."""
+    """Runs the dispatcher once; called on a schedule in worker clusters without supervisor."""
     dispatch.dispatch(SYSTEM.now())
 
 
 def watch() -> None:
-    """Runs the watchers that look for missing results, such as forums that should have had new posts and had none."""
+    """Runs the functions in WATCHERS, which look for missing results, such as forums that should have had new posts and had
+    none."""
     for name in settings.WATCHERS:
         import_string(name)(SYSTEM.now())
 
 
 def prune() -> dict[str, int]:
-    """Prunes old history for as long as a slice lasts; queues another task for what is left then."""
+    """Deletes old history for as long as a slice lasts, and queues another task for the rest. Returns the number of deleted
+    rows by kind."""
     done = trouble.calmly(lambda: pruning.prune(SYSTEM.now(), settings.SLICE_SECONDS), SYSTEM)
     if done.left:
         queue.prune()
@@ -171,11 +181,11 @@ def prune() -> dict[str, int]:
 
 
 def send_alarms() -> int:
-    """Sends the messages of alarms that are due."""
+    """Sends the messages of alarms that are due; returns how many were sent."""
     beat = _Beat(nodes.own_name())
     return alarms.send(SYSTEM.now, beat.give)
 
 
 def refused(what: str) -> None:
-    """Takes the place of a foreign task in the queue and reports it."""
+    """Takes the place of a task in the queue that calls a function not allowed there, and reports that function (`what`)."""
     queue.refused(what)

@@ -1,4 +1,4 @@
-"""URLs: the desk, the API, the health check, the metrics, the language switch."""
+"""URLs of the web server: the desk (web interface), API, health check, metrics, language choice, exports by secret address."""
 
 from django.contrib import admin
 from django.urls import include, path

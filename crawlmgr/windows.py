@@ -1,4 +1,5 @@
-"""Working hours of scheduled items: parses them, computes when they begin next, and moves times into them. Pure."""
+"""Working hours of scheduled items ("mon-fri 22:00-06:00"): parses them, and computes when they begin next and whether a time
+is inside. No Django."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Working hours from `start` to `end` by the clock of `zone` (minutes since midnight; an `end` that is not after `start`
-    lies on the day after), on the weekdays `days` (0 Monday) on which they begin. `start` is included, `end` is not."""
+    """Working hours from `start` (included) to `end` (not included), in minutes since midnight by the clock of `zone`; an `end`
+    that is not after `start` is on the following day. `days` are the weekdays on which they begin (0 is Monday)."""
 
     start: int
     end: int
@@ -36,12 +37,14 @@ class Window:
         return f"{_days_text(self.days)}{_clock(self.start)}-{_clock(self.end)}"
 
     def opening(self, day: date) -> tuple[datetime, datetime]:
-        """Begin and end, in UTC, of the hours that begin on a local day; on days of clock changes by the wall clock."""
+        """Returns begin and end, in UTC, of the working hours that begin on a local day; on days when clocks change, by local
+        time."""
         last = day + _DAY if self.end <= self.start else day
         return _at(day, self.start, self.zone), _at(last, self.end, self.zone)
 
     def openings(self, since: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yields begin and end of all open periods in order, without limit, from the one that contains `since` or follows it."""
+        """Yields begin and end, in UTC, of the working hours of day after day, without end; the first contain `since` or follow
+        it."""
         day = since.astimezone(self.zone).date() - _DAY
         while True:
             if day.weekday() in self.days:
@@ -52,9 +55,8 @@ class Window:
 
 
 def parse(text: str, zone: ZoneInfo) -> Window | None:
-    """Parses working hours from a text: "01:00-06:00", "mon-fri 22:00-06:00", "sat,sun 00:00-24:00"; None for an empty text.
-    Raises ValueError with a one-line message.
-    """
+    """Parses working hours: "01:00-06:00", "mon-fri 22:00-06:00", "sat,sun 00:00-24:00". Returns None for an empty text. Raises
+    ValueError with a one-line message."""
     words = " ".join(text.lower().split())
     if not words:
         return None
@@ -68,7 +70,8 @@ def parse(text: str, zone: ZoneInfo) -> Window | None:
 
 
 def next_allowed(window: Window | None, moment: datetime) -> datetime:
-    """The given time if it is inside the window, or if there is no window; otherwise the next beginning of the window.
+    """Returns `moment` if it is inside the working hours, or if there are none (None); otherwise the time at which they next
+    begin.
 
     >>> night = parse("22:00-06:00", ZoneInfo("Asia/Shanghai"))
     >>> next_allowed(night, datetime(2026, 5, 1, 9, 30, tzinfo=UTC)).isoformat()
@@ -81,12 +84,13 @@ def next_allowed(window: Window | None, moment: datetime) -> datetime:
 
 
 def is_open(window: Window | None, moment: datetime) -> bool:
-    """Tells whether a start is allowed at that time."""
+    """Tells whether `moment` is inside the working hours; True if there are none (None)."""
     return next_allowed(window, moment) == moment
 
 
 def between(window: Window | None, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
-    """The parts of a period that are inside the window."""
+    """Returns the parts of the period from `since` to `until` that are inside the working hours, as (begin, end) pairs in
+    order."""
     if window is None:
         return [(since, until)]
     found = []
@@ -98,22 +102,25 @@ def between(window: Window | None, since: datetime, until: datetime) -> list[tup
 
 
 def jitter(name: str, moment: datetime, most_seconds: int) -> timedelta:
-    """Random shift of a start in seconds, at most `most_seconds` earlier or later: the same for the same item and time,
-    uniformly distributed over items and times."""
+    """Returns a random shift for a start, at most `most_seconds` earlier or later: the same for the same `name` and time,
+    uniformly distributed over names and times."""
     digest = blake2b(f"{name} {moment.timestamp():.0f}".encode(), digest_size=8).digest()
     return timedelta(seconds=most_seconds * (2 * int.from_bytes(digest) / 2**64 - 1))
 
 
 def _clock(minutes: int) -> str:
+    """Returns minutes since midnight as HH:MM."""
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
 def _at(day: date, minutes: int, zone: ZoneInfo) -> datetime:
+    """Returns the time in UTC that is `minutes` after the midnight at which a local day begins, by the clock."""
     day, minutes = day + _DAY * (minutes // DAY_MINUTES), minutes % DAY_MINUTES
     return datetime.combine(day, time(minutes // 60, minutes % 60), zone).astimezone(UTC)
 
 
 def _minutes(hours: str, minutes: str) -> int:
+    """Returns the minutes since midnight of a clock time up to 24:00. Raises ValueError."""
     found = 60 * int(hours) + int(minutes)
     if int(minutes) > 59 or found > DAY_MINUTES:
         raise ValueError(f"there is no time {hours}:{minutes}")
@@ -121,6 +128,7 @@ def _minutes(hours: str, minutes: str) -> int:
 
 
 def _days(text: str) -> frozenset[int]:
+    """Returns the weekdays in a text like "mon-wed,sun" (0 is Monday). Raises ValueError for an unknown name."""
     found: set[int] = set()
     for part in text.replace(",", " ").split():
         first, dash, last = part.partition("-")
@@ -134,7 +142,7 @@ def _days(text: str) -> frozenset[int]:
 
 
 def _days_text(days: frozenset[int]) -> str:
-    """Text of the weekdays, with consecutive days as a range; "" for every day."""
+    """Returns weekdays as text, three or more consecutive days as a range, with a space after them; "" for every day."""
     if days == EVERY_DAY:
         return ""
     parts, chosen = [], sorted(days)
