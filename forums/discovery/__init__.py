@@ -1,8 +1,8 @@
-"""Discovery: learns a forum's structure from a small sample of its pages, and checks at each visit whether the structure still
+"""Discovery: learns a forum's structure from a small sample of its pages, and checks during visits whether the structure still
 holds.
 
-pages (facts of one page) > explorer (what to fetch) > candidates (which addresses are boards) > build, model (the result); layout
-checks whether later pages still fit the model.
+Order of the modules: pages (facts of one page), explorer (which page to fetch next), candidates (which addresses are boards),
+build and model (the result); layout checks whether later pages still fit the model.
 """
 
 from forums.discovery.explorer import Explorer, ExplorerSettings, Wanted

@@ -23,8 +23,11 @@ ReadAgain = Callable[[PageFacts, str, bool | None], PageReading]
 def site_model(
     candidates: Candidates, guess: ZoneGuess, start_url: str, read_again: ReadAgain, verdict: Verdict | None = None
 ) -> SiteModel:
-    """The model of a site, from the candidates of a sample and the guessed time zone; `read_again` reads a page with that zone
-    and the site's order of dates."""
+    """Returns the model of a site, from the candidates of a sample and the guessed time zone.
+
+    read_again: function that reads a page again, given its facts, the time zone and whether dates have the day first. verdict:
+    what the comparison of related pages showed, None if they were not compared.
+    """
     pages = candidates.pages
     shapes = candidates.board_shapes()
     chosen = [c for c in candidates.found.values() if accepted(candidates, c, shapes)]
@@ -68,7 +71,7 @@ def site_model(
 
 
 def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str]) -> bool:
-    """Tells whether a candidate is taken as a board: because of its page or, if the page could not be fetched within the limits,
+    """Tells whether a candidate is taken as a board: because of its page or, if the page was not fetched within the limits,
     because its row in an index is unambiguous. shapes: address shapes of the site's boards."""
     verdict = candidates.verdict(candidate, shapes)
     if verdict == "unknown":
@@ -84,7 +87,7 @@ _LOGIN = frozenset(("http_401", "http_403", "login"))
 
 
 def _unread(candidates: Candidates, chosen: list[Candidate], shapes: frozenset[str]) -> Iterator[BoardUnread]:
-    """The boards that an index or a list names but that were not chosen, each with the reason."""
+    """Yields the boards that an index or a list names but that were not accepted, each with the reason."""
     taken = {candidate.key for candidate in chosen}
     hosts = {host(page.url) for page in candidates.pages}
     for candidate in candidates.found.values():
@@ -102,8 +105,8 @@ def _unread(candidates: Candidates, chosen: list[Candidate], shapes: frozenset[s
 
 
 def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
-    """The forum's root page: the index with most boards that no other index names; without an index the list of all boards'
-    threads; without such a list the start page."""
+    """Returns the forum's root page: the index with most boards that no other index names; without an index the list of all
+    boards' threads; without such a list the start page (None if that was not fetched)."""
     indexes = [page for page in pages if page.kind is PageKind.index and board_rows(page)]
     named = {page_key(row.url) for page in indexes for row in board_rows(page)}
     tops = [page for page in indexes if page.key not in named] or indexes
@@ -116,9 +119,9 @@ def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
 
 
 def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
-    """The address of the parent board of each sub-board, by the sub-board's key. A parent is known from an index row, from the
-    breadcrumb of the sub-board's page, because only this board's page links to the sub-board, or because its list includes the
-    sub-board's threads."""
+    """Returns the address of the parent board of each sub-board, by the sub-board's key. A parent is known from an index row,
+    from the breadcrumb of the sub-board's page, because only this board's page links to the sub-board, or because its list
+    includes the sub-board's threads."""
     urls = {candidate.key: candidate.url for candidate in chosen}
     parents: dict[str, str] = {}
     for candidate in chosen:
@@ -136,8 +139,8 @@ def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
 
 
 def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict[str, str], urls: dict[str, str]) -> None:
-    """Adds to `parents` the parent of each board that only one other board's page links to, if no front page links to it. Links
-    in thread rows and breadcrumbs do not count. urls: addresses of boards by key."""
+    """Adds to `parents` the parent of each board that only one other board's page links to, if no index or list of all boards
+    links to it. Links in thread rows and breadcrumbs do not count. urls: addresses of boards by key."""
     lists = {candidate.key: candidate.pages[0] for candidate in chosen if candidate.pages}
     if len(lists) < 4:
         return
@@ -156,8 +159,8 @@ def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict
 
 
 def _listed_above(chosen: list[Candidate], parents: dict[str, str], urls: dict[str, str]) -> None:
-    """Adds to `parents` the parent of each board most of whose threads also appear in a longer list of another board, because
-    that list includes the threads of its sub-boards."""
+    """Adds to `parents` the parent of each board most of whose threads also appear in a longer list of exactly one other board,
+    because that list includes the threads of its sub-boards."""
     rows = {c.key: {thread_key(row.url) for row in thread_rows(c.pages[0]) if not row.pinned} for c in chosen if c.pages}
     for key, own in rows.items():
         shared = {other: len(own & theirs) for other, theirs in rows.items() if other != key}
@@ -167,7 +170,7 @@ def _listed_above(chosen: list[Candidate], parents: dict[str, str], urls: dict[s
 
 
 def _outside_rows(page: PageFacts) -> set[str]:
-    """The keys of boards that a page links outside its thread rows."""
+    """Returns the keys of boards that a page links outside its thread rows."""
     rows = Counter(board_identity(row.board_url) for row in thread_rows(page) if row.board_url)
     links: Counter[str] = Counter()
     for link in page.links:
@@ -205,8 +208,8 @@ def _board(candidate: Candidate, parent_url: str | None, read_again: Callable[[P
 
 
 def _name(candidate: Candidate, page: PageFacts | None) -> str:
-    """The name of a board: the heading of its page if it differs from the link's text in punctuation only, otherwise the link's
-    text."""
+    """Returns the name of a board: the heading of its page if that is part of the link's text (or there is no link text),
+    otherwise the link's text; without both its address."""
     heading = clean_name(page.titles[0]) if page is not None and page.titles else ""
     if candidate.name and not (heading and heading in candidate.name):
         return candidate.name
@@ -229,12 +232,12 @@ def _preview(row: ThreadRecord) -> dict[str, Any]:
 
 
 def _once(boards: list[BoardFound]) -> list[BoardFound]:
-    """The boards without duplicates: of several addresses with one id of the site's own, the first is kept."""
+    """Returns the boards without duplicates: of several addresses with the same board id, the first is kept."""
     return list({board_key(board.url): board for board in reversed(boards)}.values())[::-1]
 
 
 def _in_order(boards: list[BoardFound]) -> list[BoardFound]:
-    """Boards in the order of the index, each followed by its sub-boards."""
+    """Returns the boards in the order of discovery, each followed by its sub-boards."""
     children: dict[str | None, list[BoardFound]] = {}
     known = {board.url for board in boards}
     for board in sorted(boards, key=lambda board: board.position):
@@ -251,8 +254,8 @@ def _in_order(boards: list[BoardFound]) -> list[BoardFound]:
 
 
 def _chains(pages: list[PageFacts], kind: PageKind) -> list[list[str]]:
-    """Addresses of successive pages of one list or thread (its first page, page 2 and, if known, page 3), for each first page of
-    a kind in the sample; longest first."""
+    """Returns the addresses of successive pages of one list or thread (its first page, page 2 and, if known, page 3), for each
+    first page of a kind in the sample; longest chain first."""
     by_key = {page.key: page for page in pages} | {page.asked_key: page for page in pages}
     chains = []
     for page in pages:
@@ -266,7 +269,8 @@ def _chains(pages: list[PageFacts], kind: PageKind) -> list[list[str]]:
 
 
 def _patterns(chosen: list[Candidate], pages: list[PageFacts]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The shapes of addresses of each kind of page; kind `alias` stands for other addresses of threads (last post, unread)."""
+    """Returns the up to four most frequent address shapes of each kind of page; kind `alias` stands for other addresses of
+    threads (last post, unread)."""
     rows = [row for page in pages for row in thread_rows(page)]
     threads = Counter(shape(row.url) for row in rows)
     aliases = Counter(shape(row.last_post_url) for row in rows if row.last_post_url)

@@ -20,8 +20,11 @@ _ALIKE = 0.7
 
 @dataclass(slots=True)
 class Candidate:
-    """An address that may be a board's, with what the sample shows of it. `overview`: its page, if that shows no threads but may
-    link to the board's list."""
+    """An address that may be a board's, with what the sample shows of it.
+
+    `sources`: where it was found. `row`: its row in an index. `pages`: its own page, if that is in the sample. `overview`: its
+    own page, if that shows no threads but may link to the board's list. `failed`: its page could not be fetched.
+    """
 
     key: str
     url: str
@@ -44,18 +47,18 @@ class Candidate:
 
     @property
     def counted(self) -> bool:
-        """Tells whether the candidate's row in an index shows a number of threads or a last reply; a row without them may be only
-        a heading."""
+        """True if the candidate's row in an index shows a number of threads or a last reply; a row without them may be only a
+        heading."""
         return self.row is not None and (self.row.threads is not None or self.row.last_reply is not None)
 
 
 def thread_rows(page: PageFacts) -> list[ThreadRecord]:
-    """The thread records of a page; empty unless it is a list of threads."""
+    """Returns the thread records of a page; empty unless it is a list of threads."""
     return [record for record in page.reading.records if isinstance(record, ThreadRecord)]
 
 
 def board_rows(page: PageFacts) -> list[BoardRecord]:
-    """The board records of a page: the rows of an index, or the sub-boards shown on a list of threads."""
+    """Returns the board records of an index page; empty for other pages."""
     return [record for record in page.reading.records if isinstance(record, BoardRecord)]
 
 
@@ -66,7 +69,8 @@ def mixed(page: PageFacts) -> bool:
 
 
 def own_list(page: PageFacts) -> bool:
-    """Tells whether a page is the list of one board: the rows name no other board, or some of them name the page's own board."""
+    """Tells whether a page is the list of one board: the rows do not name several boards, or some of them name the page's own
+    board."""
     if page.kind is not PageKind.threadlist:
         return False
     keys = [board_identity(row.board_url) for row in thread_rows(page) if row.board_url]
@@ -79,7 +83,10 @@ def all_boards(page: PageFacts) -> bool:
 
 
 class Candidates:
-    """Collects candidates for boards from the pages of a sample, in the order in which the pages were fetched."""
+    """Collects candidates for boards from the pages of a sample, in the order in which the pages were fetched.
+
+    `found`: the candidates by key (see `board_identity`). `failed`: reason by address key for pages that could not be fetched.
+    """
 
     def __init__(
         self, pages: Iterable[PageFacts], failed: Mapping[str, str], start_key: str, pagers: Mapping[PageKind, str] | None = None
@@ -154,7 +161,7 @@ class Candidates:
             candidate.failed = page_key(candidate.url) in self.failed
 
     def board_shapes(self) -> frozenset[str]:
-        """Address shapes of the site's boards, except those that its threads have too."""
+        """Returns the address shapes of the site's boards, except those that its threads have too."""
         threads = {shape(row.url) for page in self.pages for row in thread_rows(page)[:40]}
         counts = Counter(
             shape(candidate.url)
@@ -166,7 +173,7 @@ class Candidates:
         return frozenset(form for form in counts if form not in threads)
 
     def _links_alike(self) -> None:
-        """Adds the addresses linked on pages of the sample that have the shape of a known board's address."""
+        """Adds the addresses linked on pages of the sample that have the same shape as a known board's address."""
         shapes = self.board_shapes()
         if not shapes:
             return
@@ -180,8 +187,8 @@ class Candidates:
                     self._add(link.url, LINK, link.text, None)
 
     def verdict(self, candidate: Candidate, shapes: frozenset[str]) -> str:
-        """The decision on a candidate: "board", "group" (it only contains boards), "no", or "unknown" while its page has not been
-        fetched. shapes: address shapes of the site's boards."""
+        """Returns the decision on a candidate: "board", "group" (a page that only contains boards), "no", or "unknown" while its
+        page has not been fetched. shapes: address shapes of the site's boards."""
         if candidate.failed:
             return "no"
         if not candidate.pages:
@@ -194,7 +201,7 @@ class Candidates:
         if page.kind is PageKind.index:
             return "group"
         if self._empty(candidate) or (shape(candidate.url) in shapes and candidate.counted and len(page.reading.records) <= 1):
-            # although a list with a single thread is easily taken for that thread, the row and the address identify the board
+            # a list with a single thread is easily taken for that thread, but the row and the address identify the board
             return "board"
         if page.kind is PageKind.thread or shape(candidate.url) not in shapes:
             return "no"
@@ -202,8 +209,8 @@ class Candidates:
 
     @staticmethod
     def _empty(candidate: Candidate) -> bool:
-        """Tells whether the candidate's row says that the board has no threads; then it is a board whatever its page looks
-        like."""
+        """Tells whether the candidate's row says that the board has no threads; then it is a board whatever its page looks like.
+        """
         return candidate.row is not None and candidate.row.threads == 0
 
     def _like_a_board(self, page: PageFacts) -> bool:
@@ -215,7 +222,7 @@ class Candidates:
 
 
 def _further(pages: Iterable[PageFacts]) -> set[str]:
-    """The addresses of further pages of lists, which belong to their board and are not boards themselves."""
+    """Returns the keys of the addresses of further pages of lists, which belong to their board and are not boards themselves."""
     lists = [page for page in pages if page.kind is PageKind.threadlist]
     return {
         page_key(url)
@@ -226,7 +233,7 @@ def _further(pages: Iterable[PageFacts]) -> set[str]:
 
 
 def clean_name(name: str) -> str:
-    """A board's name from the text of a link, without the counts and symbols around it."""
+    """Returns a board's name from the text of a link: spaces collapsed, without a number in brackets at its end."""
     name = " ".join(name.split())
     return re.sub(r"\s*[(\[（]\s*\d[\d.,k]*\s*[)\]）]$", "", name)[:200]
 

@@ -1,4 +1,5 @@
-"""What several pages of a sample show together: the site's name, its time zone, and how its pagination addresses are formed."""
+"""What several pages of a sample show together: the site's name, its time zone, and how the addresses of further pages are
+formed."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _NOT_A_NAME = re.compile(
 
 
 def site_name(pages: Sequence[PageFacts], root: PageFacts | None, host: str) -> str:
-    """The site's name: as its pages state it, otherwise the common end or beginning of most titles, otherwise the title of its
-    root page, otherwise `host`."""
+    """Returns the site's name: as most pages state it, otherwise the common beginning or end of most titles, otherwise the title
+    of its root page, otherwise `host`."""
     told = Counter(page.site_name for page in pages if page.site_name)
     if told:
         return told.most_common(1)[0][0]
@@ -47,8 +48,9 @@ def site_name(pages: Sequence[PageFacts], root: PageFacts | None, host: str) -> 
 
 
 def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
-    """Tells whether the site's lists count posts (True) or replies (False), by comparing the count of a thread with its posts
-    where the whole thread is on one page of the sample. None if fewer than two threads agree, or if a fifth disagrees."""
+    """Tells whether the site's lists count posts (True) or replies (False), by comparing the count in a thread's row with its
+    posts where the whole thread is on one page of the sample. None unless at least two threads, and 80 % of those compared,
+    agree."""
     shown = {
         thread_key(record.url): record.replies + bool(record.counts_posts)
         for page in pages
@@ -69,8 +71,8 @@ def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
 
 
 def pager_lessons(pages: Sequence[PageFacts]) -> list[Lesson]:
-    """How often the next page of a list had new rows, and that of a thread new posts, as lessons. Only next-page links whose
-    target is in the sample count."""
+    """Returns how often the next page of a list had new rows, and that of a thread new posts, as lessons. Only next-page links
+    whose target is in the sample count."""
     names = {PageKind.threadlist: "next_list", PageKind.thread: "next_thread"}
     best = pagers.chosen(pages)
     told: dict[PageKind, Pager] = {}
@@ -117,8 +119,8 @@ def _ahead_seconds(page: PageFacts) -> float:
 
 
 def flip(chains: Iterable[Sequence[str]]) -> Flip | None:
-    """How pagination addresses are formed, from chains of a first, second and (if known) third page; of several results the most
-    frequent."""
+    """Returns how addresses of further pages are formed, from chains of addresses of a first, second and (if known) third page:
+    the most frequent result, None if there is none."""
     answers = Counter(answer for chain in chains if (answer := _flip_of(chain)) is not None)
     return answers.most_common(1)[0][0] if answers else None
 
@@ -139,7 +141,8 @@ def _flip_of(chain: Sequence[str]) -> Flip | None:
 
 
 def _difference(first: str, second: str, number: int | None) -> str:
-    """What the address `second` has and `first` lacks, with the page number written as {n}."""
+    """Returns the part of the address `second` that `first` lacks, with the page number written as {n}; without a number,
+    parameter values are written as {cursor}."""
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1

@@ -1,7 +1,8 @@
-"""Learns a forum from 20 to 60 of its pages: names the pages to fetch next, takes fetched pages, and returns what it found.
+"""Learns a forum from 20 to 60 of its pages: returns the pages to fetch next, is given the fetched pages, and returns the model
+that it learned.
 
-It makes no requests itself, so that the live service, the tests and the desk's progress take the same steps. What to fetch
-depends only on what was fetched: the same pages in the same order lead to the same plan.
+It makes no requests itself, so that the crawler, the tests and the progress display take the same steps. What to fetch depends
+only on what was fetched: the same pages in the same order lead to the same plan.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 
 @dataclass(frozen=True, slots=True)
 class ExplorerSettings:
-    """Limits of an exploration, in pages; `hints` lets the reader use its knowledge of engines.
+    """Limits of an exploration.
 
-    Of `most_pages`, `reserve` are kept for threads and further pages, however many boards there are. With `teacher` off, readings
-    are not compared between related pages, and no rival readings are tried.
+    most_pages: pages fetched in all; of these, `reserve` are kept for threads and further pages, however many boards there are.
+    most_up: pages tried to find the index above the start page. most_mixed: pages read of a list of all boards' threads. threads:
+    number of long threads read; short_threads: number of threads read that fit on one page. hints: whether the page reader may
+    use its knowledge of forum software. teacher: whether related pages are compared and rival readings tried.
     """
 
     most_pages: int = 60
@@ -51,7 +54,8 @@ class ExplorerSettings:
 
 
 class Wanted(NamedTuple):
-    """A page to fetch next and its purpose: start, up (an index above), board, list (a further page of one), thread."""
+    """A page to fetch next and its purpose: start, up (an index above the start page), board, list (a further page of a list),
+    thread."""
 
     url: str
     why: str
@@ -60,8 +64,8 @@ class Wanted(NamedTuple):
 class Explorer:
     """The exploration of one site.
 
-    Life: `wanted()` names pages, `feed` or `failed` reports each of them, until `done`. `site()` may be called at any time and
-    returns what is known so far. If `timezone` (IANA name) is given, the zone is not guessed.
+    Life: `wanted()` returns the pages to fetch, `feed` or `failed` reports the result of each, until `done`. `site()` may be
+    called at any time and returns what is known so far. If `timezone` (IANA name) is given, the zone is not guessed.
     """
 
     def __init__(
@@ -84,7 +88,7 @@ class Explorer:
 
     @property
     def done(self) -> bool:
-        """Tells whether no more pages are wanted."""
+        """True if no more pages are wanted."""
         return not self.wanted()
 
     @property
@@ -110,7 +114,7 @@ class Explorer:
         self._plan = None
 
     def wanted(self) -> list[Wanted]:
-        """The pages to fetch next, most informative first; empty if enough is known or the limits are reached."""
+        """Returns the pages to fetch next, most informative first; empty if enough is known or the limit of pages is reached."""
         if self._plan is None:
             room = max(0, self.settings.most_pages - self.asked)
             plan: dict[str, Wanted] = {}
@@ -148,13 +152,14 @@ class Explorer:
         return page_key(wanted.url) not in self._pages and page_key(wanted.url) not in self._failed
 
     def _rivals(self) -> Iterator[Wanted]:
-        """The targets of rival next-page links, on pages that offer several: the target shows which link is right."""
+        """Yields the targets of all next-page links of pages that have several; the page behind a link shows whether it is the
+        right one."""
         if self.settings.teacher:
             for url in pagers.untried(list(self._pages.values())):
                 yield Wanted(url, "list")
 
     def _behind(self, candidates: Candidates) -> Iterator[Wanted]:
-        """The lists of threads that boards' pages without threads of their own link to."""
+        """Yields the lists of threads that are linked by boards' pages without threads of their own."""
         pages = [one.overview for one in candidates.found.values() if one.sure and one.overview is not None]
         for url in overview_pages.wanted(pages, list(self._pages.values())) if self.settings.teacher else ():
             yield Wanted(url, "board")
@@ -179,7 +184,8 @@ class Explorer:
                 yield Wanted(candidate.url, "board")
 
     def _ways_up(self, start: PageFacts) -> Iterator[Wanted]:
-        """Addresses that may be the index above the start page, one after the other until one is, or the limit is reached."""
+        """Yields addresses that may be the index above the start page, one per call, until one is found to be it or the limit is
+        reached."""
         for tried, url in enumerate(self._above(start)):
             key = page_key(url)
             page = self._pages.get(key)
@@ -194,8 +200,8 @@ class Explorer:
                 return
 
     def _above_index(self, index: PageFacts) -> Iterator[Wanted]:
-        """The page at the top of an index's breadcrumb, because the index may be only that of a category; if that page is no
-        index, also the links on it that seem to lead to the forum."""
+        """Yields the page at the top of an index's breadcrumb, because the index may be only that of a category; if that page is
+        no index, also the links on it that seem to lead to the forum."""
         ways = [crumb.url for crumb in index.crumbs[:1]]
         for page in self._pages.values():
             if page.kind is PageKind.other and page.key in map(page_key, ways):
@@ -234,9 +240,9 @@ class Explorer:
     def _covers(index: PageFacts, start: PageFacts) -> bool:
         """Tells whether an index page covers the start page of the exploration.
 
-        If the start page is the list of one board, the index must link to that board or to one of its ancestors (if the
-        start page has no breadcrumbs, any row is enough). Otherwise one board row is enough, or two if the start page is
-        an index itself.
+        If the start page is the list of one board, the index must link to that board or to one of the boards in its breadcrumb
+        (if the start page has no breadcrumb, any index does). Otherwise one board row is enough, or two if the start page is an
+        index itself.
         """
         rows = {board_identity(row.url) for row in board_rows(index)}
         if len(rows) < 2 and start.kind is PageKind.index:
@@ -247,7 +253,7 @@ class Explorer:
         return bool(rows)
 
     def _further_mixed(self) -> Iterator[Wanted]:
-        """The next page of a list of all boards' threads, as long as further pages show new boards."""
+        """Yields the next page of a list of all boards' threads, as long as further pages show new boards."""
         pages = [page for page in self.pages if all_boards(page)]
         if not pages or len(pages) >= self.settings.most_mixed:
             return
@@ -262,8 +268,8 @@ class Explorer:
             yield Wanted(follow, "list")
 
     def _samples(self, candidates: Candidates) -> Iterator[Wanted]:
-        """Pages that show how the site's pages are built: threads of different boards, longest first, one further page of a list
-        and one of a thread."""
+        """Yields pages that show how the site's pages are built: page 2 of one list, the thread with most replies in each of
+        several lists (those with most pages and rows first), short threads, and page 2 of one thread."""
         shapes = candidates.board_shapes()
         lists = [c.pages[0] for c in candidates.found.values() if c.pages and candidates.verdict(c, shapes) == "board"]
         lists = [page for page in lists if thread_rows(page)]
@@ -282,8 +288,8 @@ class Explorer:
                 return
 
     def _short(self, lists: list[PageFacts]) -> Iterator[Wanted]:
-        """Threads that fit on one page, so that the row of each can be compared with all its posts; from different boards in
-        turn, preferably with different numbers of replies."""
+        """Yields threads that fit on one page, so that the row of each can be compared with all its posts; from different boards
+        in turn, with different numbers of replies."""
         counts: set[int | None] = set()
         for number in range(self.settings.short_threads):
             page = lists[number % len(lists)] if lists else None
@@ -299,7 +305,7 @@ class Explorer:
         return page.reading.next is not None and page_key(page.reading.next) == other.key
 
     def site(self) -> SiteModel:
-        """The model of the site, from what is known so far."""
+        """Returns the model of the site, from what is known so far."""
         pages = self.pages
         guess = zone_guess(pages)
         if self._timezone:
@@ -309,7 +315,7 @@ class Explorer:
         return build.site_model(candidates, guess, self.start_url, self._read_again, verdict)
 
     def _read_again(self, page: PageFacts, timezone: str, day_first: bool | None) -> PageReading:
-        """A page of the sample read in the site's time zone and order of dates, for the preview; cached."""
+        """Returns a page of the sample read in the site's time zone and order of dates, for the preview; cached."""
         key = (page.asked_key, timezone, day_first)
         if key not in self._readings:
             source = self._html[page.asked_key]
@@ -325,17 +331,17 @@ class Explorer:
 
 
 def _forum_links(page: PageFacts) -> list[str]:
-    """Links whose text says that they lead to a forum or its index."""
+    """Returns the addresses of links whose text says that they lead to a forum or its index."""
     return [link.url for link in page.links if _FORUM_LINK.fullmatch(link.text.strip())]
 
 
 def _ancestors(url: str) -> Iterator[str]:
-    """The addresses of the folders above an address, nearest first."""
+    """Yields the addresses of the folders above an address, nearest first."""
     parts = urlsplit(url)
     path = parts.path
     while path not in ("", "/"):
         path = path.rstrip("/").rpartition("/")[0] + "/"
-        # a last segment without letters, as in /topic/12/, is the thread's own, no folder
+        # a last segment that is a number, as in /topic/12/, is the thread's own address, no folder
         if not path.rstrip("/").rpartition("/")[2].isdigit():
             yield urljoin(url, path)
     if not parts.path.strip("/") and parts.query:

@@ -1,4 +1,4 @@
-"""Addresses of possible overview sources other than pages: feeds named by the front pages, and JSON lists of known forum
+"""Addresses of possible overview sources other than pages: feeds that the front pages link, and JSON lists of known forum
 software.
 
 Which boards such a source shows, if any, is known only after its first reading.
@@ -26,10 +26,10 @@ _LISTS = {  # software with JSON for guests: paths below the root that show figu
 
 
 def candidates(pages: Iterable[PageFacts], root: str, engine: str) -> tuple[SourceFound, ...]:
-    """Feeds named by pages that show several boards, those of the root page first, and the JSON lists of the forum software
-    `engine`.
+    """Returns the feeds linked by pages that show several boards, those of the root page first, and the JSON lists of the forum
+    software `engine`.
 
-    A feed named by the page of one board is left out, because it covers that board only, and so is any address on another host.
+    A feed linked by the page of one board is left out, because it covers that board only, and so is any feed on another host.
     """
     fronts = [page for page in pages if page.kind is PageKind.index or all_boards(page) or page.key == page_key(root)]
     fronts.sort(key=lambda page: page.key != page_key(root))

@@ -1,5 +1,4 @@
-"""Checks whether pages can still be read and still look as the site's model says, so that a changed layout is noticed before data
-is lost."""
+"""Checks whether pages still agree with the site's model, so that a changed layout is noticed before data is lost."""
 
 from __future__ import annotations
 
@@ -23,12 +22,14 @@ _VITAL = frozenset(("title", "name", "author", "posted", "text"))
 
 @dataclass(frozen=True, slots=True)
 class LayoutChange:
-    """How the pages of one kind no longer fit the model. `reasons` are codes: `marks` (other class names, as of a new theme),
-    `kind` (lists or threads are no longer recognised), `rows` (far fewer rows per page), `roles` (fields that were present are
-    missing; the attribute `roles` names them), `addresses` (threads or boards have addresses of another form).
+    """How the pages of one kind no longer fit the model.
+
+    `reasons` are codes: `marks` (other class names, as of a new theme), `kind` (lists or threads are no longer recognised),
+    `rows` (far fewer rows per page), `roles` (fields that were present are missing; the attribute `roles` names them),
+    `addresses` (threads or boards have addresses of another form).
 
     `broken`: readings are unreliable, because nothing is found, much is skipped, or fields that identify a record are missing;
-    false if only the looks or other fields have changed.
+    false if only class names or other fields have changed.
     """
 
     kind: str
@@ -41,7 +42,7 @@ class LayoutChange:
 
 
 def roles(reading: PageReading) -> frozenset[str]:
-    """The names of the fields that most records of a page have."""
+    """Returns the names of the fields that at least 70 % of a page's records have."""
     records = reading.records
     if not records:
         return frozenset()
@@ -54,8 +55,8 @@ def roles(reading: PageReading) -> frozenset[str]:
 
 
 def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
-    """The layout of each kind of page, learned from a sample: the typical number of rows, the fields present on most pages, the
-    class names present on all, and the shapes of titles and side links of its lists."""
+    """Returns the layout of each kind of page, learned from a sample: the typical number of rows, the fields present on most
+    pages, the class names present on all, and the shapes of titles and side links of its lists."""
     by_kind: dict[PageKind, list[PageFacts]] = defaultdict(list)
     for page in pages:
         if page.reading.records:
@@ -75,8 +76,8 @@ def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
 
 
 def _shapes(pages: Sequence[Shapes]) -> Shapes:
-    """The link shapes of several lists together. A shape that belongs to titles on some lists and to side links on others counts
-    as what it is on more lists. Shapes of side links are kept if at least half of the lists have them."""
+    """Returns the link shapes of several lists together. A shape that belongs to titles on some lists and to side links on others
+    counts as what it is on more lists. Shapes of side links are kept if at least half of the lists have them."""
     titles = Counter(shape for page in pages for shape in page.titles)
     others = Counter(shape for page in pages for shape in page.others)
     return Shapes(
@@ -86,11 +87,10 @@ def _shapes(pages: Sequence[Shapes]) -> Shapes:
 
 
 def recheck(model: SiteModel, pages: Sequence[tuple[str, PageFacts]]) -> LayoutChange | None:
-    """How the first kind of page that no longer fits the model differs from it; None if every kind fits or too few pages were
-    seen.
+    """Returns how the first kind of page that no longer fits the model differs from it; None if every kind fits.
 
-    `pages`: the kind expected and the facts of each page. From a single page, rows or fields of a kind are not judged unless
-    nothing can be read on it; its looks are, because a theme applies to all pages.
+    `pages`: pairs of the kind expected and the facts of a page. A single page of a kind is judged by its class names, by whether
+    it can be read as that kind, and by the addresses on it; numbers of rows and missing fields are judged only on several pages.
     """
     by_kind: dict[str, list[PageFacts]] = defaultdict(list)
     for kind, page in pages:

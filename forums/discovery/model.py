@@ -1,4 +1,5 @@
-"""The structure of a site as values that convert to JSON: shown and corrected on the desk, used for reading in every visit."""
+"""The learned structure of a site (its model) as values that convert to JSON: shown and corrected in the web interface, used for
+reading pages in every visit."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ VERSION = 1
 class BoardFound:
     """A board: a list of threads with its own address and name.
 
-    `parent_url` is the parent board of a sub-board (not a category that only contains boards). `threads_seen` counts the rows of
-    the pages read; `has_last_reply` and `sort` are None if no row shows it. `rows` are the first rows as a preview: title, url,
-    author, replies, last_reply, pinned.
+    `parent_url` is the parent board of a sub-board (not a category that only contains boards). `position` is its order of
+    discovery. `threads_seen` counts the rows of the pages read; `has_last_reply` (whether rows show the time of the last reply)
+    and `sort` ("last_reply" or "created") are None if not known. `per_page`: rows per page, None if the list has one page only.
+    `rows` are the first rows as a preview: title, url, author, replies, last_reply, pinned.
     """
 
     url: str
@@ -33,8 +35,9 @@ class BoardFound:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """How the address of a further page is formed: `pattern`, in which {n} is the number, replaces or follows a part of the first
-    page's address; page n has the number first + step * (n - 1). An address with a `cursor` cannot be computed, only followed."""
+    """How the address of a further page of a list or thread is formed: `pattern`, in which {n} is the number, replaces or follows
+    a part of the first page's address; page n has the number first + step * (n - 1). An address with a `cursor` cannot be
+    computed, only taken from a link."""
 
     pattern: str
     step: int = 1
@@ -44,8 +47,12 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What pages of one kind have in common: rows per page, fields present on most pages, class names on all of them, and the
-    shapes of a list's titles and of the links beside its rows (see `shapes_of`)."""
+    """What the sampled pages of one kind have in common.
+
+    rows: typical number of records per page. roles: fields that most pages fill. marks: class names on all pages. titles, others:
+    for lists, the shapes (address pattern and markup) of thread titles and of the other links in and beside the rows (see
+    `shapes_of`).
+    """
 
     kind: str
     rows: int
@@ -57,9 +64,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class SourceFound:
-    """An overview source: `kind` is index (a page with figures of boards), newest (a page of all boards' threads, newest first),
-    feed (RSS or Atom) or api (a JSON list of the forum software). `boards`: the keys of the boards that it shows; () for a feed
-    or JSON list, because only its address is known until it is read."""
+    """An overview source: a page or list from which news of several boards can be seen at once.
+
+    `kind` is index (a page with figures of boards), newest (a page of all boards' threads, newest first), feed (RSS or Atom) or
+    api (a JSON list of the forum software). `boards`: keys of the boards that it shows; () for a feed or JSON list, which has not
+    been read yet.
+    """
 
     url: str
     kind: str
@@ -68,8 +78,8 @@ class SourceFound:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """How often a claim about readings (see `lessons.CLAIMS`) held on related pages: in `kept` of `of` cases. `choice`: the
-    reading for which it held best, "" if there was only one."""
+    """How often a claim about readings (see `teacher.claims.CLAIMS`) held on related pages of the sample: in `kept` of `of`
+    cases. `choice`: the reading or selector for which it held best, "" if there was only one."""
 
     claim: str
     kept: int
@@ -79,8 +89,8 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class BoardUnread:
-    """A board that was found but not read, and why: `robots`, `login`, `cut` (the exploration reached its limit), `unreadable`,
-    or how its page failed."""
+    """A board that was found but not read. reason: `robots` (disallowed), `login` (needs one), `cut` (the exploration reached its
+    limit of pages), `unreadable` (read as another kind of page), or the code of how its request failed."""
 
     url: str
     name: str
@@ -89,12 +99,15 @@ class BoardUnread:
 
 @dataclass(frozen=True, slots=True)
 class SiteModel:
-    """What was learned about a site. `patterns`: shapes of addresses by kind (index, list, thread, profile, alias), with # for
-    digits and * for changing words. `timezone_evidence` and `confidence`: how the time zone was found (see `ZoneGuess`).
-    `counts_posts`: whether lists count posts (True) or replies (False), None if the sample did not show it. `pagers`: for each
-    kind of page that offers several next-page links, the position of the right one (see `PageReading.rivals`). `lessons`: what
-    related pages showed about the readings; `rules`: the selectors chosen by it (see `SiteRules.to_json`). `unread`: the boards
-    found but not read."""
+    """What was learned about a site.
+
+    `patterns`: for each kind of page (index, list, thread, profile, alias) its address shapes, with # for digits and * for
+    changing words. `timezone_evidence` and `timezone_confidence`: how the time zone was found (see `ZoneGuess`). `counts_posts`:
+    whether lists count posts (True) or replies (False), None if the sample did not show it. `list_flip`, `thread_flip`: how
+    addresses of further pages are formed. `pagers`: for each kind of page that has several next-page links, the position of the
+    right one (see `PageReading.rivals`). `lessons`: how far related pages agreed; `rules`: the selectors chosen from this (see
+    `SiteRules.to_json`). `unread`: the boards found but not read.
+    """
 
     name: str
     root: str
@@ -119,7 +132,7 @@ class SiteModel:
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-ready form that `from_json` reads back."""
+        """Returns the model as a JSON-ready dictionary, which `from_json` reads back."""
         value = asdict(self)
         value["patterns"] = {kind: list(shapes) for kind, shapes in self.patterns}
         value["boards"] = [{**asdict(board), "rows": [dict(row) for row in board.rows]} for board in self.boards]
@@ -135,7 +148,8 @@ class SiteModel:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> SiteModel:
-        """Reads `to_json`'s form; ValueError for another version, KeyError or TypeError for anything else."""
+        """Restores a model from the dictionary that `to_json` returned; ValueError for another version, KeyError or TypeError for
+        anything else."""
         if value.get("version") != VERSION:
             raise ValueError(f"a site model of version {value.get('version')!r}, not {VERSION}")
         fields = dict(value)
@@ -160,15 +174,16 @@ class SiteModel:
         return SiteModel(**fields)
 
     def pager(self, kind: str) -> str:
-        """The position of the right next-page link on pages of a kind; "" if the link that the reader takes is right."""
+        """Returns the position of the right next-page link on pages of a kind; "" if the link that the page reader takes by
+        default is right."""
         return dict(self.pagers).get(kind, "")
 
     @property
     def known(self) -> Shapes:
-        """The shapes of titles and side links on the site's lists of threads."""
+        """The shapes of title links and side links on the site's lists of threads; empty if no list was read."""
         told = [Shapes(frozenset(one.titles), frozenset(one.others)) for one in self.layouts if one.kind == "threadlist"]
         return told[0] if told else Shapes()
 
     def shapes(self, kind: str) -> tuple[str, ...]:
-        """The shapes of the addresses of pages of one kind."""
+        """Returns the address shapes of pages of one kind, () if none are known."""
         return next((shapes for named, shapes in self.patterns if named == kind), ())

@@ -1,7 +1,7 @@
-"""Overview pages of a single board: pages between an index and a list, which link to the board's threads.
+"""Overview pages of a single board: pages between the index and the board's list of threads, which link to that list.
 
-The boards of a site are alike: the link has the same form below each board's address, so that what is found for one board applies
-to all.
+All boards of a site are built alike: the link has the same form below each board's address, so that what is found for one board
+applies to all.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import page_key, sends_or_asks
 from forums.reading import PageKind, ThreadRecord
 
-MOST_TRIED = 4  # links tried for the first board of a site
+MOST_TRIED = 4  # number of links tried for the first board of a site
 _DIGITS = re.compile(r"\d")
 
 
 def is_overview(page: PageFacts) -> bool:
-    """Tells whether the page of a board may be an overview of it: it could be fetched, and was read as neither threads nor
-    boards."""
+    """Tells whether the page of a board may be such an overview page: it could be fetched, and was read neither as a list of
+    threads nor as an index."""
     return page.status < 400 and page.kind is PageKind.other
 
 
 def onward(page: PageFacts) -> list[str]:
-    """For each link of a page to an address below the page's own: the part of that address after the page's own. Those without
-    digits come first."""
+    """Returns, for each link of a page to an address below the page's own, the part of that address after the page's own. Parts
+    without digits come first."""
     own = page.key + "/"
     ends = [key.removeprefix(own) for link in page.links if (key := page_key(link.url)).startswith(own) and "?" not in key]
     fit = [end for end in dict.fromkeys(ends) if end and not sends_or_asks(unquote(end))]
@@ -35,8 +35,8 @@ def onward(page: PageFacts) -> list[str]:
 
 
 def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
-    """The list of threads that an overview page links to, if it is in the sample: of several the one with most rows. None if
-    there is none."""
+    """Returns the list of threads that an overview page links to, if it is in the sample; of several the one with a next page and
+    most rows. None if there is none."""
     ends = set(onward(page))
     own = page.key + "/"
     lists = [
@@ -51,8 +51,11 @@ def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
 
 
 def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
-    """The addresses to fetch for overview pages: the links of the first one, one after the other until one leads to a list; then
-    the link of the same form on every overview page."""
+    """Yields the addresses to fetch for overview pages: the links of the first one, one after the other until one leads to a
+    list; then the link of the same form on every overview page.
+
+    overviews: overview pages of boards; pages: all pages of the sample.
+    """
     if not overviews:
         return
     asked = {page.asked_key for page in pages}
@@ -71,5 +74,5 @@ def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterat
 
 
 def _address(page: PageFacts, end: str) -> str:
-    """The address of the link whose address is the page's own followed by `end`, as the page writes it."""
+    """Returns the address, as the page writes it, of the link to the page's own address followed by `end`."""
     return next(link.url for link in page.links if page_key(link.url) == f"{page.key}/{end}")

@@ -14,10 +14,10 @@ LEAST_BOARDS = 2
 
 
 def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[SourceFound, ...]:
-    """Pages that cover two or more boards: indexes that show figures of boards, then first pages of lists of several boards'
-    threads.
+    """Returns the pages that show two or more of the boards: indexes with figures of boards, then first pages of lists of several
+    boards' threads.
 
-    A page is left out if another one of its kind shows all of its boards.
+    A page is left out if larger ones of its kind show all of its boards.
     """
     known = {board_identity(url) for url in board_urls}
     found: dict[str, list[SourceFound]] = {"index": [], "newest": []}
@@ -38,7 +38,7 @@ def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[Sour
 
 
 def _widest(found: list[SourceFound]) -> list[SourceFound]:
-    """The sources that show at least one board which no larger source shows; each address once."""
+    """Returns the sources that show at least one board which no larger source shows; each address once."""
     kept: list[SourceFound] = []
     for one in sorted(found, key=lambda source: (-len(source.boards), len(source.url))):
         shown = {board for other in kept for board in other.boards}

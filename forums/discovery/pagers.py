@@ -1,7 +1,7 @@
-"""Which of the addresses that a page offers as its next page is the right one, judged by the pages behind them.
+"""Decides which of several next-page links is the right one, from the pages behind them.
 
-A page may offer several (a link for readers, one in its head, one that only scripts use). The right one leads to a page of the
-same kind with new rows; one that leads to the same rows, to another kind of page or to no page is wrong.
+A page may have several (a visible link, one in its head, one that only scripts use). The right one leads to a page of the same
+kind with new rows; one that leads to the same rows, to another kind of page or to no page is wrong.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, thread_key
 
 KINDS = (PageKind.threadlist, PageKind.thread)
-MOST_TRIED = 2  # pages of a kind whose next addresses are tried if they offer several
+MOST_TRIED = 2  # number of pages of a kind whose next-page links are all tried, if they have several
 
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """What a sample showed about one position of next-page links: `source` is the position (see `PageReading.rivals`); `kept` of
-    the `tried` links at it led to new rows."""
+    """What a sample showed about one position of next-page links (`source`, see `PageReading.rivals`): `kept` of the `tried`
+    links there led to new rows."""
 
     kind: PageKind
     source: str
@@ -29,7 +29,8 @@ class Pager:
 
 
 def row_keys(reading: PageReading) -> frozenset[str]:
-    """Keys by which the rows of a page are recognised on another one. Pinned rows have none, because they are on many pages."""
+    """Returns keys by which the rows of a page are recognised on another one. Pinned rows have none, because they are repeated on
+    many pages."""
     keys = []
     for record in reading.records:
         if isinstance(record, ThreadRecord) and not record.pinned:
@@ -40,8 +41,8 @@ def row_keys(reading: PageReading) -> frozenset[str]:
 
 
 def tested(pages: Sequence[PageFacts]) -> list[Pager]:
-    """How the next-page links at each position did, by kind of page, best first; only links whose page and target are in the
-    sample count."""
+    """Returns the results of next-page links by kind of page and position, for each kind the best first; only links whose page
+    and target are in the sample count."""
     asked = {page.asked_key: page for page in pages}
     counts: dict[tuple[PageKind, str], list[int]] = {}
     for page in pages:
@@ -59,8 +60,8 @@ def tested(pages: Sequence[PageFacts]) -> list[Pager]:
 
 
 def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
-    """The position of next-page links to use, for each kind of page where tested positions differ: the best one, if it leads to
-    new rows more often than not and another one does not."""
+    """Returns the position of next-page links to use, for each kind of page where tested positions differ: the best one, if it
+    leads to new rows more often than not and another one does not."""
     best: dict[PageKind, Pager] = {}
     ways = tested(pages)
     for kind in KINDS:
@@ -72,22 +73,24 @@ def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
 
 
 def sources(pages: Sequence[PageFacts]) -> dict[PageKind, str]:
-    """The best position of next-page links for each kind of page, for `followed`."""
+    """Returns the best position of next-page links for each kind of page, as `followed` takes it."""
     return {kind: pager.source for kind, pager in chosen(pages).items()}
 
 
 def followed(reading: PageReading, source: str) -> PageReading:
-    """The reading with `next` taken from the link at position `source`; None if the page has no link there."""
+    """Returns the reading with `next` taken from the link at position `source`; `next` is None if the page has no link there.
+    Unchanged if `source` is ""."""
     return replace(reading, next=dict(reading.rivals).get(source)) if source else reading
 
 
 def settled(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list[PageFacts]:
-    """The pages of the sample, each with its next page taken from the position chosen for its kind."""
+    """Returns the pages of the sample, each with its next page taken from the position chosen for its kind."""
     return [replace(page, reading=followed(page.reading, sources[page.kind])) if page.kind in sources else page for page in pages]
 
 
 def untried(pages: Sequence[PageFacts]) -> Iterator[str]:
-    """Addresses to fetch to find out which next-page link is right: targets of the links on first pages that offer several."""
+    """Yields addresses to fetch to find out which next-page link is right: all targets on the first two pages of each kind that
+    have several next-page links."""
     for kind in KINDS:
         several = [page for page in pages if page.kind is kind and len({page_key(url) for _at, url in page.reading.rivals}) > 1]
         for page in several[:MOST_TRIED]:

@@ -1,4 +1,4 @@
-"""Facts of one page for discovery besides its reading: links, breadcrumb, titles, evidence of the time zone."""
+"""Facts of one fetched page that discovery needs besides its reading: links, breadcrumb, titles, evidence of the time zone."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class FetchedPage:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A link of a page: its address, the text of its first occurrence, and the number of its occurrences."""
+    """A link of a page: its address, its text (of several occurrences the first that contains words), and the number of its
+    occurrences."""
 
     url: str
     text: str
@@ -60,7 +61,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What discovery uses of one page of the sample: its reading, links, breadcrumb, titles, and evidence of the time zone."""
+    """What discovery uses of one page of the sample.
+
+    `key` and `asked_key` identify the address that answered and the one requested (see `page_key`). `crumbs`: links of the
+    breadcrumb, top first. `titles`: texts of headings and title. `stated`: texts that state a UTC offset; `pairs`: times as shown
+    with the true time, for guessing the time zone. `day_first`: whether dates have the day before the month, None if not shown.
+    `marks`: frequent class names. `says_empty`: a text says that there are no threads. `feeds`: addresses of linked feeds.
+    """
 
     url: str
     key: str
@@ -86,7 +93,7 @@ class PageFacts:
 
 
 def parse(html: str) -> HtmlElement | None:
-    """The tree of a page, None if it is empty."""
+    """Returns the element tree of a page, None if it is empty or cannot be parsed."""
     if not html.strip():
         return None
     try:
@@ -97,7 +104,7 @@ def parse(html: str) -> HtmlElement | None:
 
 
 def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
-    """Collects the facts of a fetched page; `reading` is its reading."""
+    """Collects the facts of a fetched page that was read as `reading`."""
     key, asked = page_key(page.final_url), page_key(page.url)
     root = parse(page.html)
     if root is None or page.status >= 400:
@@ -156,7 +163,7 @@ def _seen(element: HtmlElement, base: str) -> Seen | None:
 
 
 def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
-    """The links of a page in order; each address once, with its first text."""
+    """Yields the links of a page in order, each address once, with its first text that contains words."""
     known: dict[str, Seen] = {}
     for count, element in enumerate(root.iter("a")):
         if count >= MOST_LINKS:
@@ -170,12 +177,12 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
 
 
 def _telling(first: str, second: str) -> str:
-    """Of two texts of one link the first that contains words, not only numbers."""
+    """Returns the first of two texts of one link that contains letters; the first one if none does."""
     return first if any(map(str.isalpha, first)) or not any(map(str.isalpha, second)) else second
 
 
 def _feeds(root: HtmlElement, base: str) -> Iterator[str]:
-    """The feeds named in a page's head (`link rel=alternate`), in order."""
+    """Yields the addresses of the feeds named in a page's head (`link rel=alternate`), in order."""
     for element in root.iter("link"):
         told = (element.get("rel") or "").lower().split(), (element.get("type") or "").strip().lower()
         if "alternate" in told[0] and told[1] in _FEED_TYPES:
@@ -185,8 +192,8 @@ def _feeds(root: HtmlElement, base: str) -> Iterator[str]:
 
 
 def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
-    """The breadcrumb of a page: the links from the forum's root to this page, top first; of several blocks named as breadcrumb
-    the shortest."""
+    """Returns the breadcrumb of a page: the links from the forum's root to this page, top first. Of several blocks named like a
+    breadcrumb, the first one with "crumb" in its name, otherwise the one with most links."""
     best: list[Seen] = []
     tried = 0
     for element in root.iter("nav", "div", "ul", "ol", "p", "td", "span", "section", "dl", "h1", "h2", "h3"):
@@ -206,7 +213,8 @@ def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
 
 
 def _unnamed_crumbs(root: HtmlElement, base: str) -> list[Seen]:
-    """A breadcrumb without a name: two or more links in one block, with nothing between them but » or similar characters."""
+    """Returns a breadcrumb that no class name marks: two or more links in one block, with nothing between them but » or similar
+    characters."""
     for count, element in enumerate(root.iter("a")):
         if count > 60:
             break
@@ -250,9 +258,9 @@ _ENGLISH_TIME = re.compile(
 
 
 def _language(root: HtmlElement, texts: list[str]) -> str:
-    """The language of a page's interface: the one declared; if that is English, the language of the page's times, or otherwise
-    that of the script of at least a fifth of the letters in its short texts, since users may write in another language than the
-    interface."""
+    """Returns the language of a page's interface: the one declared; otherwise "en" if at least three times are written in
+    English, otherwise the language of a script that makes up more than a fifth of the letters in very short texts (users may
+    write in another language than the interface); "" if unknown."""
     for element in root.iter("html"):
         told = (element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang") or "").strip().lower()
         if told:
@@ -267,8 +275,8 @@ def _language(root: HtmlElement, texts: list[str]) -> str:
 
 
 def _pairs(root: HtmlElement, texts: Iterable[str], fetched_at: datetime) -> Iterator[Pair]:
-    """Evidence of the time zone: pairs of a time as the site shows it and the true time, from a clock on the page, from an exact
-    time next to "5 minutes ago", or from a stated UTC offset."""
+    """Yields evidence of the time zone: pairs of a time as the site shows it and the true time, from a clock on the page, from an
+    exact time next to "5 minutes ago", or from a stated UTC offset."""
     context = DateContext(fetched_at)
     for text in texts:
         words = page_clock(text) if len(text) < 200 else None
@@ -304,13 +312,14 @@ def _pair(told: str, exact: Moment, shown: Moment | None) -> Pair | None:
 
 
 def _nearest_day(moment: Moment, fetched_at: datetime) -> datetime:
-    """A clock time without date, placed on the day on which it differs least from the time of fetching."""
+    """Returns a clock time without date on the day on which it differs least from the time of fetching."""
     difference = (moment.value - fetched_at).total_seconds()
     return moment.value - timedelta(days=round(difference / 86400)) if abs(difference) < 3 * 86400 else moment.value
 
 
 def marks(root: HtmlElement) -> frozenset[str]:
-    """The class names that determine a page's looks, and that a new theme changes: the most frequent ones, without numbers."""
+    """Returns the class names that determine a page's looks, and that a new theme changes: the most frequent ones without digits.
+    """
     counts: dict[str, int] = {}
     for element in root.iter():
         names = element.get("class") if isinstance(element.tag, str) else None

@@ -1,5 +1,5 @@
-"""Addresses of a forum by their form: what identifies a page, the shape that pages of a kind share, and addresses never
-requested."""
+"""Addresses of a forum by their form: a key that identifies a page, the shape that the addresses of one kind of page share, and
+addresses that are never requested."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _FILE = re.compile(r"\.(?:jpe?g|png|gif|svg|webp|ico|css|js|zip|rar|pdf|xml|mp[3
 
 @lru_cache(maxsize=32_768)
 def page_key(url: str) -> str:
-    """A key that all spellings of an address share: without scheme, `www.` and trailing slash."""
+    """Returns a key that all spellings of an address share: the canonical address without scheme, `www.` and trailing slash."""
     try:
         plain = canonical(url)
     except UrlError:
@@ -62,13 +62,14 @@ def page_key(url: str) -> str:
 
 
 def host(url: str) -> str:
-    """The host of an address, without `www.`."""
+    """Returns the host of an address, without `www.`."""
     return page_key(url).partition("/")[0].partition("?")[0]
 
 
 @lru_cache(maxsize=32_768)
 def shape(url: str) -> str:
-    """The shape of an address: words for parts of a forum stay, digits become #, other words *, page counters are dropped.
+    """Returns the shape of an address: words for parts of a forum stay, digits become #, other words *, page counters are
+    dropped.
 
     >>> shape("http://a.org/forum/12-my-board?page=2"), shape("http://a.org/viewforum.php?f=3&start=25")
     ('a.org/forum/#-*', 'a.org/viewforum.php?f=#')
@@ -141,7 +142,7 @@ def _value(name: str, value: str) -> str:
 
 @lru_cache(maxsize=32_768)
 def board_identity(url: str) -> str:
-    """What identifies a board in its address: its id and the words before it, so that category 1 and forum 1 differ."""
+    """Returns what identifies a board in its address: its id and the words before it, so that category 1 and forum 1 differ."""
     return f"{board_key(url)} {_STARS.sub('', shape(url))}"
 
 
@@ -156,7 +157,8 @@ _ASKS = re.compile(r"new|add|submit|post|write|export|download|vote|tag", re.I)
 
 
 def sends_or_asks(path: str) -> bool:
-    """Tells whether the end of a path names something that sends, asks or downloads: forms, files, feeds, profiles.
+    """Tells whether the end of a path names something that changes data, asks for input or downloads: forms, files, feeds,
+    profiles.
 
     >>> sends_or_asks("message/new"), sends_or_asks("latest"), sends_or_asks("feed/")
     (True, False, True)
@@ -167,7 +169,8 @@ def sends_or_asks(path: str) -> bool:
 
 @lru_cache(maxsize=32_768)
 def uninviting(url: str) -> bool:
-    """Tells whether an exploration never requests an address: profiles, search, feeds, forms, files."""
+    """Tells whether an address is one that the exploration never requests: profiles, search, feeds, forms, files, invalid
+    addresses."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,5 +1,5 @@
-"""Claims: statements on which a list and the pages of its threads must agree (such as the number of replies), and how often each
-holds."""
+"""Claims: statements about which a list and the pages of its threads must agree (such as the number of replies), and how often
+each holds on a sample."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ IN_ORDER = 0.9  # share of the steps between consecutive posts that must go in t
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often a claim held: for `kept` of `of` threads. `choice`: the reading for which it held, if there are several ("posts"
-    or "replies" for what a list counts)."""
+    """How often a claim held: in `kept` of `of` cases. `choice`: the reading for which it held, if there are several ("posts" or
+    "replies" for what a list counts)."""
 
     claim: str
     kept: int
@@ -29,12 +29,12 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """The share of the cases in which the claim held; 1 without cases."""
+        """The share of the cases in which the claim held, in [0, 1]; 1 without cases."""
         return self.kept / self.of if self.of else 1.0
 
 
 def tallies(seen: Sequence[Seen]) -> list[Tally]:
-    """The tally of every claim that the threads of the sample can test."""
+    """Returns the tally of every claim that the threads of the sample can test."""
     found = [
         _replies(seen),
         _held("author", [thread.row.author == thread.posts[0].author for thread in seen if _both(thread.row, thread.posts[0])]),
@@ -56,8 +56,8 @@ def _held(claim: str, cases: Sequence[bool]) -> Tally:
 
 
 def _replies(seen: Iterable[Seen]) -> Tally:
-    """The tally of the claim about counts: a list counts either replies (posts - 1) or posts, whichever holds for more of the
-    threads whose posts are all known."""
+    """Returns the tally of the claim about counts: a list counts either replies (posts - 1) or posts, whichever holds for more of
+    the threads whose posts are all known."""
     votes: Counter[str] = Counter()
     cases = 0
     for thread in seen:
@@ -80,17 +80,18 @@ def agree(shown: Moment | None, true: Moment | None) -> bool | None:
 
 
 def newest(posts: Sequence[PostRecord]) -> Moment | None:
-    """The latest time among the posts; None if no post has a time."""
+    """Returns the latest time among the posts; None if no post has a time."""
     return max((post.posted for post in posts if post.posted is not None), key=lambda moment: moment.value, default=None)
 
 
 def pages_of(seen: Iterable[Seen]) -> list[PageFacts]:
-    """The pages of these threads in the sample, without duplicates."""
+    """Returns the pages of these threads in the sample, without duplicates."""
     return list({page.key: page for thread in seen for page in thread.pages}.values())
 
 
 def in_order(page: PageFacts) -> bool | None:
-    """Tells whether the times on a thread's page only rise or only fall; None if fewer than three posts have times."""
+    """Tells whether at least 90 % of the steps between the times on a thread's page rise, or 90 % fall; None if fewer than three
+    posts have times."""
     times = [record.posted.value for record in page.reading.records if isinstance(record, PostRecord) and record.posted]
     if len(times) < 3:
         return None
@@ -100,7 +101,7 @@ def in_order(page: PageFacts) -> bool | None:
 
 
 def _titled(thread: Seen) -> bool:
-    """Tells whether the pages of a thread show the title that its row has, possibly shortened."""
+    """Tells whether the first page of a thread shows the title that its row has, possibly shortened."""
     title = " ".join(thread.row.title.split()).rstrip(".… ").casefold()
     page = thread.pages[0]
     told = [page.reading.title, *page.titles]

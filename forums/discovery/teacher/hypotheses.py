@@ -21,7 +21,7 @@ from forums.reading.rules import select, value_of
 
 MOST_FROM = 3  # number of rows or posts from which selectors are derived
 LONGEST_NAME = 60
-# forms found in places where profile links are
+# login links, which stand where profile links are
 _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)
 
 
@@ -34,8 +34,8 @@ class Region:
     record: Any
 
     def value(self, role: str, selector: str) -> Any:
-        """The value of the field `role` that a selector finds in the record; selector "" stands for the value read without one.
-        None if nothing is found."""
+        """Returns the value of the field `role` that a selector finds in the record; selector "" stands for the value read
+        without a selector. None if nothing is found."""
         if not selector:
             return getattr(self.record, role, None)
         try:
@@ -44,7 +44,7 @@ class Region:
             return None
 
     def profile(self) -> str:
-        """The first address of a user's profile in the record, "" for none."""
+        """Returns the first address of a user's profile in the record, "" for none."""
         for link in self.element.iter("a"):
             href: str = urljoin(self.page.url, link.get("href") or "")
             if href and names_user(href) and not _NOBODY.search(href):
@@ -53,7 +53,7 @@ class Region:
 
 
 def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
-    """The records of a fetched page that is read as `kind`, each with its element."""
+    """Returns the records of a fetched page, each with its element; [] unless the page is read as `kind`."""
     reading, elements = read_regions(fetched.html, fetched.final_url, fetched.fetched_at, expect=kind)
     if reading.kind is not kind:
         return []
@@ -62,8 +62,8 @@ def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
 
 
 def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
-    """The rival readings: "" (without a selector) and a selector for each text of up to `longest` characters in some of the
-    records."""
+    """Returns the readings to compare: "" (without a selector) and a selector for each text of up to `longest` characters in some
+    of the records."""
     elements = [one.element for one in some][:12]
     found: dict[str, None] = {"": None}
     step = max(1, len(some) // MOST_FROM)
@@ -73,8 +73,8 @@ def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
 
 
 def one_name_each(pairs: Iterable[tuple[Any, str]]) -> float | None:
-    """For pairs (name, profile address): the share of them in which the name has only this address and the address only this
-    name. None if fewer than three pairs have both, or all belong to one person."""
+    """Returns, for pairs (name, profile address), the share of them in which the name has only this address and the address
+    mostly this name. None if fewer than three pairs have both, or all belong to one person."""
     told = [(str(name), profile) for name, profile in pairs if name and profile]
     if len(told) < 3 or len({profile for _name, profile in told}) < 2:
         return None

@@ -12,8 +12,8 @@ from forums.reading import PageKind, PostRecord, ThreadRecord, thread_key
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A thread that a sample contains twice: as row number `at` of a list page, and as its own `pages`, from the first one on.
-    `whole`: the last of these pages is the thread's last page, so that all posts are known."""
+    """A thread that a sample contains twice: as row number `at` of the list `page`, and as its own `pages`, from the first one
+    on. `whole`: the last of these pages is the thread's last page, so that all posts are known."""
 
     key: str
     row: ThreadRecord
@@ -29,7 +29,7 @@ class Seen:
 
 
 def threads_seen(pages: Sequence[PageFacts]) -> list[Seen]:
-    """The threads that are rows of a list in the sample and whose first page is in the sample too."""
+    """Returns the threads that are rows of a list in the sample and whose first page is in the sample too."""
     rows: dict[str, tuple[ThreadRecord, PageFacts, int]] = {}
     own: dict[str, dict[int, PageFacts]] = defaultdict(dict)
     for page in pages:

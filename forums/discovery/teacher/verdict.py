@@ -1,5 +1,5 @@
-"""What the related pages of a sample show about the reading of a site: which claims hold and, for each claim that does not, the
-rival reading with which it does."""
+"""Judges the reading of a site by related pages of a sample: which claims hold and, for each claim that does not, the selector
+with which it does."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from forums.reading.rules import NOTHING, KindRules, SiteRules
 FEWEST = 3  # fewest threads with evidence that are needed to replace a reading
 HOLDS = 0.8  # share of the cases from which on a claim counts as holding
 GAIN = 0.2  # by how much a rival's share must exceed that of the default reading
-LITTLE_GAIN = 0.02  # as GAIN, for a rival that no record contradicts
-# a field that no rival corrects and that is right in less than this share of the cases is taken to be something else, and left
+LITTLE_GAIN = 0.02  # the same, for a rival that no record contradicts
+# a field that no selector corrects and that is right in less than this share of the cases is taken to be something else, and left
 # empty
 WRONG = 1 / 3
 COVERS = 0.9
-OF_PEOPLE = 0.97  # if the names of less than this share of the posts belong to one profile address only, rivals are tried
+OF_PEOPLE = 0.97  # if less than this share of the posts have a name that belongs to one profile address only, rivals are tried
 
 _Choice = tuple[PageKind, str, str]  # a chosen selector: (kind of page, role, selector)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How often each claim holds, and the selectors to use where the value read without them contradicts a claim."""
+    """How often each claim holds, and the selectors to use where the value read without them contradicts a claim (None: no
+    selectors)."""
 
     lessons: tuple[Lesson, ...] = ()
     rules: SiteRules | None = None
 
 
 def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Verdict:
-    """The claims that hold on the related pages of a sample, and the selectors to use. sources: the fetched pages by the key of
-    the requested address."""
+    """Returns the claims tested on the related pages of a sample, and the selectors to use. sources: the fetched pages by the key
+    of the requested address."""
     seen = threads_seen(pages)
     told = {tally.claim: tally for tally in tallies(seen)}
     if not seen:
@@ -61,7 +62,8 @@ def _rules(chosen: Sequence[_Choice]) -> SiteRules:
 
 
 class _Table:
-    """The records of those threads that are in the sample as row and as page, with their elements; computed when first used."""
+    """The rows and posts of those threads that are in the sample as row and as page, with their elements; computed when first
+    used."""
 
     def __init__(self, seen: Sequence[Seen], sources: Mapping[str, FetchedPage]) -> None:
         self.seen = seen
@@ -74,19 +76,22 @@ class _Table:
         return self._read[page.asked_key]
 
     def rows(self) -> list[Region | None]:
-        """For each of the threads its row in a list; None if the row was not read."""
+        """Returns for each of the threads its row in a list; None if the row was not read."""
         lists = {thread.page.asked_key: thread.page for thread in self.seen}
         by_key = {thread_key(one.record.url): one for page in lists.values() for one in self._regions(page)}
         return [by_key.get(thread.key) for thread in self.seen]
 
     def posts(self) -> list[list[Region]]:
-        """For each of the threads its posts."""
+        """Returns for each of the threads its posts."""
         return [[one for page in thread.pages for one in self._regions(page)] for thread in self.seen]
 
 
 def _people(table: _Table, told: dict[str, Tally]) -> list[_Choice]:
-    """The selectors to use for authors. Each name must belong to one profile address, and the names in a row must equal those of
-    the thread's first and last post. If not, selectors for rows and for posts are tried together. told: tallies by claim."""
+    """Returns the selectors to use for authors; updates the tallies in `told` (by claim).
+
+    Each name must belong to one profile address, and the author in a row must be that of the thread's first post. If not,
+    selectors for rows and for posts are tried together.
+    """
     posts = table.posts()
     people = one_name_each((one.record.author, one.profile()) for thread in posts for one in thread)
     author = told.get("author", Tally("author", 0, 0))
@@ -132,13 +137,14 @@ def _titles(values: Sequence[str], titles: Collection[str]) -> bool:
     return any(value in titles for value in values)
 
 
-# (selector of posts, of rows, agreeing threads, threads compared, share of distinct people)
+# (selector of posts, of rows, agreeing threads, threads compared, share of posts whose name belongs to one profile)
 _Pair = tuple[str, str, int, int, float | None]
 
 
 def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
-    """The selectors for posts and for rows whose names agree best: with how often they agree and the share of people they tell
-    apart. None if no pair is clearly better than the values read without selectors. rows, posts: one entry per thread."""
+    """Returns the selectors for posts and for rows whose author names agree best, with how often they agree and the share of
+    posts whose name belongs to one profile address only. None if no pair is clearly better than the values read without
+    selectors. rows, posts: one entry per thread."""
     every = [one for thread in posts for one in thread]
     here = [row for row in rows if row is not None]
     of_posts: dict[str, tuple[list[str], float | None, float]] = {}
@@ -175,7 +181,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
 
 
 def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
-    """The position of each thread's first post in the list of all threads' posts."""
+    """Returns the position of each thread's first post in the list of all threads' posts."""
     starts, at = [], 0
     for thread in posts:
         starts.append(at)
@@ -184,8 +190,8 @@ def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
 
 
 def _varies(posts: Sequence[Sequence[Region]], selector: str) -> bool:
-    """Tells whether a selector finds different values within threads; it does not if it finds the subject, repeated in all
-    posts."""
+    """Tells whether a selector finds different values within threads; it does not if it finds the subject, repeated in all posts.
+    """
     several = [thread for thread in posts if len(thread) > 2]
     return sum(len(set(_names(thread, selector))) > 1 for thread in several) * 2 > len(several)
 
@@ -212,8 +218,8 @@ def _last_author(
 
 
 def _field(table: _Table, told: dict[str, Tally], claim: str) -> list[_Choice]:
-    """The selector to use for a number or time of rows that contradicts the threads' pages (claim `claim`): one whose values
-    agree with these pages, or NOTHING if no selector does and the value is nearly always wrong. Empty if nothing has to
+    """Returns the selector to use for a number or time in rows (field `claim`) that contradicts the threads' pages: one whose
+    values agree with these pages, or NOTHING if no selector does and the value is nearly always wrong. Empty if nothing has to
     change."""
     now = told.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
