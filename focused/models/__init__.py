@@ -1,4 +1,5 @@
-"""Tables of topics: topics, their runs' pages, the graphs of large runs, comparisons."""
+"""Database models of topics: topics, their runs and fetched pages, the URL graphs of large runs, and comparisons of strategies.
+"""
 
 from focused.models.comparisons import Comparison, ComparisonPart
 from focused.models.graph import GraphNode

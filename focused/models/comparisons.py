@@ -1,4 +1,4 @@
-"""Comparisons of strategies, started on the desk and run in the background."""
+"""Comparisons of strategies that were started in the web interface and are computed in the background."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Comparison(models.Model):
-    """A comparison of strategies over the same archived pages; each finished run's steps are in `parts`."""
+    """A comparison of strategies over the same archived pages. `setup` holds its entries and conditions, `result` the figures
+    once all runs are finished, `parts` the steps of each finished run, `problem` why it could not be computed.
+    """
 
     topic = models.ForeignKey("focused.Topic", models.CASCADE, related_name="comparisons")
     run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, related_name="+")
@@ -27,7 +29,7 @@ class Comparison(models.Model):
 
     @property
     def trails(self) -> dict[str, dict[str, Any]]:
-        """The finished runs' steps by the runs' keys, in the order in which they finished."""
+        """The steps of the finished runs by the runs' keys, in the order in which the runs finished."""
         return {part.key: part.trail for part in self.parts.order_by("id")}
 
     def __str__(self) -> str:
@@ -35,7 +37,9 @@ class Comparison(models.Model):
 
 
 class ComparisonPart(models.Model):
-    """One run of one strategy within a comparison: its steps and duration. Written once, when it is finished."""
+    """One run of one strategy within a comparison: its steps and duration (`trail`). `key` names the entry and the random draw.
+    Written once, when the run is finished.
+    """
 
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="parts")
     key = models.CharField(max_length=200)

@@ -1,4 +1,4 @@
-"""The URL graph of runs that store it in the database."""
+"""Nodes of the URL graphs of runs that keep their graph in the database."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from django.db import models
 
 
 class GraphNode(models.Model):
-    """One URL of a run's graph, or (`alias_of`) another address of one. `data` belongs to the strategy, `links` are its stored
-    links.
+    """One URL of a run's graph or, if `alias_of` is set (to a `url_hash`), another address of such a URL. `data` holds the
+    strategy's values, `links` the links of the URL's page that the strategy stored.
 
-    Waiting nodes leave a queue by priority, with the earlier `position` first in ties.
+    Waiting nodes leave a queue by priority, highest first; of equal priorities the one with the smaller `position` first.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="graph")

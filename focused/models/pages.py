@@ -1,4 +1,4 @@
-"""The log of a topic run's steps, and its current state."""
+"""The steps of topic runs (fetched pages, failed fetches, edits) and each run's current state."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from django.utils.translation import gettext_lazy as _
 class TopicRun(models.Model):
     """State of a topic run. Written in the transaction of each step, so that a kill loses at most the current page.
 
-    `definition` is the topic as it was when the run began. `steps` counts the rows of the run's log and `mark` identifies the
-    last one: a process that has the run in memory continues only from a step that it knows. `strategy_state` and `frequencies`
-    (document frequencies, packed) allow a run with its graph in the database to continue without its pages. `judge` is the
-    version of the learning judge at the run's beginning (see `focused.judge.VERSION`).
+    `definition` is the topic as it was when the run began. `steps` counts the rows of the run's log (`TopicPage`) and `mark` is
+    the random number of the last one: a process that has the run in memory continues only from a step that it knows. `edits`
+    are changes by the operator that are not carried out yet. `strategy_state` and `frequencies` (document frequencies,
+    compressed) allow a run with its graph in the database to continue without its pages. `judge` is the version of the learning
+    judge at the run's beginning (see `focused.judge.VERSION`).
     """
 
     run = models.OneToOneField("crawlmgr.Run", models.CASCADE, primary_key=True, related_name="topic_run")
@@ -39,16 +40,18 @@ class TopicRun(models.Model):
 
     @property
     def harvest_rate(self) -> float:
-        """Relevant pages per fetched page."""
+        """Number of relevant pages divided by the number of fetched pages; 0 without pages."""
         return self.relevant / self.pages if self.pages else 0.0
 
 
 class TopicPage(models.Model):
     """One step of a run: a page, an address that could not be fetched, or an operator's edit.
 
-    `words` is the page's text as words (packed or plain); `why` holds the parts of its priority when it was chosen;
-    `relevant_so_far` makes the harvest curve one index scan; `tunnel` is the number of off-topic pages between this relevant page
-    and the relevant page it was reached from; `marked` is the operator's mark, if any.
+    `step` numbers all steps, `number` the pages; `mark` is a random number that identifies the step. `words` is the page's text
+    as words (compressed if `packed`); `why` holds the parts of its priority when it was chosen; `relevant_so_far` counts the
+    run's relevant pages up to this step, so that the harvest curve is one index scan; `off_topic_run` is the number of
+    consecutive off-topic pages that end with this one; `tunnel` is the number of off-topic pages between this relevant page and
+    the relevant page it was reached from; `marked` is the operator's mark, if any.
     """
 
     class Kind(models.IntegerChoices):

@@ -8,12 +8,12 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Topic(models.Model):
-    """A topic. Its words change only between runs: a run keeps the topic as it was when the run began.
+    """A topic to crawl. Its words change only between runs: a run keeps the topic as it was when the run began.
 
     `keywords` and `near` map words to weights in (0, 1]; `ontology` is a `focused.ontology.Ontology` as plain values, {} for
-    none; `ontology_weight` is the weight of words that it relates to the topic's; `parameters` are the strategy's; `options` are
-    the defaults of a run (see `focused.options.RunOptions`); `settings` override the crawl settings. `reading` is the result of
-    reading samples and words (see services.readings), {} before.
+    none; `ontology_weight` is the weight of words that it relates to the topic's words; `parameters` are the strategy's;
+    `options` are the defaults of a run (see `focused.options.RunOptions`); `settings` override the crawl settings. `reading`
+    holds the topic's vector and threshold, computed from samples and words (see services.readings), {} before.
     """
 
     name = models.CharField(_("name"), max_length=200, unique=True)
@@ -51,7 +51,7 @@ class Topic(models.Model):
 
 
 class Seed(models.Model):
-    """A seed address of the topic; seeds have an order."""
+    """A seed address of a topic; seeds have an order (`position`)."""
 
     topic = models.ForeignKey(Topic, models.CASCADE, related_name="seeds")
     url = models.TextField(_("address"))
@@ -69,9 +69,9 @@ class Seed(models.Model):
 
 
 class SampleDocument(models.Model):
-    """A sample text of the topic: pasted, from a file, or the main text of a page (`url`); `problem` says why it has no text yet.
+    """A sample text of a topic: pasted, from a file, or the main text of a page (`url`). `problem` says why it has no text yet.
 
-    `words` are its TextRank keywords, null before a worker has read it.
+    `words` are its TextRank keywords with weights, null before they have been extracted.
     """
 
     topic = models.ForeignKey(Topic, models.CASCADE, related_name="documents")

@@ -1,4 +1,5 @@
-"""Comparisons: started, computed entry by entry in a run, and judged when all entries are finished."""
+"""Comparisons of strategies: started by a user, computed run by run in the background, and measured when all runs are finished.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ KIND = "topic-compare"
 Labels = Mapping[str, Label]
 MOST_PAGES = 20_000
 MOST_HELPERS = 3
-"""Additional runs that compute a comparison's entries on other workers."""
+"""Maximum number of additional jobs that compute parts of a comparison on other workers."""
 CHECKPOINTS = 50
 
 
@@ -57,13 +58,15 @@ def start(
     samples: int = 1,
     growing: bool = False,
 ) -> Comparison:
-    """Creates a comparison of strategies (name to parameters) over files of the archive and queues its run. Raises ValueError.
+    """Creates a comparison of strategies (name to parameters) over the WARC files with the ids `files`, with `pages` fetches
+    for each, and queues the jobs that compute it. Raises ValueError with a one-line message if a choice is invalid.
 
-    With several draws each strategy is run once per draw, with different random numbers and with random order among URLs of equal
-    priority. A name can distinguish two entries of one strategy: "dolphin links". With a `sweep`, its entries are compared as
-    well. `labels` are the judge's labels as CSV (see `comparison.read_labels`), "" for the independent judge. With labels,
-    `samples` draws of the topic's samples are used, the topic's own first, each with all `draws`. `growing` computes the word
-    weights of the similarity curve from what each run had fetched so far.
+    With several `draws` each strategy is run once per draw, with different random numbers and with random order among URLs of
+    equal priority. A second word in a name distinguishes two entries of one strategy: "dolphin links". With a `sweep` (a name
+    in SWEEPS), its entries are compared as well. `labels` is the text of a file of relevance labels (see
+    `comparison.read_labels`); if it is "", pages count as relevant by their similarity to the topic. With labels, `samples`
+    draws of the topic's samples are used, the topic's own first, each with all `draws`. `growing` computes the word weights of
+    the similarity curve from what each run had fetched so far.
     """
     strategies = _with_sweep(strategies, sweep)
     if not 1 <= pages <= MOST_PAGES:
@@ -99,7 +102,9 @@ def start(
 
 
 def _with_sweep(strategies: Mapping[str, Mapping[str, Any]], sweep: str) -> Mapping[str, Mapping[str, Any]]:
-    """The entries with those of the sweep. Raises ValueError where there are none, or parameters are invalid."""
+    """Returns the entries together with those of the sweep, if one is named. Raises ValueError if there are no entries, or the
+    sweep or parameters are invalid.
+    """
     if sweep:
         if sweep not in SWEEPS:
             raise ValueError(f"no sweep {sweep}; there are: {', '.join(SWEEPS)}")
@@ -113,17 +118,18 @@ def _with_sweep(strategies: Mapping[str, Mapping[str, Any]], sweep: str) -> Mapp
 
 
 class ComparisonJob:
-    """The job of a comparison's run (see crawlmgr.jobs.Job): one entry per step from the first, then the judge.
+    """The job that computes a comparison (see crawlmgr.jobs.Job): each step computes one run of a strategy, in order, and the
+    last one measures all of them.
 
-    Helper runs compute entries from the last backwards while that run is active and more entries than workers are left. If two
-    runs compute the same entry, the results are equal and stored once.
+    Helper jobs compute runs from the last backwards while the main job is active and enough runs are left. If two jobs compute
+    the same run, the results are equal and stored once.
     """
 
     def __init__(self, run: Run) -> None:
         self.comparison = Comparison.objects.get(pk=run.parameters["comparison"])
         self._helper: int = run.parameters.get("helper", 0)
         self._archive: Archive | None = None
-        # local copies of files in object storage, kept as long as this object exists
+        # temporary copies of files that are kept in object storage, which exist as long as this object
         self._copies: TemporaryDirectory[str] | None = None
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str:
@@ -161,8 +167,8 @@ class ComparisonJob:
         return store
 
     def _next(self, left: list[Cell]) -> Cell | None:
-        """The run of an entry to compute in this step, chosen from those not finished yet (`left`); None if there is nothing
-        for this run to do.
+        """Chooses the run to compute in this step from those not finished yet (`left`); returns None if there is nothing for
+        this job to do.
         """
         if not self._helper:
             return left[0] if left else None
@@ -171,7 +177,7 @@ class ComparisonJob:
         return left[-self._helper] if at_work and len(left) > self._helper else None
 
     def ended(self, state: str, now: datetime) -> None:
-        """Does nothing: every entry was stored when it was finished."""
+        """Does nothing, since every run of a strategy was stored when it was finished."""
 
     def _pages(self, pulse: Pulse) -> Archive:
         if self._archive is None:
@@ -191,19 +197,20 @@ class ComparisonJob:
         return Entry(cell.entry.partition(" ")[0], own, cell.entry)
 
     def _topic(self, topic: topics.Topic, cell: Cell) -> topics.Topic:
-        """The topic as it is, or with the threshold of the sweep's entry."""
+        """Returns the topic; for the entry of a sweep over the threshold with the threshold multiplied by the entry's factor."""
         factor = self.comparison.setup["strategies"][cell.entry].get(TAU)
         return topic if factor is None else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
 
     def _place(self, cell: Cell) -> tuple[int, int]:
-        """For a run of the comparison, by its draw number: the index of its sample draw (from 0), and its random seed (from
-        1)."""
+        """Returns, for a run of a strategy, the index of its draw of samples (from 0) and its random seed (from 1), which
+        follow from its draw number.
+        """
         setup = self.comparison.setup
         sample, seed = divmod(cell.draw - 1, setup.get("draws", 1) // setup.get("samples", 1))
         return sample, seed + 1
 
     def _drawn(self, topic: topics.Topic, archive: Archive, labels: Labels | None) -> list[tuple[topics.Topic, frozenset[str]]]:
-        """The topic with each draw of its samples, and the pages excluded from its score."""
+        """Returns the topic with each draw of its samples, paired with the pages that are excluded from the score."""
         if labels is None:
             return [(topic, frozenset())]
         return sample_draws(topic, archive, labels, self.comparison.setup.get("samples", 1) - 1)
@@ -216,7 +223,9 @@ class ComparisonJob:
         archive: Archive,
         pulse: Pulse,
     ) -> list[tuple[Cell, Outcome]]:
-        """The results of all runs; the runs of each sample draw are judged together, without that draw's sample pages."""
+        """Measures all runs and returns pairs of a run and its results. The runs of each draw of samples are measured together,
+        without the draw's sample pages.
+        """
         stored_trails, found = self.comparison.trails, []
         growing = bool(self.comparison.setup.get("growing"))
         for number, (about, left_out) in enumerate(drawn):
@@ -259,8 +268,9 @@ class ComparisonJob:
 
 
 def marks_as_labels(topic: StoredTopic) -> str:
-    """The operator's marks on pages of the topic's runs as the text of a label file; of several marks of one address the
-    newest is used. "" if there are none."""
+    """Returns the operator's marks on pages of the topic's runs as the text of a label file (CSV with the columns url and
+    label); of several marks of one address the newest is used. "" if there are no marks.
+    """
     pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("id")
     marks = {final or url: marked for url, final, marked in pages.values_list("url", "final_url", "marked")}
     out = io.StringIO()
@@ -270,12 +280,14 @@ def marks_as_labels(topic: StoredTopic) -> str:
 
 
 def entries(comparison: Comparison) -> list[str]:
-    """The names of the entries in order; stored separately, since PostgreSQL does not keep the order of JSON objects."""
+    """Returns the names of a comparison's entries in their order, which is stored separately, since PostgreSQL does not keep
+    the order of JSON objects.
+    """
     return list(comparison.setup.get("order") or comparison.setup["strategies"])
 
 
 def runs_of(comparison: Comparison) -> list[Cell]:
-    """All runs of a comparison, in the order of computation."""
+    """Returns all runs of a comparison, in the order of computation."""
     return cells(entries(comparison), comparison.setup.get("draws", 1))
 
 

@@ -1,4 +1,6 @@
-"""Scheduled runs of topics: starts those that are due, only once after any downtime; they fetch only new and outdated pages."""
+"""Scheduled runs of topics: starts those that are due (once, however many were missed during downtime), and changes schedules.
+Scheduled runs fetch only new and outdated pages.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +20,23 @@ LEAST_SECONDS, MOST_SECONDS = 3600, 366 * DAY_SECONDS
 
 
 def repeated(topic: Topic) -> dict[str, object]:
-    """The options of a scheduled run: known pages are taken from the archive and not counted in the budget, until they are as
-    old as the topic's interval; then they are fetched again."""
+    """Returns the options of a scheduled run: pages in the archive are used and not counted in the budget, until they are as
+    old as the topic's interval; then they are fetched again.
+    """
     days = (topic.interval_seconds or 0) / DAY_SECONDS
     return {"source": "mixed", "known": "free", "fresh_days": days}
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
-    """Starts a run of every topic that is due; returns the number started. Topics with an active run are skipped. A run outside
-    its working hours is created and waits for them."""
+    """Starts a run of every topic that is due, and returns the number of runs started. Topics with an active run are skipped. A
+    run outside its working hours is created and waits for them. Called regularly by the dispatcher.
+    """
     rows = Topic.objects.filter(next_run__lte=now, interval_seconds__isnull=False).order_by("next_run")
     return due.start_each(KIND, list(rows[:limit]), _start, now)
 
 
 def retime(topic: int, hours: Timing, now: datetime) -> None:
-    """Moves the next scheduled run into changed working hours."""
+    """Moves the next scheduled run of a topic into its changed working hours."""
     for one in Topic.objects.filter(pk=topic, next_run__isnull=False):
         Topic.objects.filter(pk=topic).update(next_run=timings.soonest(hours, one.next_run, now, one.interval_seconds))
 
@@ -44,12 +48,16 @@ def repeat(topic: Topic, seconds: int | None, now: datetime) -> None:
 
 
 def again(topic: Topic, now: datetime, user: Any = None) -> Run:
-    """Starts a run of a topic with the options of a scheduled run, at a user's request. Raises runs.Busy, ValueError."""
+    """Starts a run of a topic with the options of a scheduled run, at a user's request. Raises runs.Busy if the topic has an
+    active run, ValueError if its settings are invalid.
+    """
     return topics.crawl(topic, options=repeated(topic) if topic.runs.exists() else {}, now=now, user=user)
 
 
 def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
-    """Schedules crawls of the topic with this number, as `repeat` does. Raises ValueError with a one-line message."""
+    """Schedules crawls of the topic with this id, as `repeat` does. Raises ValueError with a one-line message if there is no
+    such topic or the interval is out of range.
+    """
     found = Topic.objects.filter(pk=topic).first()
     if found is None:
         raise ValueError(f"there is no topic {topic}")
@@ -59,15 +67,16 @@ def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
 
 
 def entries(now: datetime, most: int) -> list[recurring.Recurring]:
-    """Returns the topics with scheduled crawls, for the page of schedules."""
+    """Returns the topics with scheduled crawls, those due first, for the page of schedules; at most `most`."""
     rows = Topic.objects.filter(interval_seconds__isnull=False, next_run__isnull=False).order_by("next_run")
     return [recurring.Recurring(KIND, *row) for row in rows.values_list("pk", "name", "interval_seconds", "next_run")[:most]]
 
 
 @transaction.atomic
 def _start(topic: Topic, hours: Timing | None, now: datetime) -> bool:
-    """Starts a topic's run and sets its next due time in one transaction, because after a kill between the two the topic
-    would be crawled twice. False if another process was faster, or the run was refused."""
+    """Starts a topic's run and sets its next due time in one transaction, because after a kill between the two the topic would
+    be crawled twice. Returns False if another process started it, or the run was refused.
+    """
     rows, seconds = Topic.objects.filter(pk=topic.pk), topic.interval_seconds or DAY_SECONDS
     if not due.claim(rows, "next_run", topic.next_run, name=topic.name, seconds=seconds, hours=hours, now=now):
         return False

@@ -1,4 +1,6 @@
-"""The URL graph in the database, for runs too large for memory; with one worker the order is the same as in memory."""
+"""The URL graph of a run in the database, for runs too large for memory. With one worker the order of URLs is the same as in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ Row = tuple[str | None, int, int, str, float, float, str, str]
 
 
 class DatabaseGraph:
-    """The URL graph in the database. Nodes are read when requested, cached, and written by `flush` or before a node is popped.
+    """Keeps the URL graph of one run in the database. Nodes are read when requested, cached, and written by `flush` or before a
+    node is popped.
 
-    The caller calls `settle` in the transaction that stores the page. `pushes` is the number of pushes so far.
+    The caller calls `settle` in the transaction that stores the page. `pushes` is the number of pushes so far, from which the
+    positions in queues are numbered.
     """
 
     def __init__(self, run_id: int, pushes: int = 0, cached: int = 50_000) -> None:
@@ -50,7 +54,7 @@ class DatabaseGraph:
         self._waiting: Counter[str] | None = None
 
     def prepare(self, urls: Iterable[str]) -> None:
-        """Loads the nodes of many URLs in one query."""
+        """Loads the nodes of many URLs into the cache with few queries."""
         wanted = [key for key in {url_hash(url) for url in urls} if key not in self._nodes and key not in self._known_aliases]
         for start in range(0, len(wanted), _SOME):
             part = wanted[start : start + _SOME]
@@ -116,7 +120,9 @@ class DatabaseGraph:
         return node
 
     def _first(self, queue: str) -> tuple | None:
-        """The row of the first node of a queue whose host is not in `resting`."""
+        """Returns the database row of the first node of a queue whose host is not in `resting`, among the first LOOKED_AT; None
+        if there is none.
+        """
         for looked_at in (1, LOOKED_AT) if self.resting else (1,):
             rows = sql.fetch(_NEXT, (self._run, queue, looked_at))
             for row in rows:
@@ -155,7 +161,7 @@ class DatabaseGraph:
         return [OutLink(*pair) for pair in json.loads(self._links.get(self._hashes[node]) or "[]")]
 
     def settle(self) -> None:
-        """Writes the changes and, if the cache is full, empties it; called at the end of a step, when no node is in use."""
+        """Writes the changes and, if the cache is full, empties it. Called at the end of a step, when no node is in use."""
         self.flush()
         if len(self._nodes) > self._cached:
             for kept in (self._nodes, self._hashes, self._stored, self._links, self._known_aliases):
@@ -179,7 +185,7 @@ class DatabaseGraph:
                 cursor.executemany(_SAVE, rows)
 
     def clear(self) -> None:
-        """Empties the graph, for a run that is replayed from its first page."""
+        """Deletes all nodes of the run, for a run whose stored pages are processed again from the first one."""
         sql.execute("DELETE FROM focused_graphnode WHERE run_id = %s", (self._run,))
         self.pushes = 0
         self._empty()
@@ -196,8 +202,9 @@ class DatabaseGraph:
             self._take(row)
 
     def _take(self, row: tuple) -> Node:
-        """The node of a database row. If the node is cached, the cached one is returned, because it may contain changes not
-        written yet."""
+        """Returns the node of a database row. If the node is cached, the cached one is returned, because it may contain changes
+        not written yet.
+        """
         key, url, alias_of, parent, depth, state, queue, priority, position, data, links = row
         if alias_of is not None:
             self._known_aliases[key] = alias_of

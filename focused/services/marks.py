@@ -1,4 +1,6 @@
-"""The operator's marks on pages: the judge's scores of a run's pages, the choice of pages to mark, and the marks themselves."""
+"""The operator's marks of pages as on or off topic: the learning judge's scores of a run's pages, the choice of pages to mark,
+and the storing of marks.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,16 @@ from focused.services import sessions, topics
 from focused.topics import Topic
 
 MOST_PAGES = 2000
-"""The number of a run's newest pages that are judged together."""
+"""Maximum number of a run's newest pages that are scored together."""
 KEPT_SECONDS = 600.0
 MOST_CHECKED = 20
-"""Marks left out one at a time to check whether the judge would have known them."""
+"""Maximum number of marks that are left out, one at a time, to check whether the judge would have predicted them."""
 
 
 class Judged(NamedTuple):
-    """A page with the judge's score: `worth` is the score in [0, 1], relevant from 0.5; `sure` in [0, 1] is how far the score
-    is from undecided (0)."""
+    """A page with the learning judge's score: `worth` is the score in [0, 1], relevant from 0.5; `sure` in [0, 1] is its
+    distance from 0.5, doubled.
+    """
 
     page: TopicPage
     worth: float
@@ -42,10 +45,10 @@ class Judged(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The judge's scores of a run's newest pages.
+    """The learning judge's scores of a run's newest pages.
 
-    `rows` are these pages: unmarked ones whose mark would help most first, marked ones last. To test the judge, `checked`
-    marks were left out in turn, and it predicted `agreed` of them correctly.
+    `rows` are these pages: unmarked ones whose mark would help most first, marked ones last. `pages` and `marks` count them. To
+    test the judge, `checked` marks were left out in turn, and it predicted `agreed` of them correctly.
     """
 
     rows: list[Judged]
@@ -56,7 +59,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(run: TopicRun) -> Verdict:
-    """Judges the newest pages of a run by its samples, its own pages and the marks."""
+    """Scores the newest pages of a run by the topic's samples, the pages themselves and the operator's marks."""
     rows = list(TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE).order_by("-number")[:MOST_PAGES])[::-1]
     if not rows:
         return Verdict([], 0, 0, 0, 0)
@@ -77,7 +80,9 @@ def verdict(run: TopicRun) -> Verdict:
 
 
 class Shown(NamedTuple):
-    """The first rows of a verdict, either marked or unmarked pages, with the counts over all."""
+    """The first rows of a verdict, either of marked or of unmarked pages, with the counts over all pages; `on_topic` counts
+    those scored as relevant.
+    """
 
     rows: list[Judged]
     pages: int
@@ -88,8 +93,9 @@ class Shown(NamedTuple):
 
 
 def shown(run: TopicRun, marked: bool, most: int) -> Shown:
-    """The first `most` rows of `verdict`. The verdict is cached for each state of pages and marks, since the judge reads
-    thousands of pages for it."""
+    """Returns the first `most` rows of `verdict` that are marked (`marked` true) or unmarked. The verdict is cached for each
+    state of pages and marks, since the judge reads thousands of pages for it.
+    """
     marks = dict(TopicPage.objects.filter(run_id=run.pk, marked__isnull=False).order_by("pk").values_list("pk", "marked"))
     fetched = TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE)
     newest = fetched.order_by("-number").values_list("pk", flat=True).first()
@@ -102,14 +108,16 @@ def shown(run: TopicRun, marked: bool, most: int) -> Shown:
 
 
 def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, int, int, int]]:
-    """The cached form of a verdict: its rows as (page's key, score), and the counts."""
+    """Returns the cached form of a verdict: its rows as pairs of the page's id and its score, and the counts pages, marks,
+    checked, agreed and on_topic.
+    """
     on_topic = sum(row.on_topic for row in found.rows)
     return [(row.page.pk, row.worth) for row in found.rows], (found.pages, found.marks, found.checked, found.agreed, on_topic)
 
 
 def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
-    """The links recorded in the run's log between these rows, as parallel arrays: the index of a page's parent, and of the
-    page.
+    """Returns the links recorded in the run's log between these rows, as parallel arrays: the index of a page's parent, and of
+    the page.
     """
     numbers = {row.pk: number for number, row in enumerate(rows)}
     found = [(numbers[row.parent_id], number) for number, row in enumerate(rows) if row.parent_id in numbers]
@@ -118,8 +126,9 @@ def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
 
 
 def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
-    """Leave-one-out test of the judge: returns the number of marks that were left out in turn, and how many of them it
-    predicted correctly."""
+    """Tests the judge by leaving marks out in turn. Returns the number of marks left out, and how many of them the judge
+    predicted correctly. `reached` are the links between pages (`_reached`).
+    """
     marks = dict(judge.marks)
     asked = sorted(marks)[-MOST_CHECKED:] if len(marks) > 1 else []
     agreed = 0
@@ -133,7 +142,9 @@ def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
 
 @transaction.atomic
 def mark(page: TopicPage, on_topic: bool | None) -> None:
-    """Stores the operator's mark of a page, None removes it; an active run receives it after the current page."""
+    """Stores the operator's mark of a page; None removes it. An active run receives it after the current page. Raises
+    ValueError if the page was not fetched.
+    """
     if page.kind != TopicPage.Kind.PAGE:
         raise ValueError("only pages that were fetched can be marked")
     run = TopicRun.objects.select_related("run").select_for_update(of=("self",)).get(pk=page.run_id)

@@ -1,5 +1,6 @@
-"""Writes of a run's step: a page judged and stored, an address that could not be fetched, an edit; all in the caller's
-transaction."""
+"""Writes the steps of topic runs: a page that was scored and stored, an address that could not be fetched, an edit. Everything
+is written in the caller's transaction.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +31,10 @@ _PARENT = "SELECT id, off_topic_run FROM focused_topicpage WHERE run_id = %s AND
 _DEFAULTS = {field.column: field.get_default() for field in TopicPage._meta.concrete_fields if field.column != "id"}
 _COLUMNS = tuple(_DEFAULTS)
 OTHER_ADDRESS = "other_address"
-"""The count of pages that gave another address as their own, among those of refused links."""
+"""Key, among the counts of refused links, for the number of pages that declared another address as their own
+(rel=canonical)."""
 EDITED = "CAST(edits AS text) <> '[]'"
-"""SQL condition: a topic's run has edits that were not carried out yet."""
+"""SQL condition that is true if a topic's run has edits that were not carried out yet."""
 _INSERT = (
     f"INSERT INTO focused_topicpage ({', '.join(_COLUMNS)})"  # noqa: S608 - the model's own columns
     f" VALUES ({', '.join(['%s'] * len(_COLUMNS))}) RETURNING id"
@@ -40,7 +42,7 @@ _INSERT = (
 
 
 class Written(NamedTuple):
-    """The stored row of a step: its key, its number in the run, and its random mark."""
+    """The row that was stored for a step: its id, its number in the run, and the random number that identifies it (`mark`)."""
 
     pk: int
     step: int
@@ -49,8 +51,9 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class Arrival:
-    """A page on its way through the storing stages. `page` is set by the stage `judge`; it stays None for a page already
-    fetched."""
+    """A fetched page while it passes the stages of the setting TOPIC_STORE_STAGES. The stage `judge` sets `page`, unless the
+    page was already fetched under another address; the stage `keep` sets `stored`.
+    """
 
     session: Session
     node: Node
@@ -62,13 +65,14 @@ class Arrival:
     repeats: int | None = None
     stored: Written | None = None
     own_address: str = ""
-    """The address that the page gives as its own, if it is believed (`_own_address`)."""
+    """The address that the page declares as its own (rel=canonical), if it is accepted (`_own_address`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a fetched address: the kind of its row in the run's log, and the page's title, similarity and relevance
-    if it became a page, otherwise the problem."""
+    """What became of a fetched address: the kind of its row in the run's log, and the page's title, similarity and relevance if
+    it became a page, otherwise the problem.
+    """
 
     kind: int
     title: str = ""
@@ -78,7 +82,9 @@ class Outcome:
 
 
 def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled: bool = False) -> Outcome:
-    """Handles a page for a chosen address: it passes the stages, then its links are queued."""
+    """Handles the page that was fetched for a chosen address: runs the storing stages, queues the page's links and stores the
+    step. `recalled` is true if the page comes from the archive.
+    """
     why = session.outstanding.get(url, {})
     arrival = Arrival(session, session.take(url), draft, why, now, recalled)
     for name in settings.TOPIC_STORE_STAGES:
@@ -100,7 +106,7 @@ def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled
 
 
 def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
-    """Handles a chosen address that could not be fetched."""
+    """Handles a chosen address that could not be fetched: reports it to the strategy and stores the step."""
     why = session.outstanding.get(url, {})
     node = session.take(url)
     session.walk.failed(node)
@@ -112,14 +118,18 @@ def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
 
 
 def edited(session: Session, change: dict[str, Any], now: datetime) -> None:
-    """Carries out an edit and logs it, so that a replay applies it at the same position."""
+    """Carries out an operator's edit and stores it as a step, so that a later replay of the steps applies it at the same
+    position.
+    """
     session.edit(change)
     row = _insert(session, TopicPage.Kind.EDIT, "", now, why=change)
     _close(session, row)
 
 
 def judge(arrival: Arrival) -> None:
-    """Stage: removes and counts links out of scope, scores the page, and searches for duplicates among earlier ones."""
+    """Storing stage: removes and counts links out of scope, scores the page, and finds out whether it nearly duplicates an
+    earlier one.
+    """
     content = arrival.draft.content
     assert content is not None  # noqa: S101 - only drafts that became pages get here
     content, refused = arrival.session.within(arrival.node, content)
@@ -134,10 +144,11 @@ def judge(arrival: Arrival) -> None:
 
 
 def _own_address(session: Session, node: Node, content: Content) -> str:
-    """The address that a page gives as its own, if that is believed and the run may take it; "" to keep the page's own.
+    """Returns the address that a page declares as its own (rel=canonical), if it can be trusted and is within the run's scope;
+    "" to keep the address that was fetched.
 
-    If the given address was fetched already, it is believed if the content is nearly that of an earlier page; if not, only if
-    the two addresses differ in form. The page then counts as fetched under the given address too.
+    If the declared address was fetched already, it is accepted if the content is nearly that of an earlier page; if not, only
+    if `same_page` accepts it. The page then counts as fetched under the declared address too.
     """
     if not session.options.canonical or session.options.source == "archive":
         return ""
@@ -153,7 +164,9 @@ def _own_address(session: Session, node: Node, content: Content) -> str:
 
 
 def keep(arrival: Arrival) -> None:
-    """Stage: stores the page's row in the run's log, with its path from a seed and the sums over the run so far."""
+    """Storing stage: stores the page's row in the run's log, with the id of the page it was reached from and the run's counts
+    so far.
+    """
     page = arrival.page
     if page is None:
         return
@@ -191,8 +204,9 @@ def keep(arrival: Arrival) -> None:
 
 
 def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int]:
-    """For the page `parent` on which a link was found: its row id, and how many consecutive off-topic pages, ending with it,
-    were passed on the way to it. (None, 0) for a seed."""
+    """Returns, for the page `parent` on which a link was found, its row id and the number of consecutive off-topic pages that
+    end with it on the path to it. (None, 0) for a seed.
+    """
     if parent is None:
         return None, 0
     known = session.places.get(parent)
@@ -203,8 +217,9 @@ def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int
 
 
 def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any) -> Written:
-    """Writes the row of the session's next step in plain SQL, because creating a model instance would cost as much as judging
-    the page."""
+    """Writes the row of the session's next step in plain SQL, because creating a model instance would cost as much as scoring
+    the page.
+    """
     if kind != TopicPage.Kind.PAGE:
         values.setdefault("relevant_so_far", session.row.relevant)
         values.setdefault("number", session.row.pages)
@@ -216,7 +231,7 @@ def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any)
 
 
 def _close(session: Session, row: Written) -> None:
-    """Writes the run's new state, and checks whether the operator has stored an edit meanwhile."""
+    """Writes the run's state after a step, and checks whether the operator has stored an edit meanwhile."""
     run, graph = session.row, session.walk.graph
     session.steps, session.mark = row.step, row.mark
     run.steps, run.mark, run.asked = row.step, row.mark, session.asked

@@ -1,4 +1,6 @@
-"""Corrects topics and runs for which an older command line allowed every private address: now only their seeds' hosts."""
+"""Corrects topics and runs for which an older command line allowed requests to all private addresses: afterwards only the
+private hosts of their seeds are allowed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from crawlmgr.services import private_hosts
 
 
 def mend(apps: Any = installed) -> None:
-    """Runs after a migration or a restore. `apps` holds the models of that moment."""
+    """Corrects the stored settings of topics and runs. Called after a migration or a restore; `apps` holds the models of that
+    moment.
+    """
     topics, seeds = apps.get_model("focused", "Topic").objects, apps.get_model("focused", "Seed").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("topic", "topic-samples"))
 

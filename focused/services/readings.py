@@ -1,4 +1,5 @@
-"""Reading of a topic's samples: TextRank words of each, and the vector and threshold of all.
+"""The reading of a topic's samples: TextRank keywords of each sample, and the topic's vector and threshold, computed from all
+of them.
 
 The result is computed once for each state of samples and words (by a worker's run if they are long) and stored, so that pages
 that show a topic never process its samples.
@@ -28,18 +29,20 @@ from focused.services import topics
 KIND = "topic-texts"
 DRAWN_WORDS = 30
 SMALL_CHARACTERS = 30_000
-"""Samples of up to this many characters in all are processed while the user waits: half a second at most."""
+"""Maximum number of characters of all samples that are processed while the user waits, which takes half a second at most."""
 FORM = 2
 """Version of the stored reading, raised when its contents change."""
 MOST_SAMPLE_CHARACTERS = 300_000
 MOST_WORDING = 100_000
-"""Characters of all samples from which display forms of words are taken while the user waits."""
+"""Number of characters of all samples from which display forms of words are taken while the user waits."""
 MOST_TOPIC_CHARACTERS = 2_000_000
-"""Limit for all samples of a topic together: they are weighted against each other, and every run keeps a copy."""
+"""Maximum number of characters of all samples of a topic: they are weighted against each other, and every run keeps a copy."""
 
 
 class Bounded(NamedTuple):
-    """Samples within the size limits; names of those that were truncated, and of those that were left out."""
+    """Samples within the size limits: `kept` as pairs of name and text, and the names of those that were truncated (`cut`) and
+    of those that were left out.
+    """
 
     kept: list[tuple[str, str]]
     cut: list[str]
@@ -47,8 +50,9 @@ class Bounded(NamedTuple):
 
 
 def bounded(texts: Iterable[tuple[str, str]], used: int = 0) -> Bounded:
-    """The samples that fit into a topic that already has `used` characters of samples; longer ones truncated, the rest left
-    out."""
+    """Returns the samples, given as pairs of name and text, that fit into a topic that already has `used` characters of
+    samples; long ones are truncated, those that do not fit are left out.
+    """
     found = Bounded([], [], [])
     for name, text in texts:
         if used + min(len(text), MOST_SAMPLE_CHARACTERS) > MOST_TOPIC_CHARACTERS:
@@ -62,26 +66,27 @@ def bounded(texts: Iterable[tuple[str, str]], used: int = 0) -> Bounded:
 
 
 def characters(topic: Topic) -> int:
-    """The number of characters of all samples of a topic."""
+    """Returns the number of characters of all samples of a topic."""
     return topic.documents.aggregate(sum=Sum("characters"))["sum"] or 0
 
 
 def unread(topic: Topic) -> QuerySet[SampleDocument]:
-    """Samples whose words have not been extracted yet."""
+    """Returns a query of the samples whose keywords have not been extracted yet."""
     return topic.documents.filter(words__isnull=True).exclude(text="")
 
 
 def of(topic: Topic) -> dict[str, Any] | None:
-    """The current reading of a topic: its threshold, the threshold computed from the samples, the number of words, and the
-    vector. If the reading is outdated and the samples are short, it is computed here; if they are long, a worker has to
-    compute it, and the result is None until then."""
+    """Returns the current reading of a topic as a dictionary: `threshold`, `drawn` (the threshold computed from the samples),
+    `words` (their number), and `vector` (weights by word). If the reading is outdated and the samples are short, it is computed
+    here; if they are long, a worker has to compute it, and the result is None until then.
+    """
     if topic.reading.get("key") == key(topic):
         return dict(topic.reading)
     return _worked_out(topic) if characters(topic) <= SMALL_CHARACTERS else None
 
 
 def key(topic: Topic) -> str:
-    """A digest of everything that a reading depends on."""
+    """Returns a digest of everything that a reading depends on; a stored reading with another key is outdated."""
     samples = list(topic.documents.exclude(text="").order_by("position", "id").values_list("pk", "characters"))
     words = [topic.keywords, topic.near, topic.negative, topic.url_words, topic.user_words, topic.threshold]
     concepts = [topic.ontology, topic.ontology_weight]
@@ -89,7 +94,8 @@ def key(topic: Topic) -> str:
 
 
 def _worked_out(topic: Topic) -> dict[str, Any]:
-    # taken first: if samples or words change during the computation, the key no longer fits, and the reading counts as outdated
+    # computed first: if samples or words change during the computation, the key no longer fits, and the reading counts as
+    # outdated
     before = key(topic)
     relevance = Relevance(replace(topics.definition(topic), threshold=None))
     shown = wording_of(relevance)
@@ -103,8 +109,9 @@ def _worked_out(topic: Topic) -> dict[str, Any]:
 
 
 def wording_of(relevance: Relevance, further: Iterable[str] = ()) -> dict[str, str]:
-    """Display forms of a topic's (stemmed) words: taken from `further` texts, otherwise from the beginnings of its samples,
-    otherwise from its word lists and ontology."""
+    """Returns the display forms of a topic's stemmed words, by word: taken from `further` texts, otherwise from the beginnings
+    of its samples, otherwise from its word lists and ontology.
+    """
     about = relevance.topic
     each = MOST_WORDING // max(1, len(about.documents))
     labels = (label for concept in about.ontology.values() for label in concept["labels"])
@@ -120,20 +127,22 @@ def _keep(topic: Topic, reading: dict[str, Any]) -> None:
 
 
 def words_of(sample: SampleDocument) -> dict[str, float]:
-    """Twenty TextRank words of a sample."""
+    """Returns twenty TextRank keywords of a sample with their weights."""
     return keywords(sample.text, WORDS_A_PAGE)
 
 
 def draw(topic: Topic) -> dict[str, float]:
-    """Extracts the topic's keywords again from the words of its samples; words that it has already keep their form and
-    weight."""
+    """Extracts keywords from the words of all samples and adds them to the topic's keywords; words that it has already keep
+    their form and weight. Returns the new ones with their weights.
+    """
     lists = topic.documents.exclude(words__isnull=True).order_by("position", "id").values_list("words", flat=True)
     return add_keywords(topic, merge([words for words in lists if words], DRAWN_WORDS))
 
 
 def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
-    """Adds words to the topic's keywords and returns the new ones; a word that the topic has already, in any form, is not
-    changed."""
+    """Adds words to the topic's keywords and returns the new ones with their weights. A word that the topic has already, in any
+    inflected form, is not changed.
+    """
     known = {stem_of(word) for word in topic.keywords}
     new = {word: round(weight, 3) for word, weight in drawn.items() if stem_of(word) not in known}
     topic.keywords = {**new, **topic.keywords}
@@ -142,8 +151,9 @@ def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
 
 
 def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = False) -> Run | None:
-    """Brings the topic's reading up to date, with `drawing` after extracting its keywords. Short samples are read here; for
-    long ones the run that reads them is returned, a new or an existing one."""
+    """Brings the topic's reading up to date; with `drawing` extracts keywords first. Short samples are read at once, and None
+    is returned; for long ones the run that reads them is returned, a new or an existing one.
+    """
     if characters(topic) <= SMALL_CHARACTERS:
         for sample in unread(topic):
             SampleDocument.objects.filter(pk=sample.pk).update(words=words_of(sample))
@@ -156,22 +166,23 @@ def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = Fals
         return runs.create(
             KIND, topic.name, target=topic.pk, exclusive=f"{KIND} {topic.pk}", parameters=chosen, now=now, user=user
         )
-    except runs.Busy as busy:  # the existing run checks for new samples before each step
+    except runs.Busy as busy:  # the existing run looks for new samples before each step
         if drawing:
             Run.objects.filter(pk=busy.run.pk).update(parameters={"draw": True})
         return busy.run
 
 
 def work(topic: Topic) -> None:
-    """Computes the reading while the caller waits, however long it takes."""
+    """Computes the reading of a topic at once, however long it takes."""
     for sample in unread(topic):
         SampleDocument.objects.filter(pk=sample.pk).update(words=words_of(sample))
     _keep(topic, _worked_out(topic))
 
 
 class TextsJob:
-    """The job that reads a topic's samples in a worker (see crawlmgr.jobs.Job): one sample per step, then the keywords if
-    wanted, then the reading."""
+    """The job that reads a topic's samples in a worker (see crawlmgr.jobs.Job): one sample per step, then the keywords if they
+    were requested, then the reading.
+    """
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -197,11 +208,13 @@ class TextsJob:
         Run.objects.filter(pk=self.run.pk).update(result={"drawn": len(found)})
 
     def ended(self, state: str, now: datetime) -> None:
-        """Does nothing: each sample was stored when it was read."""
+        """Does nothing, since each sample was stored when it was read."""
 
 
 def progress(topic: Topic) -> dict[str, Any] | None:
-    """The run that reads a topic's samples, with its progress; None if there is none."""
+    """Returns the run that reads a topic's samples with its progress, as a dictionary with `run`, `all` and `read` (numbers of
+    samples) and `percent`; None if there is no such run.
+    """
     run = next((one for one in Run.objects.at_work() if one.kind == KIND and one.target == topic.pk), None)
     if run is None:
         return None

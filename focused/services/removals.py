@@ -20,32 +20,33 @@ KIND_OF_SETTINGS = "topic"
 
 
 def check(topic_id: int) -> None:
-    """Raises runs.Busy while the topic is being deleted."""
+    """Raises runs.Busy if the topic is being deleted."""
     removals.check(KIND, topic_id)
 
 
 def delete(topic: Topic, now: datetime) -> None:
-    """Deletes a topic while the caller waits; can be repeated after a kill."""
+    """Deletes a topic and returns when it is done; if it is killed, it can be called again."""
     _quieten(topic, now)
     removals.at_once(_removal(topic))
 
 
 def start(topic: Topic, now: datetime, user: Any = None) -> Run | None:
-    """Deletes a small topic at once; for a large one returns the run that deletes it. Raises runs.Busy if it is already being
-    deleted."""
+    """Deletes a small topic at once and returns None; for a large one starts a run that deletes it and returns that run. Raises
+    runs.Busy if it is already being deleted.
+    """
     quieten = partial(_quieten, topic, now)
     return removals.start(KIND, topic.pk, topic.name, _removal(topic), quieten, now=now, user=user)
 
 
 def start_by_key(topic_id: int, now: datetime, user: Any = None) -> None:
-    """Starts the deletion of a topic (see `start`), if it still exists."""
+    """Starts the deletion of the topic with this id (see `start`), if it still exists."""
     topic = Topic.objects.filter(pk=topic_id).first()
     if topic is not None:
         start(topic, now, user)
 
 
 class TopicRemoval(removals.RemovalJob):
-    """The job that deletes a large topic."""
+    """The job that deletes a large topic in steps."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run, self._left, lambda: _runs(run.target))

@@ -1,4 +1,4 @@
-"""Samples of topics: pages fetched by a small run, and words extracted from them or from earlier runs."""
+"""Samples of topics: fetches pages as samples by a small run of their own, and extracts words from earlier runs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ from focused.services import readings, sessions, topics
 
 KIND = "topic-samples"
 MOST_PAGES_READ = 60
-"""Pages of a run that are read again to find the display forms of words."""
+"""Maximum number of pages of a run that are read again to find the display forms of words."""
 
 
 def fetch(topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None, start: bool = True) -> Run:
-    """Starts a run that fetches pages and stores their main text as samples."""
+    """Starts a run that fetches the pages `urls` and stores their main text as samples of the topic. `start` false creates the
+    run without starting it.
+    """
     first = topic.documents.count()
     rows = [
         SampleDocument(topic=topic, name=url[:300], url=url, problem="waiting", position=first + n, added=now)
@@ -45,7 +47,9 @@ def fetch(topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None,
 
 
 def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: Any = None) -> readings.Bounded:
-    """Adds samples (name, text) within the topic's bounds, and has them read."""
+    """Adds samples, given as pairs of name and text, within the topic's size limits, and has them read. Returns which were
+    added, truncated and left out.
+    """
     found = readings.bounded(texts, readings.characters(topic))
     first = topic.documents.count()
     with transaction.atomic():
@@ -60,7 +64,9 @@ def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: 
 
 
 def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
-    """The near-topic lexicon from an earlier run: words of off-topic pages that led to relevant pages."""
+    """Replaces the topic's near-topic lexicon by words of off-topic pages of an earlier run that led to relevant pages. Returns
+    the words with their weights.
+    """
     relevance = Relevance(topics.definition(topic))
     pages = sessions.history_of(run_id)
     found = near_lexicon(pages, dict.fromkeys(relevance.words, 1.0), LEXICON_WORDS)
@@ -73,8 +79,9 @@ def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
 
 
 def draw_hosts(topic: Topic, run_id: int) -> tuple[int, dict[str, float]]:
-    """Keywords from the relevant host pages of an earlier run (entry pages of sites, by the tunnelling paper's rules). Returns
-    the number of host pages, and the new words; existing words keep their form and weight."""
+    """Adds keywords from the relevant host pages of an earlier run (entry pages of sites, by the tunnelling paper's rules).
+    Returns the number of host pages, and the new words with their weights; existing words keep their form and weight.
+    """
     pages = sessions.history_of(run_id)
     relevant = {page.content.url for page in pages if page.relevant}
     texts = [text for host in host_pages(pages) if host.url in relevant and (text := _text_of(run_id, host.url))]
@@ -83,7 +90,7 @@ def draw_hosts(topic: Topic, run_id: int) -> tuple[int, dict[str, float]]:
 
 
 def _text_of(run_id: int, url: str) -> str:
-    """The main text of a page stored by a run; "" if the archive does not contain it."""
+    """Returns the title and main text of a page stored by a run; "" if the archive does not contain it."""
     of_run = StoredPage.objects.filter(run_id=run_id)
     stored = of_run.filter(Q(key_hash=url_hash(url)) | Q(final_url=url)).select_related("warc").first()
     record = archive.read_page(stored) if stored is not None else None
@@ -94,7 +101,9 @@ def _text_of(run_id: int, url: str) -> str:
 
 
 def _written(words: Collection[str], pages: Sequence[Page], run_id: int, tokenizer: Tokenizer) -> dict[str, str]:
-    """The display forms of words in pages of a run: from titles and anchors, otherwise from the text of some archived pages."""
+    """Returns the display forms of stemmed words, by word: from titles and anchors of the run's pages, otherwise from the text
+    of some archived pages.
+    """
     texts = dict.fromkeys(text for page in pages for text in (page.content.title, *(link.anchor for link in page.links)))
     shown = wording(texts, tokenizer)
     missing = set(words).difference(shown)
@@ -112,7 +121,7 @@ def _written(words: Collection[str], pages: Sequence[Page], run_id: int, tokeniz
 
 
 class SampleCrawler:
-    """Fetches the given pages and stores their main text as samples."""
+    """The crawler of runs that fetch given pages and store their main text as samples."""
 
     kind = KIND
 
@@ -150,7 +159,9 @@ class SampleCrawler:
         return "complete"
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
-        """Has the fetched samples read, and keywords extracted if the topic has none; pages not fetched stay without text."""
+        """Has the fetched samples read, and keywords extracted if the topic has none. Samples whose pages were not fetched stay
+        without text.
+        """
         if state == RunState.PAUSED:
             return
         SampleDocument.objects.filter(topic_id=run.target, problem="waiting").update(problem="stopped")

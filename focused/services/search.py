@@ -1,4 +1,6 @@
-"""Full-text search over fetched pages: words from our tokenizer in the database's own inverted index."""
+"""Full-text search over the pages of topic runs: words from this program's tokenizer in the database's own inverted index (FTS5
+in SQLite, tsvector in PostgreSQL).
+"""
 
 from __future__ import annotations
 
@@ -17,29 +19,30 @@ from crawlmgr.text.tokens import Tokenizer
 from focused.models import TopicPage, TopicRun
 from focused.services.pages import Arrival
 
-MOST_WORDS = 16_000  # most word positions of one text that PostgreSQL's index stores
-MOST_RANKED = 2_000  # pages that are ranked: the newest matches
+MOST_WORDS = 16_000  # maximum number of word positions of one text that PostgreSQL's index stores
+MOST_RANKED = 2_000  # maximum number of pages that are ranked: the newest matches
 _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed search: word groups that must occur, and word groups that must not. A group is a single word, or several
-    adjacent ones."""
+    """A parsed search: groups of words that must occur, and groups that must not. A group is a single word, or several adjacent
+    ones.
+    """
 
     wanted: tuple[tuple[str, ...], ...]
     unwanted: tuple[tuple[str, ...], ...] = ()
 
     @property
     def words(self) -> frozenset[str]:
-        """Every word that must occur."""
+        """All words that must occur."""
         return frozenset(word for group in self.wanted for word in group)
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """One page of results, best first, and the total number of results; `cut` is True if more pages match than are counted and
-    ranked.
+    """One page of results: the total number of results, and the ids of the pages, best first. `cut` is True if more pages match
+    than are counted and ranked.
     """
 
     total: int
@@ -48,7 +51,9 @@ class Hits:
 
 
 def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
-    """Parses a search: words anywhere in the page, "adjacent words" in quotes, -excluded. Chinese needs no spaces."""
+    """Parses the text of a search: words may occur anywhere in the page, "adjacent words" stand in quotes, a "-" excludes.
+    Chinese needs no spaces.
+    """
     tokenizer = Tokenizer(user_words)
     wanted: list[tuple[str, ...]] = []
     unwanted: list[tuple[str, ...]] = []
@@ -60,7 +65,7 @@ def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
 
 
 def index(arrival: Arrival) -> None:
-    """Stage: adds the page's words to the index."""
+    """Storing stage: adds the page's words to the search index."""
     if arrival.stored is None:
         return
     row = arrival.session.row
@@ -69,7 +74,8 @@ def index(arrival: Arrival) -> None:
 
 class _Entry(NamedTuple):
     """An entry of the search index: a page's words, and special words for its run and its topic, by which a search is limited
-    to them."""
+    to a run or topic.
+    """
 
     pk: int
     run: int
@@ -82,12 +88,12 @@ class _Entry(NamedTuple):
 
 
 def run_word(pk: int) -> str:
-    """The index word for a run, which cannot occur in a page."""
+    """Returns the index word for a run, which cannot occur in a page."""
     return f"run#{pk}"
 
 
 def topic_word(pk: int) -> str:
-    """The index word for a topic."""
+    """Returns the index word for a topic, which cannot occur in a page."""
     return f"topic#{pk}"
 
 
@@ -104,20 +110,20 @@ def _put(entry: _Entry) -> None:
 
 
 def clear() -> None:
-    """Empties the index."""
+    """Deletes all entries of the search index."""
     emptied = "INSERT INTO focused_pagetext (focused_pagetext) VALUES ('delete-all')"
     sql.execute(emptied if connection.vendor == "sqlite" else "DELETE FROM focused_pagetext", ())
 
 
 def rebuild() -> None:
-    """Rebuilds the index from the stored pages, as after a restore: a backup contains the pages but not the index."""
+    """Rebuilds the search index from the stored pages, as after a restore: a backup contains the pages but not the index."""
     clear()
     for entry in _stored(TopicPage.objects.filter(kind=TopicPage.Kind.PAGE)):
         _put(entry)
 
 
 def _stored(pages: QuerySet[TopicPage]) -> Iterator[_Entry]:
-    """Computes the index entry of each of these pages from its stored row."""
+    """Yields the index entry of each of these pages, computed from its stored row."""
     topics = dict(TopicRun.objects.values_list("run_id", "topic_id"))
     for page in in_parts(pages.only("pk", "words", "packed", "run_id"), "pk", 500):
         words = bytes(page.words or b"")
@@ -126,8 +132,9 @@ def _stored(pages: QuerySet[TopicPage]) -> Iterator[_Entry]:
 
 
 def remove(keys: Sequence[int]) -> None:
-    """Removes pages from the index; call it before they are deleted, because SQLite needs their words for it. An entry that
-    is left over causes no error: searches join with the pages."""
+    """Removes the pages with these ids from the search index. To be called before they are deleted, because SQLite needs their
+    words for it. An entry that is left over causes no error: searches join with the pages.
+    """
     if connection.vendor != "sqlite":
         places = ", ".join(["%s"] * len(keys))
         sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({places})", tuple(keys))  # noqa: S608 - fixed words
@@ -140,9 +147,11 @@ def remove(keys: Sequence[int]) -> None:
 
 
 def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None, start: int = 0, limit: int = 25) -> Hits:
-    """The matching pages of the runs, or of all runs of the topic, best first (BM25; on PostgreSQL ts_rank); a page of several
-    runs is listed once, its newest. If more than MOST_RANKED match, only the newest are counted and ranked, so that a word
-    on every page costs no more than another."""
+    """Searches the pages of the runs, or of all runs of the topic. Returns the matching pages from number `start` on, at most
+    `limit`, best first (BM25; on PostgreSQL ts_rank); a page that several runs fetched is listed once, in its newest version.
+    If more than MOST_RANKED match, only the newest are counted and ranked, so that the search for a word that is on every page
+    takes no longer than another.
+    """
     places = [topic_word(topic)] if topic is not None else [run_word(pk) for pk in run_ids]
     if not query.wanted or not places:
         return Hits(0, ())
@@ -156,7 +165,7 @@ def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None,
 
 
 Found = tuple[str, tuple[object, ...], bool]
-"""An SQL query for `id` and `score` of the hits, its values, and whether older hits are left out."""
+"""An SQL query for `id` and `score` of the hits, the values of its placeholders, and whether older hits are left out."""
 
 
 def _hits_sqlite(query: Query, places: Sequence[str]) -> Found:

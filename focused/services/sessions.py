@@ -1,4 +1,6 @@
-"""A topic's run between two steps: kept in memory by the process that works on it, otherwise rebuilt from its log or tables."""
+"""The state of a topic's run between two steps (session): kept in memory by the process that works on the run, otherwise
+rebuilt from the stored steps or from the run's tables.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ from focused.topics import Topic
 
 KEPT = 4
 LOOKAHEAD = 4
-"""Most addresses chosen in advance per request in flight. A host pauses between requests, and a request takes about half a
-second, so 1 + 2 x the delay keep enough requests in flight over many hosts."""
+"""Maximum number of addresses chosen in advance for each request that may be in progress. A host pauses between requests,
+and a request takes about half a second, so 1 + 2 x the delay keep enough requests in progress over many hosts."""
 REMEMBERED = 50_000  # number of pages whose row ids a session caches; for others the database is queried
 HISTORY_PAGES = 5000
 NO_FETCH = ("robots", "dropped", "host_pages", "not_in_archive")  # prefixes of failure reasons for which no request was sent
@@ -52,7 +54,8 @@ _parsed: OrderedDict[tuple[object, ...], Draft] = OrderedDict()
 
 
 class Session:
-    """One run in the memory of one process. `steps` and `mark` identify the last step of the log that it knows.
+    """The state of one run in the memory of one process. `steps` and `mark` are the number and the random identifier of the
+    last stored step that it includes.
 
     `outstanding` holds the chosen addresses whose pages have not arrived, with the parts of their priority.
     """
@@ -77,31 +80,32 @@ class Session:
         web = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         self.connections = web.connections
         self.most = self.options.ahead or int(web.in_flight * min(LOOKAHEAD, 1 + 2 * web.delay_seconds))
-        """Most addresses chosen before their pages have arrived."""
+        """Maximum number of chosen addresses whose pages have not arrived."""
         if self.options.source == "archive" or strategy.one_at_a_time:
             self.most = 1
         self.outstanding: dict[str, dict[str, Any]] = {}
-        self.chosen = 0  # addresses that this session has given to the frontier
+        self.chosen = 0  # number of addresses that this session has passed to the frontier
         self.exhausted = False
         self.edited = False  # True if there were edits to carry out when the last step was stored
         self.frequencies: Idf | None = None
         self.places: dict[str, tuple[int, int]] = {}
-        """Recently arrived pages by address: row id, number of consecutive off-topic pages that end with the page."""
-        self.addresses: dict[str, int] = {}  # their ids in the frontier, by address
-        self.listed: set[str] = set()  # hosts whose sitemaps were asked for
+        """Recently arrived pages by address: row id, and number of consecutive off-topic pages that end with the page."""
+        self.addresses: dict[str, int] = {}  # ids in the frontier of recently arrived pages, by address
+        self.listed: set[str] = set()  # hosts whose sitemaps were requested
 
     @property
     def resumable(self) -> bool:
-        """Tells whether the run can continue from its tables, without its pages."""
+        """True if the run can continue from its tables, without processing its pages again."""
         return isinstance(self.graph, DatabaseGraph) and self.walk.strategy.resumable
 
     def begin(self) -> None:
-        """Adds the topic's seeds to the strategy's queue."""
+        """Adds those of the topic's seeds that the scope allows to the strategy's queue."""
         self.walk.strategy.start([url for url in self.topic.seeds if self.scope.refusal(url, 0) is None])
 
     def choose(self) -> list[str]:
-        """The next addresses in the strategy's order, best first. With the chosen addresses whose pages have not arrived, each
-        host has no more of them than connections, and all hosts together no more than may be chosen in advance."""
+        """Returns the next addresses in the strategy's order, best first, and adds them to `outstanding`. No host gets more
+        outstanding addresses than it may have connections, and all hosts together get no more than `most`.
+        """
         if len(self.outstanding) >= self.most:
             return []
         on = Counter(host_key(url) for url in self.outstanding)
@@ -114,7 +118,7 @@ class Session:
                 self.exhausted = not self.outstanding
                 break
             if self.scope.refusal(node.url, node.depth):
-                self.walk.failed(node)  # an edit has changed the scope since it was queued
+                self.walk.failed(node)  # the scope was changed by an edit after the address was queued
                 continue
             self.outstanding[node.url] = self.explain(node)
             chosen.append(node.url)
@@ -126,13 +130,14 @@ class Session:
         return chosen
 
     def explain(self, node: Node) -> dict[str, Any]:
-        """Why a node was chosen: the parts of its priority, its queue, the page it was found on."""
+        """Returns why a node was chosen: the parts of its priority, its queue, the page it was found on, and its depth."""
         parts = {name: round(value, 6) for name, value in self.walk.strategy.explain(node).items()}
         return {"parts": parts, "queue": node.queue, "parent": node.parent, "depth": node.depth}
 
     def take(self, url: str) -> Node:
-        """The node of a chosen address. It is created if missing, which happens when a replay took another path than the
-        original run."""
+        """Removes a chosen address from `outstanding` and returns its node. The node is created if missing, which happens when
+        stored steps are processed again in another order than in the original run.
+        """
         self.outstanding.pop(url, None)
         self.exhausted = False
         node = self.graph.node(url) or self.graph.add(url, 0, None)
@@ -141,7 +146,9 @@ class Session:
         return node
 
     def edit(self, change: dict[str, Any]) -> None:
-        """Carries out an operator's edit: seeds, a dropped host, parameters, marked pages; or queues a sitemap's addresses."""
+        """Carries out an operator's edit: further seeds, hosts to drop, parameters, marked pages; or queues the addresses that
+        were taken from a sitemap.
+        """
         self.exhausted = False
         for url in change.get("seeds", ()):
             node = self.graph.add(url, 0, None)
@@ -159,7 +166,7 @@ class Session:
             listed.queue(self.walk, self.parser, named["url"], named["addresses"])
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
-        """The page with the links that the run may follow, and the number of refused ones by rule."""
+        """Returns the page with the links that the run may follow only, and the number of refused links by rule."""
         content, refused = self.scope.apply(content, node.depth)
         if self.options.source == "archive":
             held = in_archive([link.url for link in content.links])
@@ -171,14 +178,17 @@ class Session:
 
     def place(self, url: str, row: int, off_topic_run: int) -> None:
         """Caches an arrived page's row id and the number of consecutive off-topic pages that end with it, for pages reached
-        from it."""
+        from it.
+        """
         if len(self.places) >= REMEMBERED:
             self.places.clear()
             self.addresses.clear()
         self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Judges a page (`Walk.judge`). If it renewed the document frequencies, keeps these, to be stored with the step."""
+        """Scores a page (see `Walk.judge` for the result). If the document frequencies were renewed by it, keeps them, to be
+        stored with the step.
+        """
         before = self.walk.strategy.topic.idf
         if isinstance(self.graph, DatabaseGraph):
             self.graph.prepare(link.url for link in content.links)
@@ -189,12 +199,13 @@ class Session:
 
 
 def no_pulse() -> None:
-    """Does nothing; passed as `pulse` by callers that hold no lease to renew."""
+    """Does nothing; used as `pulse` by callers that hold no lease to renew."""
 
 
 def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
-    """The run's session, up to date with the last stored step. Replaying many steps takes time: `pulse` is called at each, and if
-    it raises Interrupted a session in memory is kept, for the next call to continue."""
+    """Returns the run's session, up to date with the last stored step. Processing many stored steps again takes time: `pulse`
+    is called at each, and if it raises Interrupted, a session in memory is kept, from which the next call continues.
+    """
     row = TopicRun.objects.get(pk=run.pk)
     session = _live.pop(run.pk, None)
     if session is None or (session.steps, session.mark) != (row.steps, row.mark):
@@ -207,12 +218,14 @@ def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
 
 
 def forget(run_id: int) -> None:
-    """Drops the session of a run that has ended."""
+    """Drops the session of a run that has ended from memory."""
     _live.pop(run_id, None)
 
 
 def _caught_up(session: Session | None, row: TopicRun, pulse: Callable[[], None]) -> Session | None:
-    """Brings a session up to date by replaying the steps that another process made since; None if their histories differ."""
+    """Brings a session up to date by processing the steps that another process has stored since. Returns None if there is no
+    session in memory, or it does not belong to the run's stored history.
+    """
     if session is None or isinstance(session.graph, DatabaseGraph) or session.steps >= row.steps:
         return None
     known = TopicPage.objects.filter(run_id=row.pk, step=session.steps).values_list("mark", flat=True).first()
@@ -237,7 +250,9 @@ def _rebuilt(run: Run, row: TopicRun, pulse: Callable[[], None]) -> Session:
 
 
 def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """Restores a session from the tables: the strategy's state, frequencies, words stored since them, fingerprints, edits."""
+    """Restores a session from the run's tables: the strategy's state, document frequencies and the words of the pages stored
+    since these, fingerprints of pages, and edits.
+    """
     if row.frequencies is not None:
         stored = json.loads(zlib.decompress(row.frequencies))
         session.walk.strategy.topic.restore(Idf(stored["documents"], stored["counts"]))
@@ -263,7 +278,7 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
 
 
 def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """Replays the steps of the log that the session does not know, with the pages from the archive."""
+    """Processes the stored steps that the session does not know, with the pages from the archive."""
     steps = TopicPage.objects.filter(run_id=row.pk, step__gt=session.steps, step__lte=row.steps)
     for step in in_parts(steps, "step", 100):
         if step.kind == TopicPage.Kind.EDIT:
@@ -288,7 +303,7 @@ def _breathe(session: Session, pulse: Callable[[], None]) -> None:
     except Interrupted as interrupted:
         if isinstance(session.graph, MemoryGraph):
             _live[session.run_id] = session
-        # A graph in the database that cannot be resumed is replayed from its first step in every slice, and would never finish.
+        # A graph in the database that cannot be resumed is rebuilt from its first step in every slice, and would never finish.
         elif interrupted.why == "time" and not session.resumable:
             said = f"{session.steps} steps gone through again take longer than a task may; use a graph in memory"
             raise RuntimeError(said) from None
@@ -298,7 +313,7 @@ def _breathe(session: Session, pulse: Callable[[], None]) -> None:
 def _again(session: Session, node: Node, step: TopicPage) -> None:
     content = content_of(step, session.parser, session.options)
     if step.final_url and step.final_url != content.url:
-        content = replace(content, url=step.final_url)  # the page gave this address as its own
+        content = replace(content, url=step.final_url)  # the page declared this address as its own
     content, _ = session.within(node, content)
     judged = session.learn(node, content)
     if judged is not None:
@@ -306,24 +321,26 @@ def _again(session: Session, node: Node, step: TopicPage) -> None:
 
 
 def counts(options: RunOptions, recalled: bool, problem: str) -> int:
-    """The cost of an address in the page budget: 0 if no request was sent, or if a known page from the archive does not count."""
+    """Returns how much an address uses of the page budget: 0 if no request was sent, or if a page from the archive does not
+    count, otherwise 1.
+    """
     free = (recalled and options.source == "mixed" and options.known == "free") or problem.startswith(NO_FETCH)
     return 0 if free else 1
 
 
 def words_of(page: TopicPage) -> Counter[str]:
-    """The stored words of a page."""
+    """Returns the stored words of a page with their numbers of occurrences."""
     data = bytes(page.words or b"")
     return Counter((zlib.decompress(data) if page.packed else data).decode("utf-8").split(" ")) if data else Counter()
 
 
 def read_stages() -> list[Callable[..., None]]:
-    """The stages that a response passes before it is judged, as named in the settings."""
+    """Returns the stages that convert a response to a page, as named in the settings."""
     return [import_string(name) for name in settings.TOPIC_READ_STAGES]
 
 
 def in_archive(urls: Sequence[str]) -> set[str]:
-    """The addresses for which the archive has a response."""
+    """Returns those of the addresses for which the archive has a response."""
     keys = {url_hash(url): url for url in urls}
     found: set[str] = set()
     wanted = list(keys)
@@ -335,7 +352,7 @@ def in_archive(urls: Sequence[str]) -> set[str]:
 
 
 def stored_page(url: str) -> StoredPage | None:
-    """The newest archived page of an address, following archived redirects; None if there is none."""
+    """Returns the newest archived page of an address, following archived redirects; None if there is none."""
     for _ in range(MAX_REDIRECTS):
         page = archive.latest(url)
         if page is not None:
@@ -354,7 +371,9 @@ def stored_page(url: str) -> StoredPage | None:
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
-    """A stored page as originally read; None if the archive no longer contains it. Cached for a while."""
+    """Returns a stored page converted as after a fetch; None if the archive no longer contains it. The most recently used
+    results are cached.
+    """
     key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
     if key in _parsed:
         _parsed.move_to_end(key)
@@ -371,7 +390,9 @@ def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | N
 
 
 def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:
-    """The page of a step from the archive; only its words, without links, if the archive has lost it."""
+    """Returns the page of a stored step from the archive; if the archive no longer has it, a page with its stored words and
+    without links.
+    """
     page = StoredPage.objects.filter(run_id=step.run_id, key_hash=step.url_hash).select_related("warc").first()
     draft = draft_of(page, parser, options) if page is not None else None
     if draft is not None and draft.content is not None:
@@ -384,7 +405,7 @@ def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:
 
 
 def history_of(run_id: int) -> Sequence[Page]:
-    """The pages of an earlier run (the first 5,000), for strategies that learn from one."""
+    """Returns the first 5,000 pages of an earlier run, for strategies that learn from one; empty if there is no such run."""
     run = Run.objects.filter(pk=run_id).first()
     row = TopicRun.objects.filter(pk=run_id).first()
     if run is None or row is None:

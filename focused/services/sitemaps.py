@@ -1,5 +1,6 @@
-"""Sitemaps of the seeds' hosts: requested after the first page of a host, if the run wants them; the addresses listed become
-candidates of the crawl. The addresses taken are logged as an edit of the run, so that a replay of the run gets the same ones.
+"""Sitemaps of the seeds' hosts. If the run's options ask for it, they are requested after the first page of a host, and the
+addresses that they list become candidates of the crawl. The addresses taken are stored as an edit of the run, so that
+processing the stored steps again yields the same ones.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from focused.services.sessions import Session
 
 WHOLE, PART = "sitemap", "sitemap-part"
 KINDS = (WHOLE, PART)
-MOST_SITEMAPS = 2  # of those that a robots.txt names
-MOST_PARTS = 3  # of a sitemap of sitemaps, those changed last
-MOST_ADDRESSES = 500  # taken from one sitemap, the best by their words
-FIRST = 1e6  # priority: before the pages that wait
+MOST_SITEMAPS = 2  # maximum number of sitemaps requested of those that a robots.txt names
+MOST_PARTS = 3  # maximum number of parts requested of a sitemap index, those changed last
+MOST_ADDRESSES = 500  # maximum number of addresses taken from one sitemap, those with the most relevant words
+FIRST = 1e6  # priority of requests for sitemaps, before the pages that wait
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -37,8 +38,8 @@ class Listing:
 
 
 def wanted(session: Session, item: Url) -> list[NewUrl]:
-    """The sitemaps to request after a page of a host has arrived: those that the host's robots.txt names, requested once, and
-    only for hosts of seeds.
+    """Returns the sitemaps to request after a page of a host has arrived: those that the host's robots.txt names. They are
+    requested once, and only for hosts of seeds; otherwise the list is empty.
     """
     if not session.options.sitemaps:
         return []
@@ -55,7 +56,7 @@ def wanted(session: Session, item: Url) -> list[NewUrl]:
 
 
 def read(response: FetchResponse) -> Listing:
-    """Reads a sitemap; an empty Listing for anything else."""
+    """Reads the response to a request for a sitemap. Returns an empty Listing if it is not a sitemap."""
     found = parse_sitemap(response.body, response.url)
     if found.kind == "index":
         newest = sorted(found.entries, key=lambda entry: entry.lastmod or _LONG_AGO, reverse=True)
@@ -64,7 +65,9 @@ def read(response: FetchResponse) -> Listing:
 
 
 def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[NewUrl]:
-    """Queues the best addresses of a sitemap that the scope allows; returns the further sitemaps that it names."""
+    """Queues the most relevant addresses of a sitemap that the scope allows; returns the further sitemaps that it names as
+    links to request.
+    """
     key, refused, allowed = host_key(item.url), Counter[str](), []
     for url in dict.fromkeys(_of_host(listing.pages, key)):
         reason = session.scope.refusal(url, 1)
@@ -80,7 +83,8 @@ def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[
 
 
 def _of_host(urls: Sequence[str], key: str) -> Iterator[str]:
-    """Those of the addresses that are on the host `key`, in canonical form; a sitemap may only list addresses of its own host.
+    """Yields those of the addresses that are on the host `key`, in canonical form; a sitemap may only list addresses of its own
+    host.
     """
     for given in urls:
         try:

@@ -1,4 +1,4 @@
-"""Excerpts around the first search hit in a page; read from the archive when displayed."""
+"""Excerpts of pages around the first search hit, computed from the archived page when search results are displayed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ class Snippet(NamedTuple):
 
 
 def around(steps: Sequence[TopicPage], words: frozenset[str]) -> list[Snippet]:
-    """The excerpt of each page around its first search hit. If there is no hit in the first MOST_CHARS of its HTML, the
-    page's beginning; empty if the archive no longer contains it."""
+    """Returns an excerpt of each page around its first search hit, in the order of `steps`. If there is no hit in the first
+    MOST_CHARS characters of its HTML, the excerpt is the page's beginning; it is empty if the archive no longer contains the
+    page.
+    """
     runs, hashes = {step.run_id for step in steps}, {step.url_hash for step in steps}
     found = Page.objects.filter(run_id__in=runs, key_hash__in=hashes).select_related("warc")
     pages = {(page.run_id, page.key_hash): page for page in found}
@@ -47,7 +49,7 @@ def _around(page: Page | None, words: frozenset[str]) -> Snippet:
 
 
 def _place(text: str, words: frozenset[str]) -> tuple[int, int]:
-    """The position and length of one of the words, in any form; (0, 0) if none occurs."""
+    """Returns the start and the end of the first of the words in the text, in any inflected form; (0, 0) if none occurs."""
     for word in sorted(words, key=len, reverse=True):
         at = text.find(word)
         if at >= 0:

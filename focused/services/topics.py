@@ -1,4 +1,4 @@
-"""Topics: created, changed, crawled, deleted."""
+"""Creates, changes, crawls and deletes topics."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from focused.topics import Topic
 
 MOST_MARKED = 100
 MOST_WORDS = 2000
-"""Marked pages that a new run learns from, and words kept of each."""
+"""Maximum number of marked pages that a new run learns from, and of words kept of each."""
 
 
 def definition(topic: StoredTopic) -> Topic:
-    """The current topic in the form that strategies use."""
+    """Returns the current topic in the form that strategies use."""
     return Topic(
         name=topic.name,
         seeds=tuple(topic.seeds.order_by("position", "id").values_list("url", flat=True)),
@@ -50,8 +50,9 @@ def definition(topic: StoredTopic) -> Topic:
 
 
 def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
-    """The ontology reduced to the size that a topic can store: a large one to the concepts around the topic's words, heaviest
-    words first."""
+    """Returns the ontology reduced to the size that a topic can store: of a large one the concepts around the topic's words,
+    heaviest words first.
+    """
     if len(found.labels) <= MOST_CONCEPTS:
         return found
     relevance = Relevance(replace(definition(topic), ontology={}))
@@ -60,7 +61,9 @@ def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
 
 
 def marked(topic: StoredTopic) -> tuple[tuple[str, bool], ...]:
-    """The newest pages that the operator marked in the topic's runs, each address once: the page's words, and the mark."""
+    """Returns the newest pages that the operator marked in the topic's runs, each address once: pairs of the page's words,
+    separated by spaces, and the mark.
+    """
     pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("-id")
     found: dict[int, tuple[str, bool]] = {}
     for page in pages[:MOST_MARKED]:
@@ -79,8 +82,9 @@ def add(
     now: datetime,
     **values: Any,
 ) -> StoredTopic:
-    """Creates a topic. `documents` are names and texts of samples, `values` further fields. Raises ValueError with a one-line
-    message."""
+    """Creates a topic. `documents` are pairs of name and text of samples, `values` further fields. Raises ValueError with a
+    one-line message if the name is empty or exists, or there is no seed.
+    """
     name = name.strip()
     if not name:
         raise ValueError("a topic needs a name")
@@ -98,7 +102,7 @@ def add(
 
 
 def add_seeds(topic: StoredTopic, urls: Iterable[str]) -> int:
-    """Appends new seeds to those of the topic; returns how many were new."""
+    """Appends new seeds to those of the topic; returns the number of seeds that were new."""
     known = set(topic.seeds.values_list("url_hash", flat=True))
     first = topic.seeds.count()
     fresh = {url_hash(url): url for url in map(canonical, urls) if url_hash(url) not in known}
@@ -109,7 +113,9 @@ def add_seeds(topic: StoredTopic, urls: Iterable[str]) -> int:
 
 
 def _limit(options: RunOptions, scope: Scope) -> dict[str, int]:
-    """The limit of pages per host, as a crawl setting; the usual limit is not applied to a run that is about a single host."""
+    """Returns the limit of pages per host as a crawl setting, {} for none. The default limit is not applied to a run whose
+    scope is a single host.
+    """
     number = options.pages_per_host
     alone = number == PAGES_PER_HOST and len(scope.hosts) == 1
     return {"pages_per_host": number} if number and not alone and options.source != "archive" else {}
@@ -127,7 +133,9 @@ def crawl(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Starts a run of a topic; omitted values are the topic's own. Raises runs.Busy, ValueError with a one-line message."""
+    """Starts a run of a topic; omitted values are the topic's own. `start` false creates the run without starting it. Raises
+    runs.Busy if the topic has an active run or is being deleted, ValueError with a one-line message if a value is invalid.
+    """
     chosen = strategy or topic.strategy
     found = strategy_class(chosen, django_settings.TOPIC_STRATEGIES)
     own = topic.parameters if chosen == topic.strategy else {}
@@ -167,12 +175,15 @@ def crawl(
 
 
 def authorities(urls: Iterable[str]) -> list[str]:
-    """The hosts (with ports) of addresses, in the form of the address guard's exceptions."""
+    """Returns the distinct hosts (with ports) of addresses, as the address guard (the check for private addresses) takes its
+    exceptions.
+    """
     return sorted({host_key(url) for url in urls})
 
 
 def edit_run(run: Run, change: Mapping[str, Any]) -> None:
-    """Stores an edit of an active run; it is carried out after the current page. Raises ValueError with a one-line message.
+    """Stores an edit of an active run, which is carried out after the current page. Raises ValueError with a one-line message
+    if the run has ended or the edit is invalid or empty.
 
     `seeds`: further addresses; `without_hosts`: hosts to drop; `parameters`: new parameters of the strategy; `marks`: addresses
     of fetched pages with the operator's marks (true, false, null to remove one).
@@ -199,5 +210,5 @@ def edit_run(run: Run, change: Mapping[str, Any]) -> None:
 
 
 def delete(topic: StoredTopic, now: datetime) -> None:
-    """Deletes a topic with its runs and their stored pages, and waits for it; WARC files stay in the archive."""
+    """Deletes a topic with its runs and their stored pages, and returns when it is done; WARC files stay in the archive."""
     removals.delete(topic, now)

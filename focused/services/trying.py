@@ -1,4 +1,6 @@
-"""Trying a topic on one page: from the archive if it is there, otherwise fetched under the same rules as in a crawl."""
+"""Tries a topic on one page: obtains the page from the archive if it is there, otherwise fetches it under the same rules as in
+a crawl.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ LONGEST_WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A text or page to try: its words in order, the text to display (for a page its title), a title, and its source ("text",
-    "archive", "net")."""
+    """A text or page to try a topic on: its words in order, the text to display (for a page its title), a title, its source
+    ("text", "archive", "net"), and the time of its fetch if it is from the archive.
+    """
 
     tokens: list[str]
     text: str = ""
@@ -33,20 +36,22 @@ class Sample:
 
 
 def text_of(topic: Topic, text: str) -> Sample:
-    """A text, tokenised with the topic's user words."""
+    """Returns a text that a user entered as a sample to try, split into words with the topic's user words."""
     return Sample(Tokenizer(topic.user_words)(text), text)
 
 
 def scope_verdict(topic: Topic, address: str, now: datetime) -> tuple[str, str]:
-    """The address as it would be stored, and the code of the topic's scope rule or of the trap rule that refuses it as a first
-    address ("": none does). Raises ValueError with a one-line message if it is no address."""
+    """Returns the canonical form of an address, and the code of the topic's scope rule or of the trap rule that refuses it as a
+    seed ("": none does). Raises ValueError with a one-line message if it is no address.
+    """
     url = _address(address)
     return url, Scope.from_mapping({"year": now.year, **topic.options.get("scope", {})}).refusal(url, 0) or ""
 
 
 def page_of(topic: Topic, address: str) -> Sample:
-    """A page by its address, from the archive or the network. Raises ValueError with a one-line message if it cannot be
-    obtained."""
+    """Returns the page of an address as a sample to try, from the archive or the network. Raises ValueError with a one-line
+    message if it cannot be obtained.
+    """
     url = _address(address)
     parser = Parser(Tokenizer(topic.user_words))
     page = sessions.stored_page(url)

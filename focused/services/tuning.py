@@ -1,4 +1,4 @@
-"""A topic's strategy and parameters: chosen, undone, saved as presets, previewed on recorded pages."""
+"""A topic's strategy and its parameters: choosing, undoing, presets, and previews on recorded pages."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from focused.strategies import strategy_class
 
 KIND = "topic"
 DRAWS = 3
-"""Random draws of a preview."""
+"""Number of random draws in the comparison of a preview."""
 NOW, TYPED = "as saved", "as typed"
-"""Labels that distinguish a preview's two entries."""
+"""Labels that distinguish the two entries of a preview's comparison."""
 AS_PUBLISHED: Mapping[str, Mapping[str, Any]] = {
     "best_first": {"anchor": 0.0, "off_topic": "drop"},
     "pagerank": {"off_topic": "drop"},
@@ -36,7 +36,9 @@ AS_PUBLISHED: Mapping[str, Mapping[str, Any]] = {
 
 
 def built_in(strategy: str) -> dict[str, dict[str, Any]]:
-    """The built-in presets of a strategy: its defaults, as published, and for `dolphin` the patent's four weight vectors."""
+    """Returns the built-in presets of a strategy, parameters by name: its defaults, as published, and for `dolphin` the
+    patent's four weight vectors.
+    """
     found: dict[str, dict[str, Any]] = {"defaults": {}}
     if strategy in AS_PUBLISHED:
         found["published"] = dict(AS_PUBLISHED[strategy])
@@ -46,18 +48,20 @@ def built_in(strategy: str) -> dict[str, dict[str, Any]]:
 
 
 def preset_kind(strategy: str) -> str:
-    """The kind under which a strategy's presets are stored."""
+    """Returns the kind under which a strategy's presets are stored."""
     return f"{KIND}:{strategy}"
 
 
 def preset(strategy: str, name: str) -> dict[str, Any] | None:
-    """The parameters of a preset, a user's own before a built-in one; None if there is none."""
+    """Returns the parameters of a preset; a user's preset takes precedence over a built-in one of the same name. None if there
+    is none.
+    """
     own = {one.name: dict(one.values) for one in settings_history.presets(preset_kind(strategy))}
     return {**built_in(strategy), **own}.get(name)
 
 
 def values_of(topic: Topic) -> dict[str, Any]:
-    """The values of a topic that its settings history records."""
+    """Returns the values of a topic that its settings history records."""
     return {"strategy": topic.strategy, "parameters": topic.parameters, "options": topic.options}
 
 
@@ -71,7 +75,9 @@ def choose(
     now: datetime,
     user: Any = None,
 ) -> None:
-    """Sets the topic's strategy, parameters, and options of its runs. Raises ValueError with a one-line message."""
+    """Sets the topic's strategy, parameters, and options of its runs, and records the change. Raises ValueError with a one-line
+    message if a value is invalid.
+    """
     read_settings(strategy_class(strategy, settings.TOPIC_STRATEGIES).Settings, parameters)
     wishes = dict(topic.options if options is None else options)
     Scope.from_mapping({"year": now.year, **wishes.get("scope", {})})
@@ -83,13 +89,14 @@ def choose(
 
 @transaction.atomic
 def undo(topic: Topic, *, now: datetime) -> None:
-    """Undoes the newest change. Raises ValueError with a one-line message."""
+    """Undoes the newest recorded change. Raises ValueError with a one-line message if it is not possible."""
     _store(topic, settings_history.undo(KIND, topic.pk, values_of(topic), now=now))
 
 
 def preview(topic: Topic, strategy: str, parameters: Mapping[str, Any], *, now: datetime, user: Any = None) -> Comparison:
-    """Starts a comparison of the entered parameters with the saved ones, over the pages of the topic's runs. Raises
-    ValueError."""
+    """Starts a comparison of the entered parameters with the saved ones, over the pages of the topic's runs. Raises ValueError
+    if there are no such pages.
+    """
     own = next((choice["files"] for choice in reads.archive_choices(topic) if not choice["name"]), [])
     if not own:
         raise ValueError("no run of the topic has pages in the archive yet")
