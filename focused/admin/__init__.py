@@ -1,4 +1,6 @@
-"""Admin views of topics; Django's admin imports this package by itself."""
+"""Web interface of topics: the views and tables of Django's admin. Django imports this package when it searches the
+applications for admin modules.
+"""
 
 from focused.admin import (
     add,

@@ -1,4 +1,6 @@
-"""Admin view for adding a topic: seeds, samples (addresses, text, files) and keywords."""
+"""View with the form for adding a topic: seeds, samples (addresses, text, files) and keywords. Its parsing of submitted texts
+and addresses is also used by other views.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ LINES_TOLD = 12
 MOST_FILES = 200
 MOST_FILE_BYTES = 5_000_000
 MOST_FILES_BYTES = 20_000_000
-MOST_SEEDS = 10_000  # addresses accepted in one form, one per line: about a second's work
+MOST_SEEDS = 10_000  # maximum number of addresses in one form, one per line, which take about a second to process
 
 
 class TopicForm(forms.Form):
@@ -52,8 +54,9 @@ class TopicForm(forms.Form):
 
 
 def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
-    """The samples sent: from pasted text (a line of three or more dashes separates several) and from files. Raises ValueError
-    with a one-line message if a file, or all together, are too large."""
+    """Returns the submitted samples as pairs of name and text: from pasted text (a line of three or more dashes separates
+    several samples) and from files. Raises ValueError with a one-line message if a file, or all files together, are too large.
+    """
     parts: list[list[str]] = [[]]
     for line in request.POST.get("texts", "").splitlines():
         if line.strip().strip("-—") == "" and len(line.strip()) >= 3:
@@ -77,7 +80,7 @@ def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def text_of(file: UploadedFile) -> str:
-    """The text of an uploaded file. Raises ValueError if it is too large."""
+    """Returns the text of an uploaded file. Raises ValueError with a one-line message if it is too large."""
     if (file.size or 0) > MOST_FILE_BYTES:
         told = {"name": (file.name or "")[:80], "size": MOST_FILE_BYTES // 1_000_000}
         raise ValueError(_("%(name)s is larger than %(size)s MB.") % told)
@@ -85,7 +88,9 @@ def text_of(file: UploadedFile) -> str:
 
 
 def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
-    """Lines of addresses that were pasted or uploaded. Raises ValueError if there are too many."""
+    """Returns the lines of addresses that were pasted into the form field `field` or uploaded as `file`. Raises ValueError with
+    a one-line message if there are too many.
+    """
     upload = request.FILES.get(file)
     lines = request.POST.get(field, "").splitlines() + (text_of(upload).splitlines() if upload else [])
     if len(lines) > MOST_SEEDS or sum(map(len, lines)) > 100 * MOST_SEEDS:
@@ -95,7 +100,7 @@ def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
 
 
 def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
-    """Shows messages that name the samples which were shortened or left out because of the size limits."""
+    """Shows messages that name the samples which were truncated or left out because of the size limits."""
     for names, text in (
         (found.cut, _("Too long, truncated to the first %(most)s characters: %(names)s")),
         (found.left_out, _("Not added, because a topic holds at most %(all)s characters of samples: %(names)s")),
@@ -107,8 +112,9 @@ def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
 
 
 def tell_bad_lines(request: HttpRequest, bad: list[BadLine], what: str) -> None:
-    """Shows a message with number and text of the lines that are no addresses and were left out; `what` names the list they
-    were in."""
+    """Shows a message with the number and text of the lines that are not addresses and were left out; `what` names the list in
+    which they were.
+    """
     if bad:
         told = "; ".join(f"{line.number}: {line.text[:80]}" for line in bad[:LINES_TOLD])
         more = "; …" if len(bad) > LINES_TOLD else ""

@@ -1,4 +1,4 @@
-"""Charts of topics: words of the lexicon, harvest over a run, tunnel lengths, strategies compared."""
+"""Charts of topics: words and their weights, pages found over a run, lengths of tunnels, and compared strategies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS_SHOWN = 30
 
 
 def lexicon(vector: Mapping[str, float]) -> Chart:
-    """Chart of the heaviest words of the topic's vector, negative ones below zero."""
+    """Makes a bar chart of the heaviest words of the topic's vector; negative words are drawn below zero."""
     top = sorted(vector.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = [*top[:WORDS_SHOWN], *[pair for pair in top[WORDS_SHOWN:] if pair[1] < 0][:10]]
     heaviest = max((abs(weight) for _word, weight in shown), default=1.0) or 1.0
@@ -35,7 +35,7 @@ def lexicon(vector: Mapping[str, float]) -> Chart:
 
 
 def shares(parts: Sequence[tuple[str, float]]) -> Chart:
-    """Chart of each word's contribution to a score."""
+    """Makes a bar chart of each word's contribution to a score, from pairs of word and contribution."""
     names = [word for word, _share in parts]
     series = [
         Series(_("raises relevance"), names, [share if share > 0 else None for _word, share in parts], NEW),
@@ -47,7 +47,7 @@ def shares(parts: Sequence[tuple[str, float]]) -> Chart:
 
 
 def harvest(row: TopicRun) -> Chart:
-    """Chart of relevant pages against fetched pages, and of the harvest rate so far."""
+    """Makes a chart of relevant pages by fetched pages, and of the harvest rate so far."""
     points = reads.curve(row.run_id, row.pages)
     x = [fetched for fetched, _relevant in points]
     series = [
@@ -60,7 +60,7 @@ def harvest(row: TopicRun) -> Chart:
 
 
 def tunnels(lengths: Mapping[int, int]) -> Chart:
-    """Chart of the number of relevant pages by the number of off-topic pages on the path to them."""
+    """Makes a chart of the number of relevant pages by the number of off-topic pages on the path to them."""
     top = max(lengths, default=0)
     names = [str(length) for length in range(1, top + 1)]
     values = [lengths.get(length, 0) for length in range(1, top + 1)]
@@ -70,8 +70,9 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
 
 
 def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
-    """Charts for strategies with objectives: the pheromone on links when they were chosen (if any), and the links by two of the
-    objectives, with Pareto fronts over all three in different colours."""
+    """Makes charts for strategies that score links by three objectives: the pheromone on links when they were chosen (if any),
+    and the links by two of the objectives, with Pareto fronts over all three in different colours.
+    """
     scored = [one for one in reasons if {"anchor", "page", "target"} <= one.parts.keys()]
     found = [_fronts(scored)]
     if any("pheromone" in one.parts for one in scored):
@@ -86,7 +87,9 @@ def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
 
 
 def _fronts(scored: Sequence[reads.Reason]) -> Chart:
-    """Scatter chart of links by anchor score and expected target; the first Pareto fronts over three objectives are coloured."""
+    """Makes a scatter chart of links by anchor score and expected relevance of the target; the first three Pareto fronts over
+    the three objectives are coloured.
+    """
     points = np.array([[one.parts["anchor"], one.parts["page"], one.parts["target"]] for one in scored]).reshape(-1, 3)
     names = [_("first front"), _("second front"), _("third front")]
     series, left = [], set(range(len(scored)))
@@ -105,8 +108,9 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
 
 
 def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None = None) -> list[Chart]:
-    """Charts of the strategies' harvest, recall and similarity curves; those of important pages only where the archive has more
-    pages than are counted as important."""
+    """Makes charts of the strategies' curves of pages found, harvest rate and similarity. Charts of important pages are
+    included only if the archive has more pages than are counted as important.
+    """
     found, rates, likeness, important, ranked = [], [], [], [], []
     for index, one in enumerate(results):
         colour = COLOURS[index % len(COLOURS)]

@@ -1,4 +1,4 @@
-"""Admin views of strategy comparisons: set up, progress, charts, and export of all points."""
+"""Views of strategy comparisons: the form to start one, progress, charts, and export of all fetches."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from focused.services import comparisons, tuning
 from focused.sweeps import SWEEPS, TAU, heat
 
 PATENT = "dolphin *"
-"""Form value that stands for the patent's four runs."""
+"""Value in the form that stands for the four runs of the Dolphin patent."""
 OTHERS_DRAWS = 3
 CURVES = 8
-"""Most entries shown in a chart."""
+"""Maximum number of entries drawn in a chart."""
 MOST_LABELS_BYTES = 4_000_000
 POINTS = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far")
 FIRST = ("adaptive", "breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
@@ -95,7 +95,9 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _presets() -> dict[str, str]:
-    """Parameter presets that can take part, by entry name: built-in ones and those saved by users."""
+    """Returns the parameter presets that can take part in a comparison, built-in ones and those saved by users: display names
+    by entry name.
+    """
     found = {}
     for one in strategies():
         strategy = str(one["name"])
@@ -106,7 +108,10 @@ def _presets() -> dict[str, str]:
 
 
 def _labels(request: HttpRequest, topic: Topic) -> str:
-    """The labels to judge a comparison by, as CSV; "" for the independent judge. Raises ValueError."""
+    """Returns the text of the label file by which a comparison is measured, from the operator's marks or the uploaded file; ""
+    if pages are to be judged by similarity. Raises ValueError with a one-line message if there is none or the file is too
+    large.
+    """
     judge = request.POST.get("judge", "")
     if judge == "marks":
         text = comparisons.marks_as_labels(topic)
@@ -123,7 +128,7 @@ def _labels(request: HttpRequest, topic: Topic) -> str:
 
 @act("topics/run/<int:pk>/others/", "topic-run-others", "focused.add_comparison")
 def others(request: HttpRequest, pk: int) -> HttpResponse:
-    """Starts a comparison of the other strategies over the pages that a run fetched."""
+    """Starts a comparison of the run's strategy with all other strategies, over the pages that the run fetched."""
     row = find_run(pk)
     files = reads.files_of(pk)
     made: list[Comparison] = []
@@ -150,8 +155,9 @@ def find_comparison(pk: int) -> Comparison:
 
 
 def best(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The entries drawn in a chart (at most `CURVES`), in their given order: those with the largest area under the recall
-    curve."""
+    """Returns the entries to draw in a chart, at most `CURVES`, in their given order: those with the largest area under the
+    recall curve.
+    """
     if len(results) <= CURVES:
         return results
     least = sorted((one["area"] for one in results), reverse=True)[CURVES - 1]
@@ -160,7 +166,7 @@ def best(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @room("topics/comparison/<int:pk>/", "comparison", "focused.view_topic")
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one comparison: its progress, then curves and table."""
+    """Shows one comparison: its progress while it is computed, then charts and a table of results."""
     found, now = find_comparison(pk), datetime.now(UTC)
     stored = found.result.get("results", [])
     results = [{**one, "entry": one["strategy"], "strategy": shown(one["strategy"])} for one in stored]
@@ -200,7 +206,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("topics/comparison/<int:pk>/choose/", "comparison-choose", "focused.change_topic")
 def choose(request: HttpRequest, pk: int) -> HttpResponse:
-    """Makes an entry's strategy and parameters the topic's own."""
+    """Makes the strategy and parameters of an entry those of the topic."""
     found = find_comparison(pk)
     entry = request.POST.get("entry", "")
     values = found.setup["strategies"].get(entry)
@@ -216,7 +222,9 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("topics/comparison/<int:pk>/points.csv", "comparison-points", "focused.view_topic")
 def points(request: HttpRequest, pk: int) -> HttpResponse:
-    """Exports every fetch of every strategy: address, position, score; with `?as=json` together with the results."""
+    """Exports every fetch of every strategy (address, position, similarity) as CSV; with `?as=json` as JSON, together with the
+    results.
+    """
     found = find_comparison(pk)
     if request.GET.get("as") == "json":
         points_ = [dict(zip(POINTS, row, strict=True)) for row in _points(found)]
@@ -237,7 +245,7 @@ def points(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _points(found: Comparison) -> Iterator[tuple[Any, ...]]:
-    """The rows of the export of a comparison's points: one for each fetch of each entry, with the columns `POINTS`."""
+    """Yields the rows of the export: one for each fetch of each entry, with the columns `POINTS`."""
     for name, trail_ in found.trails.items():
         entry, _sign, draw_number = name.rpartition("#")
         so_far = 0
@@ -247,12 +255,12 @@ def _points(found: Comparison) -> Iterator[tuple[Any, ...]]:
 
 
 def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Addition to a run's page: the link to its comparison."""
+    """Returns the link from the page of a comparison's run to the comparison, as context for the template."""
     return {"link": reverse("admin:comparison", args=[run.parameters["comparison"]]), "link_text": _("To the comparison")}
 
 
 def samples_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Addition to a run's page: the link to the topic whose samples it fetches."""
+    """Returns the link from the page of a run that fetches samples to the topic, as context for the template."""
     return {"link": reverse("admin:topic", args=[run.target]), "link_text": _("To the topic")}
 
 

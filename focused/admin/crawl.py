@@ -1,4 +1,4 @@
-"""Admin view for starting a topic crawl: the strategy, its parameters as a form, budgets, sources and scope."""
+"""View for starting a topic crawl: a form with the strategy, its parameters, budgets, sources of pages and scope."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from focused.services import topics, tuning
 from focused.strategies import DEFAULT, strategy_class
 
 PLAIN = ("pages", "minutes", "relevant", "pages_per_host", "source")
-"""Options always shown; the others are in a collapsed section."""
+"""Names of the options that are always shown; the others are in a collapsed section of the form."""
 
 
 def strategies() -> list[dict[str, str]]:
-    """Every strategy with its name and one-line summary, for the choice on the form."""
+    """Returns the name and the one-line summary of every strategy, for the choice on the form."""
     found = [(name, strategy_class(name, settings.TOPIC_STRATEGIES)) for name in titles.strategies()]
     return [{"name": name, "summary": _(one.summary)} for name, one in found]
 
@@ -39,9 +39,9 @@ def strategies() -> list[dict[str, str]]:
 def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows and processes the form of a run.
 
-    The form submits two strategies: `strategy` is the one selected in the menu, `shown` the one whose parameter fields the
-    form contains. If they differ, the run uses `strategy` with the topic's parameters for it, or its defaults. With the
-    button `show` the form is only displayed again, with the fields of `strategy`.
+    The form submits two strategies: `strategy` is the one selected in the menu, `shown` the one whose parameter fields the form
+    contains. If they differ, the run uses `strategy` with the topic's parameters for it, or its defaults. With the button
+    `show` the form is only displayed again, with the fields of `strategy`.
     """
     topic = find(pk)
     if not request.user.has_perm("crawlmgr.add_run"):
@@ -107,7 +107,9 @@ def _scope(request: HttpRequest) -> dict[str, Any]:
 def _carry_out(
     request: HttpRequest, topic: Topic, name: str, values: dict[str, Any], wishes: dict[str, Any]
 ) -> HttpResponse | None:
-    """Carries out the pressed button: save, preview, or start (saving first if that is ticked)."""
+    """Does what the pressed button means: saves the settings, starts a preview, or starts a run (saving first if that is
+    ticked). Returns the response, or None if it failed and the form is to be shown again with a message.
+    """
     now, user = datetime.now(UTC), request.user
 
     def save() -> None:

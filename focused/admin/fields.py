@@ -1,4 +1,6 @@
-"""Parameters of strategies as form fields (label, range, default, help), and parsing of submitted values with error messages."""
+"""Parameters of strategies and runs as form fields (label, range, default, help), and parsing of submitted values with error
+messages.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,14 @@ from focused.admin import titles
 from focused.parameters import Parameter
 
 SLIDER = 10
-"""Largest upper bound of a range that gets a slider."""
+"""Greatest upper bound of a parameter's range for which a slider is shown."""
 NO_BOUND = 100_000
-"""An upper bound from here on is not told beside the field."""
+"""Upper bounds from this value on are not shown beside the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One parameter as rendered by the template."""
+    """One parameter as the template renders it, with its present value and an error message (`wrong`, "" for none)."""
 
     id: str
     parameter: Parameter
@@ -29,7 +31,7 @@ class Field:
     choices: Sequence[tuple[str, str]]
     wrong: str = ""
     linked: bool = False
-    """True if it is one of several shares that sum to 1."""
+    """True if the parameter is one of several shares that sum to 1."""
     title: str = ""
 
     @property
@@ -40,12 +42,12 @@ class Field:
 
     @property
     def number(self) -> str:
-        """The value of a number field, without a fraction of zero; what was typed where it is no number."""
+        """The value of a number field as text, without a fraction of zero; what was typed if it is not a number."""
         return _plain(self.value)
 
     @property
     def bounds(self) -> str:
-        """Range and default in words; a bound that no run comes near is left out."""
+        """Range and default as text; a very large upper bound is left out."""
         low, high = self.parameter.low, self.parameter.high
         near = high is not None and high < NO_BOUND
         named = {"low": _plain(low, ","), "high": _plain(high, ","), "default": _plain(self.parameter.default, ",")}
@@ -59,13 +61,15 @@ class Field:
 
     @property
     def slides(self) -> bool:
-        """Tells whether a slider is shown beside the number: for a share, or another range small enough for a slider."""
+        """True if a slider is shown beside the number: for numbers with a fraction whose range is small enough, except shares
+        that sum to 1.
+        """
         one = self.parameter
         return not self.linked and one.kind == "float" and one.low is not None and one.high is not None and one.high <= SLIDER
 
     @property
     def changed(self) -> bool:
-        """Tells whether the value differs from the default."""
+        """True if the value differs from the default."""
         return self.value != self.parameter.default
 
 
@@ -83,8 +87,10 @@ def fields(
     linked: Sequence[str] = (),
     owner: str = "options",
 ) -> list[Field]:
-    """The fields of parameters, filled with values or defaults; those in `linked` get sliders that sum to 1. `owner` is the
-    strategy of the parameters."""
+    """Returns the form fields of parameters, filled with `values` or defaults; `wrong` are error messages by parameter name.
+    Those in `linked` are shares that sum to 1. `prefix` begins the fields' HTML names, `owner` is the strategy of the
+    parameters.
+    """
     return [
         Field(
             f"{prefix}{one.name}",
@@ -101,7 +107,9 @@ def fields(
 
 
 def read(parameters: Sequence[Parameter], posted: QueryDict, prefix: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The submitted values in the parameters' types, and error messages for invalid ones by name."""
+    """Reads the submitted values of parameters. Returns the values in the parameters' types (as typed if invalid), and error
+    messages for invalid ones; both are by parameter name.
+    """
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for one in parameters:

@@ -1,4 +1,6 @@
-"""Adds sections for strategies that the guide's page on strategies does not describe."""
+"""Adds sections to the guide's page on strategies for those that it does not describe, such as strategies added in the
+settings.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from focused.strategies import strategy_class
 
 
 def completed(text: str) -> str:
-    """Returns the page's text with a section for every strategy; added sections come before the last one."""
+    """Returns the page's text (Markdown) with a section for every strategy; added sections come before the last one."""
     before, last = text.rsplit("\n## ", 1)
     missing = [name for name in titles.strategies() if f"{{#{_anchor(name)}}}" not in text]
     return "\n## ".join([before, *(_section(name) for name in missing), last])

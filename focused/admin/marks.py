@@ -1,4 +1,4 @@
-"""Admin views for marking a run's pages as relevant or not, in the order in which a mark helps the learning judge most."""
+"""Views for marking a run's pages as on or off topic, in the order in which a mark helps the learning judge most."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = {"on": True, "off": False, "none": None}
 
 @room("topics/run/<int:pk>/marks/", "topic-marks", "focused.view_topic")
 def listed(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lists the pages to mark, or with `?marked=1` those marked, with the judge's score of each."""
+    """Lists the pages to mark, or with `?marked=1` those already marked, with the learning judge's score of each."""
     row = find(pk)
     marked = request.GET.get("marked") == "1"
     verdict = marks.shown(row, marked, SHOWN)
@@ -40,7 +40,8 @@ def listed(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("topics/page/<int:pk>/mark/", "topic-mark", "focused.change_topic")
 def mark(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stores a mark; answers in JSON for the list's script, otherwise redirects to the list."""
+    """Stores the operator's mark of a page; answers in JSON if the list's script asked for it, otherwise redirects to the list.
+    """
     one = TopicPage.objects.filter(pk=pk).first()
     word = request.POST.get("mark", "")
     if one is None or word not in WORDS:

@@ -1,4 +1,4 @@
-"""Names of strategies, and of the entries of comparisons and sweeps, in the user's language."""
+"""Display names of strategies, and of the entries of comparisons and sweeps, in the user's language."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from focused.services.tuning import NOW, TYPED
 from focused.sweeps import SWEEPS, TAU, Sweep
 
 SYMBOL = re.compile(r"[(（](\w{1,2})[)）]$")
-"""The symbol at the end of a parameter's name: β of "Weight of closeness (β)"."""
+"""Pattern for the symbol at the end of a parameter's name, such as β in "Weight of closeness (β)"."""
 
 
 def shown(entry: str) -> str:
-    """An entry's display name: its strategy's name, then the parameters or label that distinguish it."""
+    """Returns the display name of a comparison's entry: the name of its strategy, then the parameters or the label that
+    distinguish it.
+    """
     strategy, _sign, rest = entry.partition(" ")
     entered = {NOW: _("saved parameters"), TYPED: _("entered parameters")}.get(rest)
     told = entered or (titles.preset(rest) if rest in titles.PRESETS else _point(strategy, rest))
@@ -26,7 +28,9 @@ def shown(entry: str) -> str:
 
 
 def _point(strategy: str, told: str) -> str:
-    """The point of a sweep, "alpha=0.25 beta=0.5", with symbols or names for the parameters; another label as it is."""
+    """Returns the display form of the parameters at one point of a sweep, such as "alpha=0.25 beta=0.5", with symbols or names
+    for the parameters; any other label unchanged.
+    """
     values = [part.partition("=") for part in told.split()]
     if not all(name and value for name, _sign, value in values):
         return told
@@ -40,13 +44,15 @@ def _symbol(name: str, strategy: str) -> str:
 
 
 def axes(sweep: Sweep) -> dict[str, str]:
-    """The names of the parameters that a sweep varies, and of the third one that is the remainder to 1, by axis."""
+    """Returns the display names of the parameters that a sweep varies ("x", "y"), and of the third one that is the remainder to
+    1 ("rest"), if there is one.
+    """
     places = {"x": sweep.x, "y": sweep.y, "rest": sweep.rest}
     return {place: "τ" if name == TAU else titles.parameter(name, sweep.strategy) for place, name in places.items() if name}
 
 
 def sweep_title(name: str) -> str:
-    """The title of a sweep: what it varies."""
+    """Returns the title of a sweep, which says what it varies."""
     titles = {
         "weights": _("Dolphin: the three weights on a triangle"),
         "tunnels": _("Dynamic tunnels: length of tunnels (k) by threshold (τ, as a multiple of the topic's)"),
@@ -56,7 +62,9 @@ def sweep_title(name: str) -> str:
 
 
 def named(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
-    """Comparisons with the names of their entries; a sweep's entries are grouped under its title."""
+    """Returns a dictionary for each comparison with the comparison and the display names of its entries; the entries of a sweep
+    are summarised by its title.
+    """
     rows = []
     for one in comparisons:
         sweep = SWEEPS.get(one.setup.get("sweep", ""))

@@ -1,5 +1,6 @@
-"""Admin view of a topic's ontology: uploaded or written as a table, drawn as a tree, with the weight of its words in every
-strategy."""
+"""View of a topic's ontology: uploaded or entered as a table, and shown as a tree, with the weight that strategies give to its
+words.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ SHOWN = 500
 
 @room("topics/<int:pk>/ontology/", "topic-ontology", "focused.view_topic", post="focused.change_topic")
 def ontology(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the tree and a form for a new ontology; a run that has started keeps the ontology it started with."""
+    """Shows the ontology as a tree, with a form to replace it; a run that has started keeps the ontology it started with."""
     topic, problem = find(pk), ""
     if request.method == "POST":
         try:
@@ -52,8 +53,9 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _save(topic: Topic, request: HttpRequest) -> tuple[int, int]:
-    """Saves the submitted ontology to the topic; returns how many concepts it has, and how many were kept. ValueError with a
-    one-line message."""
+    """Saves the submitted ontology to the topic. Returns the number of its concepts, and the number of those that were kept.
+    Raises ValueError with a one-line message if it is invalid or too large.
+    """
     file, table = request.FILES.get("file"), request.POST.get("table", "").strip()
     weight = _weight(request.POST.get("weight", ""))
     if file is not None and (file.size or 0) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Columns and filters of the list of a run's pages. It can only be sorted by columns with a database index."""
+"""Columns and filters of the list of a run's pages. It can be sorted only by columns that have a database index."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Admin views of a run's pages: listed, searched by words, and each with its path from a seed and its priority when it was
-fetched."""
+"""Views of a run's pages: lists, full-text search, and each page with its path from a seed and its priority when it was chosen.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIZE = 25
 
 @room("topics/run/<int:pk>/pages/", "topic-pages", "focused.view_topic")
 def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Lists a run's pages, or those that match a search; `url` looks up one address."""
+    """Lists a run's pages, or those that match the search `q`; with `url` shows what became of that address."""
     row = find_run(pk)
     asked = request.GET.get("url", "").strip()
     fate = None
@@ -67,7 +67,9 @@ def _asked(request: HttpRequest) -> str:
 def _found(
     request: HttpRequest, text: str, user_words: Sequence[str], *, run_ids: Sequence[int] = (), topic: int | None = None
 ) -> dict[str, Any]:
-    """One page of the matching pages, best first, each with an excerpt around the words found."""
+    """Searches pages and returns the context for the template: one page of the results, best first, each with an excerpt around
+    the words found.
+    """
     at = number(request.GET.get("page", ""), 99_999) or 1
     query = search.read_query(text, user_words)
     hits = search.find(query, run_ids, topic=topic, start=(at - 1) * SIZE, limit=SIZE)
@@ -87,7 +89,9 @@ def _found(
 
 @room("topics/page/<int:pk>/", "topic-page", "focused.view_topic")
 def page_why(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one page of a run: the path from a seed, the parts of its priority, the words of its score."""
+    """Shows one page of a run: the path from a seed, the parts of its priority, and the contribution of each word to its
+    similarity.
+    """
     one = TopicPage.objects.filter(pk=pk).first()
     row = reads.topic_run(one.run_id) if one is not None else None
     if one is None or row is None:

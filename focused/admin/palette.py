@@ -1,4 +1,4 @@
-"""Topics in the command palette, with the actions on them."""
+"""Adds topics, with the actions on them, to the command palette of the web interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topics' panel on the home page and their branch of the tree."""
+"""Adds topics to the home page (a panel) and to the navigation tree (a branch)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ TOPICS_SHOWN = 8
 
 
 def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
-    """Panel of topics with their latest run; None if there is no topic."""
+    """Returns the context of the panel with topics and their newest runs; None if there is no topic or the user may not see
+    them.
+    """
     if not request.user.has_perm("focused.view_topic"):
         return None
     rows = reads.first_topics(TOPICS_SHOWN + 1)
@@ -30,7 +32,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """The branch of the navigation tree with the topics by name."""
+    """Returns the branch of the navigation tree with the topics by name; None if the user may not see them."""
     if not request.user.has_perm("focused.view_topic"):
         return None
     rows = reads.tree_topics()

@@ -1,4 +1,4 @@
-"""Presets of a strategy's parameters on the form of a run: applied, saved under a name, deleted."""
+"""Presets of a strategy's parameters on the form of a run: applying, saving under a name, deleting."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ BUTTONS = ("preset", "keep_preset", "drop_preset")
 
 
 def buttons(strategy: str) -> list[control.PresetButton]:
-    """The presets of a strategy, for the buttons of the form: built-in ones, then those saved by users."""
+    """Returns the buttons for a strategy's presets: built-in ones, then those saved by users."""
     return control.buttons(tuning.preset_kind(strategy), {name: titles.preset(name) for name in tuning.built_in(strategy)})
 
 
 def wanted(request: HttpRequest) -> bool:
-    """Tells whether the form was submitted by one of the preset buttons."""
+    """Tells whether the form was submitted by one of the buttons for presets."""
     return any(name in request.POST for name in BUTTONS)
 
 
 def carry_out(
     request: HttpRequest, strategy: str, values: dict[str, Any], wrong: dict[str, str]
 ) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """Carries out the pressed button; returns the values that the form then shows, and error messages for them."""
+    """Applies, saves or deletes a preset, whichever button was pressed. Returns the parameter values that the form then shows,
+    and error messages for them by name.
+    """
     kind = tuning.preset_kind(strategy)
     if "preset" in request.POST:
         found = tuning.preset(strategy, request.POST["preset"])

@@ -1,4 +1,4 @@
-"""Admin view of a topic run: live curve and tunnels, refused addresses, and changes while it runs."""
+"""View of a topic run: charts of pages found and tunnels, refused addresses, and changes while it runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def find(pk: int) -> TopicRun:
 
 @room("topics/run/<int:pk>/", "topic-run", "focused.view_topic")
 def run_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one run; the page refreshes itself while the run is active."""
+    """Shows one topic run; the page refreshes itself while the run is active."""
     row, now = find(pk), datetime.now(UTC)
     run = row.run
     context: dict[str, Any] = {
@@ -72,7 +72,9 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _walked(row: TopicRun) -> list[Chart]:
-    """The charts of pheromone and Pareto fronts, for strategies that have objectives."""
+    """Returns the charts of pheromone and Pareto fronts, for strategies that score links by three objectives; otherwise an
+    empty list.
+    """
     if row.run.parameters["strategy"] not in WITH_OBJECTIVES:
         return []
     return charts.walked(reads.reasons(row.pk, row.pages))
@@ -90,7 +92,7 @@ def _fields(run: Run) -> list[fields.Field]:
 
 @act("topics/run/<int:pk>/edit/", "topic-run-edit", "crawlmgr.change_run")
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stores a change of a running crawl: seeds to add, a host to drop, other weights."""
+    """Stores a change of an active run: seeds to add, a host to drop, or new parameters of the strategy."""
     run = find(pk).run
     change: dict[str, Any] = {}
     if request.POST.get("do") == "seeds":
@@ -109,7 +111,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Addition to a run's page: the link to its topic page."""
+    """Returns the link from the general page of a run to its page as a topic run, as context for the template."""
     return {"link": reverse("admin:topic-run", args=[run.pk]), "link_text": _("Harvest, pages and changes")}
 
 

@@ -1,4 +1,4 @@
-"""Scheduled topic crawls on the page of schedules, and the button that starts one with the options of a scheduled run."""
+"""Adds scheduled topic crawls to the page of schedules, with a button that starts one at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from focused.services import dispatch
 
 @act("topics/<int:pk>/again/", "topic-again", "crawlmgr.add_run")
 def again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Starts a crawl of the topic now, with the options of a scheduled run."""
+    """Starts a crawl of the topic at once, with the options of a scheduled run."""
     topic = find(pk)
     attempt(request, _("The crawl has started."), lambda: dispatch.again(topic, datetime.now(UTC), request.user))
     return back(request, "topic", pk)

@@ -1,4 +1,4 @@
-"""Template filters for topics: names of strategies in the user's language."""
+"""Template filters for topics: display names of strategies."""
 
 from __future__ import annotations
 

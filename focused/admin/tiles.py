@@ -1,4 +1,4 @@
-"""The topics' figures in the head of the home page."""
+"""Adds the figures of topic crawls to the row of figures at the top of the home page."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from focused.models import Topic
 
 
 def _sums(now: datetime) -> tuple[int, int]:
-    """Fetched pages and relevant pages of the topic crawls that are active or ended within a day."""
+    """Returns the numbers of fetched pages and of relevant pages of the topic crawls that are active or ended within a day."""
     found = runs.lately("topic", now - DAY)
     return sum(run.fetched for run in found), sum(run.items for run in found)
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Tile of the relevant pages of the last day's crawls; none if there is no topic."""
+    """Returns the figure of relevant pages found by the last day's crawls; nothing if there is no topic or the user may not see
+    them.
+    """
     if not request.user.has_perm("focused.view_topic") or not Topic.objects.exists():
         return ()
     fetched, items = remembered("topics", lambda: _sums(now))

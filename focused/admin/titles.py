@@ -1,5 +1,6 @@
-"""Display names of strategies, their parameters and choices, in the user's language. Each strategy brings its own words; this
-module holds those that several strategies share."""
+"""Display names of strategies, their parameters and choices, in the user's language. Each strategy defines names for what only
+it has; this module has those that several strategies share.
+"""
 
 from __future__ import annotations
 
@@ -84,9 +85,9 @@ PARTS: Mapping[str, str] = {
     "likeness": gettext_noop("similarity of anchor and address to the topic"),
     "page_similarity": gettext_noop("similarity of the page with the link"),
 }
-"""Names of the parts of a link's score."""
+"""Display names of the parts of a link's score."""
 WHOLES = ("score", "priority", "worth", "potential", "D")
-"""Parts that are totals of the other parts."""
+"""Parts of a score that are totals of the others."""
 QUEUES: Mapping[str, str] = {
     "given_up": gettext_noop("dropped by a rule"),
     "reserve": gettext_noop("in reserve"),
@@ -112,18 +113,18 @@ SCOPE: Mapping[str, str] = {
 
 
 def strategies() -> list[str]:
-    """The names of all strategies, those added in the settings last."""
+    """Returns the names of all strategies; those added in the settings come last."""
     return [*BUILT_IN, *settings.TOPIC_STRATEGIES]
 
 
 def strategy(name: str) -> str:
-    """A strategy's name in the user's language; of one without a title, or unknown, its identifier."""
+    """Returns a strategy's display name; the identifier if the strategy has no title or is unknown."""
     title = strategy_class(name, settings.TOPIC_STRATEGIES).title if name in strategies() else ""
     return _(title) if title else name
 
 
 def parameter(name: str, owner: str = "") -> str:
-    """A parameter's name; `owner` is its strategy, or "options"."""
+    """Returns a parameter's display name; `owner` is its strategy, or "options" for options of a run."""
     if owner != "options" and owner not in strategies():
         return name
     known = RunOptions if owner == "options" else strategy_class(owner, settings.TOPIC_STRATEGIES).Settings
@@ -133,7 +134,7 @@ def parameter(name: str, owner: str = "") -> str:
 
 @cache
 def _words() -> Mapping[str, str]:
-    """The words by which strategies name their own choices, parts of scores and queues, over all strategies."""
+    """Returns the display names that strategies define for their own choices, parts of scores and queues, over all strategies."""
     found: dict[str, str] = {}
     for name in strategies():
         found.update(strategy_class(name, settings.TOPIC_STRATEGIES).words)
@@ -141,25 +142,25 @@ def _words() -> Mapping[str, str]:
 
 
 def choice(name: str) -> str:
-    """The display name of a choice, together with its identifier."""
+    """Returns the display name of a parameter's choice, followed by its identifier."""
     title = CHOICES.get(name) or _words().get(name)
     return f"{_(title)} ({name})" if title else name
 
 
 def part(name: str) -> str:
-    """The name of a part of a link's score."""
+    """Returns the display name of a part of a link's score."""
     title = PARTS.get(name) or _words().get(name)
     return _(title) if title else name
 
 
 def parts(values: Mapping[str, float]) -> list[tuple[str, str, float]]:
-    """A link's score as (identifier, name, value) of each part: totals first, then parts by absolute value."""
+    """Returns the parts of a link's score as (identifier, display name, value): totals first, then parts by absolute value."""
     order = sorted(values, key=lambda name: (name not in WHOLES, -abs(values[name]), name))
     return [(name, part(name), values[name]) for name in order]
 
 
 def queue(name: str) -> str:
-    """The name of a strategy's queue."""
+    """Returns the display name of a strategy's queue."""
     if name.startswith("layer"):
         return _("layer %(number)s") % {"number": name.removeprefix("layer")}
     title = QUEUES.get(name) or _words().get(name)
@@ -167,12 +168,14 @@ def queue(name: str) -> str:
 
 
 def preset(name: str) -> str:
-    """The name of a built-in preset."""
+    """Returns the display name of a built-in preset."""
     return _(PRESETS[name])
 
 
 def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """The name of one of a topic's settings, as shown in its history."""
+    """Returns the display name of one of a topic's settings for the history of changes. `way` is the path of keys to the
+    setting, `values` all settings.
+    """
     if way == ("strategy",):
         return _("Strategy")
     if way[:2] == ("options", "scope"):
@@ -182,5 +185,7 @@ def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
 
 
 def value(way: tuple[str, ...], set_to: Any) -> Any:
-    """The value of one of a topic's settings in words where it is a name."""
+    """Returns the value of one of a topic's settings for the history of changes: a strategy's display name, any other value
+    unchanged.
+    """
     return strategy(set_to) if way == ("strategy",) and set_to else set_to

@@ -1,4 +1,4 @@
-"""The list of topics: its columns, filters, and the actions on selected rows."""
+"""The table of topics: its columns, filters, and actions on selected rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _of_last(name: str) -> Any:
 
 
 def _figure(name: str, title: Any) -> Column:
-    """A column of the topic list for one of the counters of each topic's last run."""
+    """Returns a column of the table for one counter of each topic's newest run."""
     value, key = _of_last(name), f"last_{name}"
     order = falling(key, nullable=True)
     return Column(name, title, value, lambda topic: tags.number(value(topic)), order, {key: reads.of_last_run(name)}, look="num")
@@ -130,7 +130,7 @@ VERBS: dict[str, table_actions.Verb] = {"crawl": _crawl, "interval": _set_interv
 
 @act("topics/do/", "topics-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
-    """Actions on the selected topics: crawl now, set how often, delete, or undo the deletion."""
+    """Carries out an action on the selected topics: crawl now, set the interval, delete, or undo the deletion."""
     def told(count: int) -> str:
         return ngettext("Applied to %(count)s topic.", "Applied to %(count)s topics.", count)
 

@@ -1,4 +1,4 @@
-"""Admin views of topics: the list, and one topic with its runs, seeds and samples."""
+"""Views of topics: the list of all, and one topic with its runs, seeds and samples."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def find(pk: int) -> Topic:
 
 
 def trail(topic: Topic | None = None) -> list[tuple[str, str]]:
-    """The breadcrumb (links to the pages above) of a topic's pages."""
+    """Returns the breadcrumb of a topic's pages: titles and addresses of the pages above."""
     found = [(_("Topics"), reverse("admin:topics"))]
     return [*found, (topic.name, reverse("admin:topic", args=[topic.pk]))] if topic is not None else found
 
@@ -74,8 +74,9 @@ def topic_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _live(request: HttpRequest, topic: Topic) -> HttpResponse:
-    """Context for the part of a topic's page that refreshes itself: the progress of reading its samples. The whole page is
-    reloaded when that is finished."""
+    """Renders the part of a topic's page that refreshes itself: the progress of reading its samples. Headers make the browser
+    reload the whole page when that is finished.
+    """
     progress = readings.progress(topic)
     answer = render(request, "focused/reading.html", {"topic": topic, "progress": progress})
     if progress is None:
@@ -147,7 +148,7 @@ def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("topics/<int:pk>/schedule/", "topic-schedule", "focused.change_topic")
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets the interval at which the topic is crawled again."""
+    """Sets the interval at which the topic is crawled again, or none."""
     topic, wish = find(pk), request.POST.get("interval", "")
     seconds = number(wish)
     if seconds not in {value for value, _name in INTERVALS}:
@@ -161,7 +162,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("topics/<int:pk>/delete/", "topic-delete", "focused.delete_topic", post="focused.delete_topic")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks for confirmation, showing what would be lost; the topic's name has to be typed."""
+    """Asks for confirmation, for which the topic's name has to be typed, showing what will be lost; then deletes the topic."""
     topic = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != topic.name.strip()
     if request.method == "POST" and not wrong:

@@ -1,5 +1,6 @@
-"""Admin views of a topic's words: their weights, extraction from samples or from a run, the relevance threshold, and scoring
-of any text or page."""
+"""Views of a topic's words: their weights, extraction from samples or from a run, the relevance threshold, and scoring of any
+text or page.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from focused.services import readings, samples, topics, trying
 from focused.topics import read_keywords
 
 MOST_TEXT = 200_000
-MOST_WORDS = 50_000  # characters of a submitted list of words
+MOST_WORDS = 50_000  # maximum number of characters of a submitted list of words
 LISTS = ("keywords", "near", "negative", "url_words", "user_words")
 
 
@@ -85,7 +86,9 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
 
 @act("topics/<int:pk>/draw/", "topic-draw", "focused.change_topic")
 def draw(request: HttpRequest, pk: int) -> HttpResponse:
-    """Extracts keywords from the samples, or near-topic words from an earlier run."""
+    """Extracts words for the topic: keywords from its samples, near-topic words from an earlier run, or keywords from that
+    run's host pages (entry pages of sites).
+    """
     topic, run = find(pk), request.POST.get("run", "")
     if run:
         row = reads.topic_run(number(run) or 0)
@@ -108,7 +111,7 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _from_hosts(request: HttpRequest, topic: Topic, run_id: int) -> HttpResponse:
-    """Extracts keywords from the host pages of a run; shows how many pages there were."""
+    """Extracts keywords from the host pages (entry pages of sites) of a run, and shows a message with their number."""
     pages, new = samples.draw_hosts(topic, run_id)
     if not pages:
         messages.info(request, _("The run has no host page on topic: an entrance of a site that three other pages link to."))
@@ -121,7 +124,7 @@ def _from_hosts(request: HttpRequest, topic: Topic, run_id: int) -> HttpResponse
 
 @room("topics/<int:pk>/try/", "topic-try", "focused.view_topic", post="focused.change_topic")
 def try_out(request: HttpRequest, pk: int) -> HttpResponse:
-    """Scores a text or a page and explains the score."""
+    """Scores a text or a page against the topic and explains the score."""
     topic = find(pk)
     text, url = request.POST.get("text", "")[:MOST_TEXT], request.POST.get("url", "").strip()
     context: dict[str, Any] = {"topic": topic, "text": text, "url": url, "charts": []}
