@@ -1,5 +1,6 @@
-"""`bench choosing`: CPU time per page of each strategy relative to best_first: for the whole crawl loop, and for choosing links
-alone."""
+"""`bench choosing`: measures the CPU time per page of each strategy relative to best_first, for the whole crawl loop and for
+choosing links alone.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ HELP = "cost a page of every strategy beside best first: all a crawl does for it
 BASE = "best_first"
 LEARNING = ("adaptive", "context_graph", "classifier_distiller")
 LIMIT = 2.0
-"""The most CPU time that a page may cost a strategy that learns, as a multiple of best_first's."""
+"""Maximum CPU time that a page may cost with a strategy that learns, as a multiple of best_first's."""
 
 
 def add_arguments(parser: Any) -> None:
@@ -32,12 +33,13 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Crawls every topic of the packs for half of its pages with every strategy, and measures CPU time per page, twice.
+    """Crawls every topic of the packs (recorded webs) for half of its pages with every strategy, and measures CPU time per
+    page, twice.
 
     `whole`: the first crawl of a newly opened archive, which includes taking pages from the archive, decoding, parsing,
-    judging, scoring links and choosing the next one. `alone`: a second crawl of the same archive, whose pages are then
-    already parsed and cached, so that mainly scoring and choosing remain. Network and database are left out; they cost
-    every strategy the same.
+    judging, scoring links and choosing the next one. `alone`: a second crawl of the same archive, whose pages are then already
+    parsed and cached, so that mainly scoring and choosing remain. Network and database are left out; they cost every strategy
+    the same. Returns a dictionary with the number of topics and a row for each strategy.
     """
     if not options["data"]:
         raise CommandError("bench choosing needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
@@ -61,7 +63,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float]:
-    """CPU seconds per page as (whole, alone), see `run`: each the fastest of `repeats` runs."""
+    """Returns the CPU seconds per page of crawling a topic with the strategy `name`: a pair (whole, alone) as in `run`, each
+    the fastest of `repeats` runs.
+    """
     whole, alone = [], []
     for _ in range(repeats):
         archive = packs.open_archive(pack, Parser(Tokenizer()))
@@ -74,7 +78,9 @@ def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float
 
 
 def _row(name: str, own: list[tuple[float, float]], base: list[tuple[float, float]]) -> dict[str, Any]:
-    """A table row: mean milliseconds per page over the topics, and their ratio to the mean of best_first."""
+    """Returns a table row for the strategy `name`: mean milliseconds per page over the topics, and their ratio to the mean of
+    best_first (`base`). `own` and `base` hold (whole, alone) in seconds for each topic.
+    """
     whole, alone = (mean(column) for column in zip(*own, strict=True))
     base_whole, base_alone = (mean(column) for column in zip(*base, strict=True))
     return {

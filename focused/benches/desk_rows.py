@@ -1,4 +1,6 @@
-"""Rows for `bench desk`: topics with runs and searchable pages; words on every page, on one in a thousand, and on only one."""
+"""Fills the database for `bench desk` with topics, their runs and searchable pages. Some words occur on every page, some on one
+in a thousand, some on only one.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from crawlmgr.models import Run
 from focused.models import Comparison, SampleDocument, Seed, Topic, TopicPage, TopicRun
 from focused.services import search
 
-RUNS = 20  # runs of the first topic; it has half of all pages
+RUNS = 20  # number of runs, half of which belong to the first topic
 TOPICS = 40
-WORDS = 60  # words per page, drawn from a small and a large vocabulary
+WORDS = 60  # number of words per page, drawn from a small and a large vocabulary
 DEFINITION = {
     "name": "topic", "seeds": ["http://host00000.example/"], "documents": ["crawler frontier topic"], "keywords": {"crawler": 1.0}, "near": {},
     "negative": [], "url_words": [], "user_words": [], "threshold": None, "ontology": {},
@@ -19,8 +21,9 @@ DEFINITION = {
 
 
 def fill(sizes: Sizes) -> None:
-    """Inserts topics with runs and pages: the pages are distributed evenly over the runs, and the search index is rebuilt as
-    after a restore."""
+    """Inserts topics with runs and pages in the numbers that `sizes` gives. The pages are distributed evenly over the runs, and
+    the search index is rebuilt as after a restore.
+    """
     now, first, each = sizes.now, sizes.runs + 10, max(1, sizes.topic_pages // RUNS)
     insert(Topic, TOPICS, id=Sql("i + 1"), name=Sql("printf('Topic %02d', i)"), keywords={"crawler": 1.0}, added=now)
     insert(Seed, TOPICS * 3, topic_id=Sql("1 + i / 3"), url=Sql("printf('http://host%05d.example/', i)"), url_hash=Sql("i"), position=Sql("i % 3"))
@@ -43,7 +46,7 @@ def fill(sizes: Sizes) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The URL arguments with which `bench desk` opens the views of one object, by view name."""
+    """Returns the URL arguments with which `bench desk` opens the views of one object, by view name."""
     run: dict[str, object] = {"pk": sizes.runs + 11}
     of_topic = ["topic", "topic-search", "topic-compare", "topic-words", "topic-try", "topic-crawl", "topic-delete", "comparison", "comparison-points"]
     of_topic += ["topic-ontology"]
@@ -59,4 +62,4 @@ QUERIES = {
     ),
     "topic-pages": ("q=crawler", "sort=relevance", "sort=-relevance", "show=relevant", "show=relevant&sort=relevance", "last", "url=http://host.example/p1"), "topic-run": ("part=live",),
 }  # fmt: skip
-"""Further query strings with which `bench desk` measures views, by view name."""
+"""Query strings with which `bench desk` also measures views, by view name."""

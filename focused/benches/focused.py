@@ -1,4 +1,4 @@
-"""`bench focused`: a live topic crawl compared with Scrapy using the same links and scoring, in pages per CPU second."""
+"""`bench focused`: compares a live topic crawl with Scrapy, using the same links and scoring, in pages per CPU second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs both crawlers alternately against one server, in several rounds; the ratio is that of the medians."""
+    """Runs this program and Scrapy alternately against one local server, in several rounds. The ratio in the result is that of
+    the medians.
+    """
     sides = ("focused.benches.focused_ours", "focused.benches.focused_scrapy")
     sizes = {"pages": options["pages"], "links": options["links"], "size_bytes": options["size"]}
     try:

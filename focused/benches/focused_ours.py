@@ -1,4 +1,6 @@
-"""Our side of `bench focused`: a topic crawl in live configuration: fetching, archiving, judging, storing, indexing."""
+"""This program's part of `bench focused`, run as a process of its own: a topic crawl as in production, with fetching,
+archiving, scoring, storing and indexing.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ DOCUMENTS = (" ".join(WORDS[:8]), " ".join(WORDS[4:12]))
 
 
 def main(address: str, pages: int) -> None:
-    """Crawls the local web and prints pages and CPU seconds."""
+    """Crawls the local web at `address` and prints the number of pages and the CPU seconds as JSON. Exits with a message if
+    fewer than `pages` pages were stored.
+    """
     call_command("migrate", verbosity=0, interactive=False)
     now = SYSTEM.now()
     open_settings = {"delay_seconds": 0.0, "connections": 8, "allow_private": "127.0.0.1"}

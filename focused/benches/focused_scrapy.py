@@ -1,4 +1,6 @@
-"""Scrapy's side of `bench focused`: its own link extractor and queue, with our tokens, score and strategy formula."""
+"""Scrapy's part of `bench focused`, run as a process of its own: Scrapy's link extractor and queue, with this program's
+tokenizer, similarity and formula of the strategy.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,14 @@ from focused.relevance import Relevance
 from focused.topics import Topic
 
 DELTA, GAMMA, BETA = 0.5, 0.5, 0.8
-"""Shark's constants, as on our side; anchors replace link contexts, which Scrapy's links do not contain."""
+"""Parameters of the strategy `shark`, as in this program's part. Anchors replace the words around links, which Scrapy's
+links do not contain."""
 
 
 class Shark(scrapy.Spider):
-    """Scores pages by the topic and uses Shark's potential as each link's priority."""
+    """Scrapy spider that scores pages by similarity to the topic, and uses the potential of the strategy `shark` as each link's
+    priority.
+    """
 
     name = "shark"
 

@@ -1,5 +1,6 @@
-"""`bench frontier`: pages per CPU second of the whole crawl loop with 10,000 to 1,000,000 waiting URLs, in memory and in the
-database."""
+"""`bench frontier`: measures pages per CPU second of the whole crawl loop with 10,000 to 1,000,000 waiting URLs, with the URL
+graph in memory and in the database.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs every size and graph in its own process, one size after another in each round; `ratio` is relative to the smallest
-    size of the same graph."""
+    """Measures every size and graph in a process of its own, one size after another in each round, and returns the medians.
+    `ratio` in a row is the speed relative to the smallest size of the same graph.
+    """
     sizes = [int(size) for size in options["sizes"].split(",")]
     rows = []
     for graph in options["graphs"].split(","):
@@ -48,7 +50,7 @@ def _median(values: list[float]) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A text table with a row for each graph and size."""
+    """Formats the result as a text table with a row for each graph and size."""
     rows = [
         (
             *(r["graph"], r["waiting"], round(r["pages_per_second"], 1), round(r["ratio"], 3)),

@@ -1,4 +1,6 @@
-"""One size of `bench frontier`: fills a graph, then runs the loop over generated pages; prints the measurements."""
+"""One measurement of `bench frontier`, run as a process of its own: fills a URL graph, runs the crawl loop over generated
+pages, and prints the results as JSON.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,14 @@ WARM_UP = 100
 
 
 def address(number: int) -> str:
-    """The URL with a number: about 60 characters, distributed over a thousand hosts."""
+    """Returns the URL with a number: about 60 characters, distributed over a thousand hosts."""
     return f"http://host{number % 1000}.example/section/{number // 7919}/page-{number}.html"
 
 
 class MadeUp:
-    """A source of generated pages of some 8 KB with 40 links: half to waiting URLs, half to new ones."""
+    """A source of generated pages of some 8 KB with 40 links: half lead to waiting URLs (numbers below `size`), half to new
+    ones.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -51,7 +55,7 @@ class MadeUp:
         self._parse = Parser(Tokenizer())
 
     def get(self, url: str) -> Content:
-        """The page behind any URL."""
+        """Generates and parses a page for a URL; every URL has a page."""
         parts = [f"<html><head><title>{url}</title></head><body>"]
         for number in range(LINKS):
             target = self._draw.randrange(self._size) if number % 2 else self._next
@@ -62,7 +66,7 @@ class MadeUp:
 
 
 def resident() -> int:
-    """This process's memory in bytes."""
+    """Returns the memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -83,15 +87,16 @@ def fill(graph: MemoryGraph | DatabaseGraph, size: int) -> None:
 
 
 class Loop:
-    """The crawl loop, with one transaction per page if the graph is in the database; measures CPU seconds in total and those
-    spent in the page source."""
+    """Runs the crawl loop, with one transaction per page if the graph is in the database. Measures the CPU seconds in total,
+    and those spent in the source of pages.
+    """
 
     def __init__(self, walk: Walk, source: MadeUp) -> None:
         self._walk, self._source = walk, source
         self.seconds = self.source_seconds = 0.0
 
     def run(self, pages: int) -> None:
-        """Fetches `pages` pages."""
+        """Fetches `pages` pages, and sets `seconds` and `source_seconds`."""
         self.seconds = self.source_seconds = 0.0
         began = time.process_time()
         for _ in range(pages):
@@ -118,7 +123,7 @@ class Loop:
 
 
 def main(kind: str, size: int, pages: int) -> None:
-    """Fills the graph, warms up, and measures."""
+    """Fills a graph of the given kind with `size` URLs, warms up, fetches `pages` pages and prints the measurements."""
     call_command("migrate", verbosity=0, interactive=False)
     run = runs.create("topic", "bench", parameters={}, now=SYSTEM.now(), start=False)
     topic = Relevance(Topic("bench", (), (" ".join(WORDS[:8]), " ".join(WORDS[4:12]))))
@@ -138,7 +143,7 @@ def main(kind: str, size: int, pages: int) -> None:
 
 
 def used(kind: str) -> int:
-    """Bytes of memory, or of the database file."""
+    """Returns the bytes of this process's memory or, for the kind "database", of the database file."""
     if kind == "memory":
         return resident()
     sql.fetch("PRAGMA wal_checkpoint(TRUNCATE)", ())

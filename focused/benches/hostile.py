@@ -1,4 +1,4 @@
-"""Parsing functions of the topic crawler that `bench hostile` runs on hostile input."""
+"""The parsing functions of the topic crawler that `bench hostile` runs on hostile input (very large or malformed texts)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _main_text(text: str) -> object:
 
 
 def _sample(text: str) -> object:
-    """Parses a text as a topic's sample, after truncating it to the maximum length."""
+    """Processes a text as a topic's sample, truncated to the maximum length."""
     text = text[:MOST_SAMPLE_CHARACTERS]
     return Relevance(Topic("t", ("http://a.example/",), (text,), topic_lexicon([text])))
 

@@ -1,5 +1,6 @@
-"""`bench laboratory`: all strategies over several draws of a recorded web, as in a comparison on the desk: time, memory, and
-recovery from a kill."""
+"""`bench laboratory`: runs a comparison of all strategies over several draws of a recorded web, as started in the web
+interface. Measures time and memory, and whether the results are the same after a kill.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs the whole comparison in a process of its own; then a small one twice, once killed half way with SIGKILL."""
+    """Runs the whole comparison in a process of its own; then a small one twice, once killed with SIGKILL when half of its runs
+    are stored, and continued.
+    """
     if not options["data"]:
         raise CommandError("bench laboratory needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
     try:
@@ -73,7 +76,7 @@ def _side(environment: dict[str, str], *arguments: str) -> dict[str, Any]:
 
 
 def _killed(environment: dict[str, str], pages: int, after: int) -> int:
-    """Starts a comparison and kills its process once `after` of its runs are stored; returns the comparison's id."""
+    """Starts a comparison in a process and kills it once `after` of its runs are stored. Returns the comparison's id."""
     command = _command("compare", str(pages), "1")
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=settings.BASE_DIR)  # noqa: S603
     assert child.stdout is not None  # noqa: S101 - it was asked for

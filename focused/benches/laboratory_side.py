@@ -1,5 +1,6 @@
 """One process of `bench laboratory`: prepares the archive, computes a comparison, or continues a comparison whose process was
-killed."""
+killed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from focused.strategies import BUILT_IN  # noqa: E402
 
 
 class Later:
-    """A clock an hour ahead, at which the lease of a killed process has expired."""
+    """A clock that is an hour ahead, so that the lease of a killed process has expired."""
 
     def now(self) -> datetime:
         return SYSTEM.now() + timedelta(hours=1)
@@ -46,7 +47,7 @@ def tell(**values: Any) -> None:
 
 
 def prepare(pack: Path) -> None:
-    """Creates an archive with the pack's pages, and its first topic."""
+    """Imports the pages of a pack (recorded web) into the archive, and adds its first topic."""
     call_command("migrate", verbosity=0, interactive=False)
     now = SYSTEM.now()
     pages = sum(1 for _ in archive.import_file(pack / "pages.warc.gz", now))
@@ -57,7 +58,7 @@ def prepare(pack: Path) -> None:
 
 
 def compare(pages: int, draws: int) -> None:
-    """Works on a comparison of all strategies to its end; prints a line after each run."""
+    """Starts a comparison of all strategies and computes it to its end; prints a line of JSON after each of its runs."""
     files = list(WarcFile.objects.values_list("pk", flat=True))
     entries: dict[str, dict[str, Any]] = {name: {} for name in BUILT_IN}
     made = comparisons.start(Topic.objects.get(), entries, pages, files, now=SYSTEM.now(), draws=draws)
@@ -66,7 +67,7 @@ def compare(pages: int, draws: int) -> None:
 
 
 def work(comparison: Comparison, clock: Any) -> None:
-    """Works on a comparison's run to its end and prints its cost and results."""
+    """Computes a comparison's job to its end, and prints its cost and a digest of its results."""
     assert comparison.run is not None  # noqa: S101 - it was made with one
     began, cpu = time.monotonic(), time.process_time()
     state = jobs.run_slice(comparison.run.pk, clock=clock, on_step=lambda: tell(done=comparison.parts.count()))

@@ -1,5 +1,6 @@
-"""`bench relevance`: how well scores separate relevant pages from others: the page score, the learning judge, and the judge with
-ten marks."""
+"""`bench relevance`: measures how well scores separate relevant pages from others: similarity alone, the learning judge, and
+the learning judge with ten marks.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +59,10 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 def judged(
     topic: Topic, archive: Archive, labels: Mapping[str, Label], left_out: frozenset[str], marks: int
 ) -> dict[str, float]:
-    """AUC over all labelled pages of a recorded web: by similarity, by the judge, and by the judge after `marks` correct marks.
+    """Computes the AUC over all labelled pages of a recorded web: by similarity, by the learning judge, and by the judge after
+    `marks` correct marks. Returns the three figures by the names in SIDES.
 
-    Samples and seeds are not judged, and marked pages are excluded from the last figure.
+    Samples, seeds and the pages `left_out` do not count, and marked pages are excluded from the last figure.
     """
     pages = [page for url in archive.urls() if (page := archive.get(url)) is not None and page.words]
     relevance = Relevance(topic)
@@ -88,7 +90,8 @@ def judged(
 
 
 def between(pages: Sequence[Content], archive: Archive) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The links between pages, as parallel arrays of page numbers (from, to); links that occur several times count once."""
+    """Returns the links between pages as parallel arrays of page numbers (from, to); links that occur several times count once.
+    """
     numbers = {page.url: number for number, page in enumerate(pages)}
     found = {
         (number, numbers[url])
@@ -101,7 +104,9 @@ def between(pages: Sequence[Content], archive: Archive) -> tuple[NDArray[np.intp
 
 
 def auc(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Area under the ROC curve: the probability that a relevant page scores above an irrelevant one, ties counting half."""
+    """Computes the area under the ROC curve: the probability that a relevant page scores above an irrelevant one, ties counting
+    half; 0.5 if there are only pages of one kind.
+    """
     on = int(right.sum())
     off = len(right) - on
     ranks: NDArray[np.float64] = rankdata(scores)

@@ -1,4 +1,4 @@
-"""The topic of a round of `bench soak`."""
+"""The topic that each round of `bench soak` crawls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ PAGES = 5000  # budget of pages: larger than the number of pages in the web, so 
 
 
 def begin(url: str, number: int) -> int:
-    """Adds the topic and queues a crawl of the whole web; returns the run's id."""
+    """Adds a topic for the generated web `number`, which is served at `url`, and queues a crawl of the whole web; returns the
+    run's id.
+    """
     web = TopicWeb(number)
     settings = {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0}
     topic = topics.add(

@@ -1,5 +1,6 @@
-"""`bench strategies`: relevant pages found at 10, 25 and 50 % of the pages, by strategy and topic, with the packs' reference
-figures."""
+"""`bench strategies`: counts the relevant pages found after fetching 10, 25 and 50 % of the reachable pages, by strategy and
+topic, together with the packs' reference figures.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ REFERENCES = {"breadth_first": "bfs", "best_first": "best_first_parent", "shark"
 TOLERANCE = 0.95
 NEAR = 0.03
 PRIORED = ("adaptive",)
-"""Strategies with a prior: trained on the other packs, if there are any."""
+"""Strategies that begin with trained weights (a prior). If there are several packs, the prior is trained on the others."""
 
 
 def add_arguments(parser: Any) -> None:
@@ -65,8 +66,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prior]:
-    """The prior of each pack (data set: a recorded web with labelled topics), trained on all other packs. Empty if there is
-    only one pack: then the shipped prior is used."""
+    """Returns the prior for each pack (recorded web with labelled topics), trained on all other packs. Empty if there is only
+    one pack: then the prior that comes with the program is used.
+    """
     if len(found) < 2:
         return {}
     priors = {}
@@ -105,8 +107,9 @@ def _topic_rows(
 
 
 def _entry(name: str, without: Prior | None) -> Entry:
-    """The comparison's entry for a strategy by its name, with `without` as its prior; "adaptive:frozen" is `adaptive` with
-    learning switched off."""
+    """Returns the entry of a comparison for a strategy by its name, with `without` as its prior; "adaptive:frozen" is
+    `adaptive` with learning switched off. Raises CommandError for any other variant.
+    """
     strategy, _, variant = name.partition(":")
     if variant not in ("", "frozen") or (variant and strategy not in PRIORED):
         raise CommandError(f"no variant {name}")
@@ -116,7 +119,9 @@ def _entry(name: str, without: Prior | None) -> Entry:
 
 
 def _area(hits: Sequence[bool], pages: int, wanted: int) -> float:
-    """Mean recall over the fetches up to `pages`: the area under the recall curve."""
+    """Computes the mean recall over the first `pages` fetches, which is the area under the recall curve. `hits` tells for each
+    fetch whether it found one of the `wanted` pages.
+    """
     found = np.cumsum([*hits, *[False] * max(0, pages - len(hits))][:pages])
     return float(found.mean() / wanted)
 
@@ -142,9 +147,10 @@ def _row(
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row per strategy: mean recall at each share and mean area over the topics; number of topics within 3 points of the best
-    fixed strategy and within 5 % of the reference at 25 %; and the difference in recall at 25 % from best_first with its
-    95 % interval (paired bootstrap over topics)."""
+    """Returns a row per strategy: mean recall at each share and mean area over the topics; number of topics within 3 points of
+    recall of the best strategy that is not trained, and within 5 % of the reference at 25 % of the pages; and the difference in
+    recall at 25 % from best_first with its 95 % interval (paired bootstrap over topics).
+    """
     summary = []
     base = [_recall(row) for row in rows if row["strategy"] == "best_first"]
     best: dict[tuple[str, str], float] = {}

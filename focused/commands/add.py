@@ -1,4 +1,4 @@
-"""`topic add`: adds a topic from files: seeds, samples, keywords."""
+"""The command `topic add`: adds a topic from files of seeds, samples, keywords and an ontology."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from focused.services import readings, topics
 from focused.topics import read_keywords
 
 BESIDE = 0.5
-"""Weight of an ontology's words when the topic has samples or keywords as well."""
+"""Weight of the ontology's words as keywords when the topic has samples or keywords as well."""
 HELP = "make a topic from a file of seeds, samples and keywords"
 
 
@@ -83,6 +83,8 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _keywords(given: Mapping[str, float], ontology: Ontology | None, *, alone: bool) -> dict[str, float]:
-    """The given keywords with the ontology's words added, at full weight if nothing else describes the topic."""
+    """Returns the given keywords with the ontology's words added, which have weight 1 if nothing else describes the topic
+    (`alone`).
+    """
     words = ontology.words() if ontology is not None else []
     return {**dict.fromkeys(words, 1.0 if alone else BESIDE), **given}

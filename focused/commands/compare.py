@@ -1,5 +1,5 @@
-"""`topic compare`: compares strategies over one archive with the same seeds and number of fetches, judged by labels they do not
-see."""
+"""Arguments of the command `topic compare`, which compares strategies over one archive with the same seeds and number of
+fetches. They are separate from `compare_work`, so that showing the help loads no libraries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`topic compare`: compares strategies over one archive with the same seeds and number of fetches, judged by labels they do not
-see."""
+"""Runs the command `topic compare`: compares strategies over one archive with the same seeds and number of fetches, measured by
+labels that the strategies do not see."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def run(options: dict[str, Any]) -> Result:
 def _entry(text: str, further: dict[str, str]) -> Entry:
     name, *pairs = text.strip().split(":")
     values = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
-    read_settings(strategy_class(name, further).Settings, values)  # refuses invalid parameters before anything is read
+    read_settings(strategy_class(name, further).Settings, values)  # refuses invalid parameters before any file is read
     return Entry(name, values, text.strip() if pairs else "")
 
 
@@ -97,7 +97,7 @@ def _topic(options: dict[str, Any]) -> Topic:
 
 
 def _write_trail(path: Path, rows: list[tuple[object, ...]]) -> None:
-    """Writes the trail (every fetch in order) to a temporary file and renames it when complete; addresses are escaped so that
+    """Writes every fetch of every strategy as CSV, to a temporary file that is renamed when complete. Cells are escaped so that
     spreadsheets do not take them for formulas."""
     part = path.with_name(f"{path.name}.part")
     try:
@@ -127,8 +127,8 @@ def _table(outcomes: list[Outcome]) -> str:
 
 
 def _gathered_table(rows: list[dict[str, Any]], won: Verdict | None) -> str:
-    """Table of the entries' mean results, largest area first, and a line that tells whether the difference between the best
-    two is significant."""
+    """Formats a table of the entries' mean results, largest area first, with a line that tells whether the difference between
+    the best two is significant."""
     header = ("strategy", "runs", "fetched", "relevant", "harvest rate", "recall", "area", "95 % interval")
     lines = [
         (

@@ -1,4 +1,4 @@
-"""The topic of `demo`: beekeeping, crawled once through the tunnels of the demonstration's topic web."""
+"""The topic of the command `demo`: beekeeping, crawled once. Some of its pages can be reached only through off-topic pages."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from focused.services import topics
 NAME = "Keeping bees (demo)"
 STRATEGY = "dynamic_tunnel"
 PAGES = 240
-RELEVANT = 80  # goal in relevant pages; reaching it raises an alarm, as an example
+RELEVANT = 80  # number of relevant pages at which the crawl ends, which raises an alarm as an example
 
 
 class TopicDemo:
-    """What `demo` does for topics (implements the demonstration's `Part`). A second `demo` crawls again only if the first run
-    was not finished."""
+    """The part of the command `demo` that concerns topics (implements the demonstration's `Part`). A second `demo` crawls again
+    only if the first run was not finished.
+    """
 
     def kept(self) -> Served | None:
         topic = _topic()
@@ -74,7 +75,7 @@ class TopicDemo:
         return [Room("topic", "topic", (topic.pk,)), Room("its crawl", "topic-run", (topic.runs.latest("pk").pk,))]
 
     def leave(self, now: datetime) -> None:
-        """Does nothing: the topic is only crawled on request, so there is no schedule to pause when the demonstration ends."""
+        """Does nothing: the topic is crawled only on request, so there is no schedule to pause when the demonstration ends."""
 
     def remove(self, now: datetime) -> list[str]:
         told = []

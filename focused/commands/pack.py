@@ -1,4 +1,6 @@
-"""`topic pack`: makes a recorded web with labelled topics from a run's pages or WARC files, for benchmarks and training."""
+"""The command `topic pack`: makes a pack (recorded web with labelled topics, for benchmarks and training) from a run's pages or
+WARC files.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _files(options: dict[str, Any], folder: Path) -> list[Path]:
-    """The WARC files; a run's pages are exported to a temporary one."""
+    """Returns the WARC files to pack. The pages of a run are exported to a file in the temporary folder `folder`; ValueError if
+    there are none.
+    """
     if options["run"] is None:
         return list(options["archive"])
     database.ready()

@@ -1,4 +1,4 @@
-"""`topic strategies`: lists every strategy with its parameters, their defaults, ranges and meaning."""
+"""The command `topic strategies`: lists every strategy with its parameters, their defaults, ranges and meaning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HELP = "list the strategies with every parameter, its default, range and meaning
 
 
 def add_arguments(parser: Any) -> None:
-    """Adds nothing: --json is the only option."""
+    """Adds nothing: the command has only the options that all commands have."""
 
 
 def run(options: dict[str, Any]) -> Result:

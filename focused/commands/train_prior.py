@@ -1,4 +1,6 @@
-"""`topic train-prior`: trains the initial weights of `adaptive` on recorded webs with labelled topics."""
+"""The command `topic train-prior`: trains the weights with which the strategy `adaptive` begins, on recorded webs with labelled
+topics.
+"""
 
 from __future__ import annotations
 

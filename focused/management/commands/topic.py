@@ -1,4 +1,4 @@
-"""`manage.py topic`: add, crawl, compare, strategies, pack, train-prior."""
+"""`manage.py topic` with its subcommands add, crawl, compare, strategies, pack and train-prior."""
 
 from crawlmgr.management.base import SubcommandCommand
 
