@@ -1,4 +1,4 @@
-"""Common parts of the API: authentication, rate limits and error responses."""
+"""Common parts of the API: authentication, rate limits, error responses, paging."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DESCRIPTION = (
 
 
 class Token(HttpBearer):
-    """Authentication by bearer token; with `role` operator, read-only tokens are refused."""
+    """Authentication by bearer token; tokens without the role operator are refused if `role` is operator."""
 
     def __init__(self, role: str = TokenRole.VIEWER) -> None:
         super().__init__()
@@ -40,14 +40,15 @@ class Token(HttpBearer):
 
 
 class PerToken(AuthRateThrottle):
-    """Rate limit for each token, counted over all web processes."""
+    """Rate limit for each token; requests are counted over all web processes together."""
 
     def get_cache_key(self, request: HttpRequest) -> str:
         return f"api-rate-{getattr(getattr(request, 'auth', None), 'pk', 0)}"
 
 
 def _for_who_may_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Restricts the API description to requests with a token or a desk login."""
+    """Decorator that restricts the API's description (OpenAPI document) to requests with a token or with a login to the web
+    interface."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *given: Any, **named: Any) -> HttpResponse:
@@ -72,6 +73,7 @@ api = NinjaAPI(
 
 
 def _told(request: HttpRequest, status: int, text: str) -> HttpResponse:
+    """Returns an error response whose JSON document has the text as `detail`."""
     return api.create_response(request, {"detail": text}, status=status)
 
 
@@ -96,5 +98,6 @@ def _wrong_value(request: HttpRequest, problem: ValueError) -> HttpResponse:
 
 
 def page_of(rows: list[Any], limit: int, keys: list[int]) -> dict[str, Any]:
-    """The JSON frame of a list: its rows, and the key after which the next page begins."""
+    """Returns the JSON document of one page of a list: its rows, and as `next` the key after which the next page begins, None
+    on the last page. `keys` are the keys of the rows."""
     return {"rows": rows, "next": keys[-1] if len(keys) == limit else None}

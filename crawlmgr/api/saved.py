@@ -1,4 +1,4 @@
-"""API operations on saved exports, the same ones that the desk shows."""
+"""API operations on saved exports; the web interface shows the same exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API operations shared by all crawlers: state of the installation, runs, hosts, events, and all exportable tables."""
+"""API operations that do not belong to one crawler: state of the installation, runs, hosts, events, and all exportable tables."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _now() -> datetime:
 
 
 def state(now: datetime) -> dict[str, Any]:
-    """The figures of the desk's status bar."""
+    """Returns the numbers of the web interface's status bar."""
     found = status_reads.status(now)
     last = found.last_error
     return {
@@ -94,7 +94,7 @@ HOST_FIELDS = (
 
 
 def run_document(pk: int) -> dict[str, Any]:
-    """A run as the API shows it. Raises Run.DoesNotExist."""
+    """Returns a run as the API shows it, by its database key. Raises Run.DoesNotExist."""
     found = Run.objects.values(*RUN_FIELDS).get(pk=pk)
     return dict(found)
 
@@ -221,7 +221,8 @@ def stream(request: HttpRequest, after: Key | None = None) -> StreamingHttpRespo
 
 
 class _Stream:
-    """The parts of one event stream; frees its slot when the stream ends or the client disconnects."""
+    """The response body of one stream of server-sent events; frees its place among the open streams when it ends or the client
+    disconnects."""
 
     def __init__(self, after: int | None) -> None:
         newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
@@ -233,6 +234,7 @@ class _Stream:
         return self.pieces
 
     def _run(self) -> Iterator[bytes]:
+        """Yields the parts of the stream, every two seconds, for five minutes."""
         end = time.monotonic() + STREAM_SECONDS
         while time.monotonic() < end:
             text = json.dumps(state(_now()), default=str)

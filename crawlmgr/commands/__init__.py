@@ -1,1 +1,2 @@
-"""Subcommands of commands that are shared by all crawlers."""
+"""Subcommands of those commands that do not belong to one crawler; each module defines HELP, `add_arguments` and `run` (see
+`crawlmgr.management.base.SubcommandCommand`)."""

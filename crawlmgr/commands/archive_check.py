@@ -1,4 +1,4 @@
-"""`archive check`: reads every WARC file completely and compares it with the index."""
+"""`archive check`: reads every WARC file completely and compares it with the database's index of pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`exports add`: saves an export; a worker then writes it."""
+"""`exports add`: saves the definition of an export; a worker then writes its file."""
 
 from __future__ import annotations
 

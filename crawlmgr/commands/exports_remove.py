@@ -21,7 +21,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def find(number: int) -> Export:
-    """The export of this number. Raises CommandError."""
+    """Returns the saved export with this database key. Raises CommandError if there is none."""
     found = Export.objects.filter(pk=number).first()
     if found is None:
         raise CommandError(f"There is no export {number}; see `exports list`.")

@@ -1,4 +1,4 @@
-"""`run list`: the runs at work, waiting or paused, and those that ended last."""
+"""`run list`: lists the active runs (running, queued or paused), and then runs that ended recently."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _row(found: Run, now: datetime) -> dict[str, Any]:
+    """Returns the fields of a run that the list shows."""
     return {name: hosts.wait_cause(found, now) if name == "waiting_because" else getattr(found, name) for name in FIELDS}
 
 

@@ -1,4 +1,4 @@
-"""`schedule list`: lists everything that is scheduled, by the next start."""
+"""`schedule list`: lists everything that is scheduled, the next start first."""
 
 from __future__ import annotations
 

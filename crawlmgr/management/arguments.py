@@ -1,4 +1,4 @@
-"""Arguments of commands: parsers of times, keys and names, and the options of every command with web access."""
+"""Arguments of commands: parsers for times, keys and names, and the options of all commands that crawl."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def moment(text: str) -> datetime:
-    """Parses an ISO 8601 time; without a zone it is UTC."""
+    """Parses a time in ISO 8601; a time without a zone is in UTC. Raises ValueError."""
     value = datetime.fromisoformat(text)
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def key(text: str) -> int:
-    """Parses the database key of a site or a run. Raises ValueError out of range."""
+    """Parses the database key of a site or a run. Raises ValueError if it is not a number in [0, 2**63)."""
     value = int(text)
     if not 0 <= value < 2**63:
         raise ValueError(text)
@@ -21,12 +21,12 @@ def key(text: str) -> int:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Parses comma-separated names."""
+    """Parses a comma-separated list of names."""
     return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
 def add_web_arguments(parser: Any) -> None:
-    """Adds the options that every command with web access has."""
+    """Adds the options that every command that crawls has (see `foreground.web_settings`)."""
     parser.add_argument(
         "--allow-private", action="store_true", help="allow the hosts and ports of the given addresses to be on loopback or "
         "private networks"

@@ -1,4 +1,5 @@
-"""Base of commands with subcommands: one JSON document or a short table on stdout, messages for people on stderr."""
+"""Base classes and functions for commands with subcommands: results go to standard output as one JSON document or a short
+table, messages for people to standard error."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ from crawlmgr.services import trouble
 
 
 class Stopped(Exception):
-    """A command was interrupted by Ctrl-C or SIGTERM after storing its work; the text says how to continue."""
+    """The command was interrupted by Ctrl-C or SIGTERM after storing its work; the text tells how to continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a subcommand: a JSON-ready document and the same as text for people.
+    """The result of a subcommand: `data` can be written as JSON, `text` is the same for people.
 
-    If `lines` is set, `data` is a sequence and is written as one JSON document per line (JSON lines).
+    If `lines` is set, `data` is a sequence, each item of which is written as a JSON document on a line of its own (JSON lines).
     """
 
     data: Any
@@ -43,7 +44,7 @@ def say(text: str) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A plain text table: numbers right-aligned, None as a dash."""
+    """Returns a table as plain text: numbers right-aligned, None as a dash."""
     body = [["–" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
     raw = [list(row) for row in body]
     widths = [max([len(str(name)), *(len(row[i]) for row in raw)]) for i, name in enumerate(header)]
@@ -58,7 +59,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON form of values that json cannot encode: times with zone, numpy numbers and arrays, sets."""
+    """Returns a form that can be written as JSON for values that the json module cannot encode: datetimes, numpy numbers and
+    arrays, sets. Raises TypeError for others."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "tolist"):
@@ -69,7 +71,8 @@ def _plain(value: Any) -> Any:
 
 
 def help_of(dotted: str) -> str:
-    """The constant HELP of a module, read from its source file, so that listing subcommands does not import them."""
+    """Returns the constant HELP of the module with this dotted name, read from its source file, so that listing subcommands
+    does not import all of them."""
     found = importlib.util.find_spec(dotted)
     if found is None or found.origin is None:
         raise ModuleNotFoundError(f"no module {dotted}", name=dotted)
@@ -80,7 +83,8 @@ def help_of(dotted: str) -> str:
 
 
 def write_json(document: Any, stream: Any = None) -> None:
-    """Writes one JSON document and a newline; NaN is refused rather than written as invalid JSON."""
+    """Writes one JSON document and a newline to `stream`, by default standard output. Raises ValueError for NaN, which JSON
+    does not allow."""
     json.dump(document, stream or sys.stdout, ensure_ascii=False, default=_plain, allow_nan=False)
     (stream or sys.stdout).write("\n")
 
@@ -89,28 +93,28 @@ class SubcommandCommand(BaseCommand):
     """A command whose subcommands are modules.
 
     A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has a literal `HELP`,
-    `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is imported only when its subcommand is on the
-    command line. Where `run` needs much that takes long to import, it stands in a module of its own, named by `WORK`, so that
-    --help does not import it. Each gets the option `--json`. Failures raise `CommandError` (exit status 1, one line); argparse
-    reports wrong arguments (exit status 2).
+    `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is imported only if its subcommand is on the
+    command line. If `run` imports much that takes long, it is in a module of its own, named by the constant `WORK`, so that
+    --help does not import that. Each subcommand gets the option `--json`. Failures raise `CommandError` (exit status 1, one
+    line); argparse reports wrong arguments (exit status 2).
     """
 
     subcommands: Mapping[str, str] = {}
     requires_system_checks: Sequence[str] = []
 
     _words: Sequence[str] | None = None
-    """Words of the command line; None if Python code calls the command."""
+    """Words of the command line after the command's name; None if Python code calls the command."""
 
     def run_from_argv(self, argv: list[str]) -> None:
         self._words = argv[2:]
         super().run_from_argv(argv)
 
     def load(self, dotted: str) -> Any:
-        """Imports the module of a subcommand."""
+        """Imports and returns the module of a subcommand."""
         return importlib.import_module(dotted)
 
     def help_of(self, dotted: str) -> str:
-        """The help text of a subcommand's module, without importing it."""
+        """Returns the help text of a subcommand's module without importing it."""
         return help_of(dotted)
 
     def add_arguments(self, parser: CommandParser) -> None:

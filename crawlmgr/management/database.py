@@ -1,4 +1,4 @@
-"""Creates or migrates the database if it is missing or older than the program, as `serve` does."""
+"""Creates or migrates the database if it is missing or older than the program; called at the start of commands."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from crawlmgr.services import query_statistics
 
 OURS = ("crawlmgr", "forums", "focused", "deepweb")
 LOCK = 0x7AB1E5
-"""Number of the lock that is held while the tables are changed: desk and nodes may start at the same moment."""
+"""Number of the PostgreSQL advisory lock that is held while tables are changed, because the web server and nodes may start at
+the same moment."""
 LOCK_FILE = "migrate.lock"
-"""The same for SQLite, in the data folder."""
+"""Name of the file in the data folder whose lock serves the same purpose for SQLite."""
 
 
 def ready() -> None:
-    """Migrates the database if needed. Raises CommandError with one line if the database does not answer."""
+    """Migrates the database if needed. Raises CommandError with one line if the database cannot be used."""
     try:
         if _as_the_files():
             return
@@ -41,8 +42,8 @@ def ready() -> None:
 
 
 def _as_the_files() -> bool:
-    """Tells whether the migrations applied are those of the files, without importing the files, which would be half the work of
-    a command that only prints."""
+    """Tells whether the migrations applied to the database are exactly those in the program's files. The files are not
+    imported, which would be half the work of a command that only prints something."""
     files = {
         (app.label, file.name)
         for app in installed.get_app_configs()
@@ -54,7 +55,7 @@ def _as_the_files() -> bool:
 
 
 def migrate() -> None:
-    """Brings the tables up to date, one process after the other."""
+    """Applies all missing migrations; processes that start at the same moment do so one after the other."""
     with _one_at_a_time(), _one_of_this_folder():
         call_command("migrate", verbosity=0, interactive=False)
         query_statistics.refresh()
@@ -62,7 +63,8 @@ def migrate() -> None:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    if connection.vendor != "postgresql":  # one machine
+    """Context manager that holds the advisory lock on PostgreSQL; does nothing on SQLite."""
+    if connection.vendor != "postgresql":  # SQLite is used by one machine only; see `_one_of_this_folder`
         yield
         return
     with connection.cursor() as cursor:
@@ -76,19 +78,20 @@ def _one_at_a_time() -> Iterator[None]:
 
 @contextmanager
 def _one_of_this_folder() -> Iterator[None]:
-    """On SQLite, lets commands that start at the same moment in an empty folder make the tables one after the other."""
+    """Context manager that holds the lock file on SQLite, so that commands that start at the same moment in an empty folder
+    create the tables one after the other; does nothing on PostgreSQL."""
     if connection.vendor != "sqlite":
         yield
         return
     with (settings.DATA_DIR / LOCK_FILE).open("w") as file:
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # the file system has no locks
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def ready_for_nodes() -> None:
-    """Like `ready`, for a database that other nodes may use: refuses to migrate while another node is alive, and refuses a
-    database newer than the program. Raises CommandError with one line."""
+    """Migrates the database if needed, as `ready` does, but for a database that other nodes may use: refuses to migrate while
+    another node is alive, and refuses a database that is newer than the program. Raises CommandError with one line."""
     try:
         if _as_the_files():
             return
@@ -100,6 +103,7 @@ def ready_for_nodes() -> None:
 
 
 def _refuse_if_others_need_it_as_it_is() -> None:
+    """Raises CommandError if the database is newer than the program, or must be migrated while other nodes are alive."""
     executor = MigrationExecutor(connection)
     applied = executor.loader.applied_migrations
     unknown = sorted(key for key in applied if key[0] in OURS and key not in _known(executor.loader))
@@ -117,19 +121,20 @@ def _refuse_if_others_need_it_as_it_is() -> None:
 
 
 def _known(loader: MigrationLoader) -> set[tuple[str, str]]:
-    """The migrations of the program, and those that its squashed migrations replace, because databases record the names of
-    both."""
+    """Returns (app, name) of the program's migrations and of those that its squashed migrations replace, because databases
+    record both."""
     return {*loader.disk_migrations, *(old for one in loader.disk_migrations.values() for old in one.replaces)}
 
 
 def _others_live() -> bool:
-    """Tells whether a node sent a heartbeat recently, using only columns that exist in every version."""
+    """Tells whether a node sent a heartbeat recently; reads only columns that exist in every version."""
     with connection.cursor() as cursor:
         if "crawlmgr_node" not in connection.introspection.table_names(cursor):
-            return False  # the tables were not created completely
+            return False  # an earlier migration was interrupted before it created this table
         cursor.execute("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started", [_lost_before()])
         return bool(cursor.fetchone()[0])
 
 
 def _lost_before() -> datetime:
+    """Returns the time limit for heartbeats: a node whose last heartbeat is earlier counts as lost."""
     return SYSTEM.now() - timedelta(seconds=settings.STALL_SECONDS)

@@ -1,4 +1,5 @@
-"""The interface of `demo` to each crawler: a part that adds its site of the demonstration web, crawls it, and removes it."""
+"""The interface between the command `demo` and each crawler's part of the demonstration: a part adds its website of the
+demonstration to the database, crawls it, and removes it again."""
 
 from __future__ import annotations
 
@@ -14,18 +15,18 @@ from crawlmgr.services import runs
 from crawlmgr.services.demonstration import MARK
 
 CLOCK = PastClock()
-"""The clock of the demonstration's forum; set back, it makes the previous day pass in a minute or two."""
+"""The clock of the demonstration's forum; set back to the previous day, it makes that day pass in a minute or two."""
 
 
 class Served(NamedTuple):
-    """A site of the demonstration: its address, and when it was first served."""
+    """A website of the demonstration: its address, and when it was first served."""
 
     url: str
     began: datetime
 
 
 class Room(NamedTuple):
-    """A page of the desk to look at."""
+    """A view of the web interface that the demonstration recommends: its description, and the name and arguments of its URL."""
 
     words: str
     name: str
@@ -33,8 +34,12 @@ class Room(NamedTuple):
 
 
 class Part(Protocol):
-    """One crawler's part of the demonstration. Every run of `demo` calls `add` and then `finish`, which reuse existing objects,
-    and at the end `leave`."""
+    """One crawler's part of the demonstration, as `demo` calls it.
+
+    `kept` returns the website of an earlier demonstration, None if there was none. `add` adds the website to the database,
+    `finish` crawls it and returns figures to print; both reuse objects of an earlier demonstration. `rooms` returns views worth
+    seeing. `leave` is called when `demo` ends, `remove` deletes everything and returns the names of what was deleted.
+    """
 
     def kept(self) -> Served | None: ...
 
@@ -50,18 +55,19 @@ class Part(Protocol):
 
 
 def crawl_settings(url: str, began: datetime) -> dict[str, Any]:
-    """Crawl settings of a demonstration site: its private address allowed, no delay, and the mark with its start time."""
+    """Returns the crawl settings of a demonstration website: its private address is allowed, there is no delay, and a mark with
+    the start time identifies it."""
     return {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0, MARK: began.isoformat()}
 
 
 def kept(url: str, settings: dict[str, Any]) -> Served:
-    """The address and start time stored in a demonstration site's settings."""
+    """Returns the address and start time of a demonstration website; the start time is in its crawl settings."""
     return Served(url, datetime.fromisoformat(settings[MARK]))
 
 
 def worked(begin: Callable[[], Run], label: str, clock: Clock = SYSTEM) -> Run:
-    """Starts a run and works on it to its end. A run left by a killed demonstration is continued once its lease has expired, or
-    left to the worker that has taken it meanwhile."""
+    """Starts a run with `begin` and works on it to its end. If a killed demonstration left an active run, that run is continued
+    once its lease has expired, or left to the worker that has taken it meanwhile."""
     try:
         run = begin()
     except runs.Busy as busy:
@@ -73,8 +79,8 @@ def worked(begin: Callable[[], Run], label: str, clock: Clock = SYSTEM) -> Run:
 
 
 def _freed(run: Run) -> Run:
-    """Waits until nobody holds the run's lease or the run has ended. Leases are judged by the real time, not the demonstration's
-    clock."""
+    """Waits until nobody holds the run's lease or the run has ended, and returns it. Leases are compared with the real time,
+    not with the demonstration's clock."""
     while run.state in ACTIVE and run.lease_until is not None and run.lease_until > SYSTEM.now():
         SYSTEM.sleep(0.1)
         run.refresh_from_db()
@@ -83,5 +89,5 @@ def _freed(run: Run) -> Run:
 
 
 def own_runs() -> Any:
-    """Every run on the demonstration's sites."""
+    """Returns all runs on the demonstration's websites."""
     return Run.objects.filter(**{f"parameters__settings__{MARK}__isnull": False})

@@ -1,4 +1,4 @@
-"""Running a run in the foreground of a command: progress on standard error; Ctrl-C and SIGTERM end it cleanly."""
+"""Works on a run in the foreground of a command: shows progress on standard error, and ends cleanly at Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ NO_NODE = "No worker node is running: start one with `manage.py node`, then repe
 
 
 def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "") -> dict[str, Any]:
-    """Those options as crawl settings; options not given are left to the site.
+    """Returns the crawl settings in the options of `arguments.add_web_arguments`; options that were not given are left out.
 
-    `urls` are the addresses that the user named: --allow-private opens their hosts and ports only, as on the desk. `stored` are
-    the site's existing exceptions. Raises CommandError for an invalid host.
+    `urls` are the addresses that the user named: --allow-private allows only their hosts and ports. `stored` are the private
+    addresses that the site's settings already allow; they are kept. Raises CommandError for an invalid host.
     """
     chosen = {"delay_seconds": options["delay"], "connections": options["connections"], "in_flight": options["in_flight"]}
     chosen["pages_per_host"] = options["pages_per_host"]
@@ -44,7 +44,8 @@ def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "")
 
 
 def hosts_of(urls: Iterable[str]) -> list[str]:
-    """Host and port of each address, in the form of the address guard's exceptions; invalid addresses are skipped."""
+    """Returns host and port of each address, in the form in which the address guard's exceptions are written; invalid addresses
+    are skipped."""
     found = set()
     for url in urls:
         with suppress(UrlError):
@@ -54,6 +55,7 @@ def hosts_of(urls: Iterable[str]) -> list[str]:
 
 @contextmanager
 def _signals() -> Iterator[None]:
+    """Context manager in which Ctrl-C and SIGTERM end the current slice instead of the process."""
     def handle(number: int, frame: Any) -> None:
         engine.shutdown.set()
 
@@ -67,8 +69,8 @@ def _signals() -> Iterator[None]:
 
 
 def _leased(run: Run) -> str:
-    """The message that a run cannot be worked on because another process holds its lease; a killed process holds it until it
-    expires."""
+    """Returns the message that a run cannot be worked on because another process holds its lease, which lasts until it expires
+    even if that process was killed."""
     run.refresh_from_db()
     told = f"Run {run.pk} is being worked on by another process; stop it on the desk, or wait until it ends."
     if run.lease_until is None:
@@ -77,12 +79,12 @@ def _leased(run: Run) -> str:
 
 
 def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False) -> Run:
-    """Works on a run until it ends. Raises Stopped (the run is paused and can be resumed), CommandError if it failed.
+    """Works on a run until it ends, and returns it. Raises Stopped if interrupted (the run is paused and can be resumed),
+    CommandError if it failed.
 
-    With `by_nodes` this process only queues the run and waits until worker nodes have ended it.
-
-    If `clock` is behind the real time, each renewal makes the lease longer by the difference, so that workers, who use the real
-    time, do not take the run.
+    With `by_nodes` this process only queues the run and waits until worker nodes have ended it. If `clock` is behind the real
+    time, each renewal makes the lease longer by the difference, so that workers, which use the real time, do not take the run.
+    `label` names the run in messages.
     """
 
     def lag() -> float:
@@ -111,7 +113,8 @@ def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False)
 
 
 def _await_nodes(run: Run, bar: Any) -> str:
-    """Queues a run and returns its state once nodes have ended or paused it, "running" if a signal came first."""
+    """Queues a run and waits until worker nodes have ended or paused it. Returns its state, or "running" if a signal came
+    first. Raises CommandError if no node is alive."""
     if not nodes.living(SYSTEM.now()):
         runs.pause(run.pk, SYSTEM.now())
         raise CommandError(NO_NODE)
@@ -125,9 +128,12 @@ def _await_nodes(run: Run, bar: Any) -> str:
 
 
 def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
-    """Starts a run with `create` and returns it; `of` names the crawled object in messages. If an active run prevents it: one
-    that was interrupted is resumed, one with the same parameters is joined, and any other, such as a scheduled visit, has to end
-    first, because it does other work. Raises Stopped, CommandError, and what `create` raises except runs.Busy."""
+    """Starts a run with `create` and returns it; `of` names the crawled object in messages.
+
+    If an active run prevents that: a run that was interrupted is resumed, a run with the same parameters is joined, and any
+    other run, such as a scheduled visit, has to end first, because it does other work. Raises Stopped, CommandError, and what
+    `create` raises except runs.Busy.
+    """
     while True:
         try:
             return create()
@@ -139,7 +145,8 @@ def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
 
 
 def joined(busy: runs.Busy, of: str) -> Run:
-    """The existing active run: resumed if it was interrupted, otherwise joined; prints which, with the name `of` its object."""
+    """Returns the active run that prevented a new one, resumed if it was interrupted, and prints which run that is; `of` names
+    the crawled object in the message."""
     if busy.run.state == RunState.PAUSED:
         say(f"Run {busy.run.pk} was interrupted; it continues where it stopped.")
         return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
@@ -148,7 +155,8 @@ def joined(busy: runs.Busy, of: str) -> Run:
 
 
 def _await_end(run: Run, by_nodes: bool) -> None:
-    """Waits until a run has ended that this command did not start; without `by_nodes` works on it if nobody else does."""
+    """Waits until an active run has ended that this command did not start. Works on it if `by_nodes` is False and no worker
+    does. Raises Stopped, or CommandError if the run is paused or no node is alive."""
     if by_nodes and not nodes.living(SYSTEM.now()):
         raise CommandError(NO_NODE)
     with _signals():
@@ -165,6 +173,7 @@ def _await_end(run: Run, by_nodes: bool) -> None:
 
 
 def _slice(run: Run) -> None:
+    """Works on a run for one slice. Raises CommandError if the disk of the database is full."""
     work_on = jobs.run_slice if run.kind in settings.JOBS else engine.run_slice
     if work_on(run.pk, seconds=settings.SLICE_SECONDS) == slices.NO_ROOM:
         raise CommandError(_no_room(run))

@@ -1,4 +1,4 @@
-"""Worker clusters under supervision: what `serve` and `node` have in common."""
+"""Runs worker clusters under supervision; used by the commands `serve` and `node`."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ log = logging.getLogger("crawlmgr.supervisor")
 GRACE_SECONDS = 5.0
 WEB = "web server"
 ATTEMPTS = 3
-REFUSED = 2  # exit status
+REFUSED = 2  # exit status of a forked process whose work raised CommandError
 DOUBT_TICKS = 3
-"""Heartbeat checks that a cluster which lost a worker may miss before it is restarted."""
+"""Number of heartbeat checks that a cluster with a killed worker may miss before it is restarted."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """A worker cluster: its node's name, the queue it takes tasks from, its process group and its heartbeat."""
+    """A worker cluster: its node's name, the queue it takes tasks from, its number of workers, its process group, and the state
+    by which a stalled cluster is recognised."""
 
     node: str
     queue: str
@@ -49,7 +50,7 @@ class Cluster:
 
 
 def cluster(node: str, queue_name: str, workers: int) -> Cluster:
-    """Defines a cluster that takes tasks from one queue under a node's name."""
+    """Returns a cluster, not started yet, that takes tasks from one queue under a node's name."""
     environment = {
         "CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_NODE": node, "CRAWLMGR_WORKERS": str(workers),
         "Q_CLUSTER_NAME": queue_name,
@@ -62,9 +63,9 @@ def cluster(node: str, queue_name: str, workers: int) -> Cluster:
 
 
 def run_system_checks() -> str:
-    """Runs the system checks and returns ""; raises CommandError with the first error in one line.
+    """Runs Django's system checks and returns ""; raises CommandError with the first error in one line.
 
-    The checks of URLs are left out: they would load every page of the desk, about 100 MB in the supervisor.
+    The checks of URLs are left out: they would load every view of the web interface, about 100 MB in the supervisor.
     """
     tags = [tag for tag in registry.tags_available() if tag not in (Tags.urls, Tags.admin)]
     for message in run_checks(tags=tags):
@@ -74,9 +75,12 @@ def run_system_checks() -> str:
 
 
 def apart(work: Callable[[], str]) -> str:
-    """Returns the result of `work`, run in a separate process so that the long-lived supervisor does not keep the thirty MB that
-    it loads. If that process is killed, the work is repeated. Raises CommandError if the work does or was killed ATTEMPTS
-    times, SystemExit if it failed and has reported why."""
+    """Returns the result of `work`, called in a forked process so that the long-lived supervisor does not keep the 30 MB that
+    it loads.
+
+    If that process is killed, `work` is called again, ATTEMPTS times in all. Raises CommandError if `work` does or was killed
+    each time, SystemExit if it failed otherwise and has reported why.
+    """
     connections.close_all()
     for _ in range(ATTEMPTS):
         text, code = _forked(work)
@@ -91,14 +95,14 @@ def apart(work: Callable[[], str]) -> str:
 
 
 def _forked(work: Callable[[], str]) -> tuple[str, int]:
-    """The result and exit status of `work` in a forked process; REFUSED if it raised CommandError, negative if a signal ended
-    it."""
+    """Returns the result and exit status of `work` in a forked process. The status is REFUSED if `work` raised CommandError,
+    and the negative number of the signal if one ended the process."""
     reading, writing = os.pipe()
     parent, child = os.getpid(), os.fork()
     if child == 0:
         code = 1
         try:
-            die_with(parent)  # the parent holds the lock and the port
+            die_with(parent)  # the parent holds the lock and the port, so this process is of no use without it
             os.close(reading)
             try:
                 text, code = work(), 0
@@ -119,7 +123,8 @@ def _forked(work: Callable[[], str]) -> tuple[str, int]:
 
 
 def only_one(name: str) -> IO[str]:
-    """Takes the lock that prevents a second process of this name on the data folder; hold it while running."""
+    """Takes the lock that prevents a second process with this name on the same data folder; returns the lock's file, which must
+    be kept open while running. Raises CommandError if the lock is taken."""
     path: Path = settings.DATA_DIR / f"{name}.lock"
     try:
         return lock(path)
@@ -129,7 +134,8 @@ def only_one(name: str) -> IO[str]:
 
 
 def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_drain: bool = False) -> None:
-    """Runs clusters and other children until Ctrl-C or SIGTERM; with `may_drain` also until their nodes have drained."""
+    """Runs clusters and other children until Ctrl-C or SIGTERM; with `may_drain` also until all runs of the clusters' nodes
+    have ended after an operator requested that (draining)."""
     watch = _Watch(clusters)
     supervisor = Supervisor(
         [*(one.child for one in clusters), *others], on_start=watch.started, on_end=watch.ended, on_tick=watch.tick,
@@ -147,7 +153,8 @@ def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_
 
 
 class _Watch:
-    """Links the supervisor's rounds to heartbeats in the database. Tolerates a database that is unavailable for a while."""
+    """Callbacks of the supervisor: register nodes, request heartbeats, and check them in the database. A database that is
+    unavailable for a while is tolerated."""
 
     def __init__(self, clusters: Sequence[Cluster]) -> None:
         self.clusters = {one.child.name: one for one in clusters}
@@ -184,7 +191,8 @@ class _Watch:
             self._away(error)
 
     def tick(self, child: Child) -> str:
-        """Requests a heartbeat and judges the last one; returns what the supervisor should do, "" for nothing."""
+        """Requests a heartbeat from a cluster and checks the last one. Returns why the cluster must be restarted, "" if it need
+        not be."""
         one = self.clusters.get(child.name)
         if one is None:
             return ""

@@ -1,4 +1,4 @@
-"""The web server's log lines in the project's log, as text or JSON lines; requests too if a setting asks for them."""
+"""Writes the web server's log lines to the project's log, as text or JSON lines; requests too if a setting asks for them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from django.conf import settings
 from gunicorn.glogging import Logger
 
-SECRET = re.compile(r"^(/exports/)[^?#]+")  # this address gives access without a login
-LONGEST_ADDRESS = 500  # longest part of a request's address that is logged
+SECRET = re.compile(r"^(/exports/)[^?#]+")  # the rest of this address is a secret that gives access without a login
+LONGEST_ADDRESS = 500  # most characters of a request's address that are logged
 
 
 class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
-    """gunicorn's logger (its `logger_class`), used in the main process and in each worker."""
+    """The logger class for gunicorn, used in its main process and in each worker."""
 
     def setup(self, cfg: Any) -> None:
-        """Sends gunicorn's lines to the project's log instead of handlers of its own. The main process loads no application, so
-        the log is configured here."""
+        """Sends gunicorn's lines to the project's log instead of its own handlers. Configures the log as well, because
+        gunicorn's main process does not load the application."""
         self.cfg = cfg
         dictConfig(settings.LOGGING)
         self.error_log.propagate = self.access_log.propagate = True
@@ -45,10 +45,11 @@ class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
             self.access_log.info("%s %s", environ.get("REQUEST_METHOD"), asked, extra=facts)
 
     def reopen_files(self) -> None:
-        """Does nothing: the log's own handler notices that its file was rotated."""
+        """Does nothing: the log's own handler notices when its file was rotated."""
 
 
 def _client(environ: Mapping[str, Any]) -> Any:
-    """The client's address; behind a TLS proxy the one that this proxy reports, not one that the client claims."""
+    """Returns the client's IP address; behind a TLS proxy the last one in X-Forwarded-For, which the proxy has added, not one
+    that the client claims."""
     named = str(environ.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() if settings.BEHIND_TLS else ""
     return named[:64] or environ.get("REMOTE_ADDR")

@@ -14,11 +14,11 @@ class ChannelKind(models.TextChoices):
 
 
 class AlarmChannel(models.Model):
-    """A channel that alarms are sent over. `sealed` holds its addresses and passwords, encrypted; `shown` describes it without
-    them.
+    """A channel over which alarms are sent: a mail server, a webhook or a chat service. `sealed` holds its addresses and
+    passwords, encrypted; `shown` describes it without them.
 
-    `rules` are the kinds of causes that it reports, empty for all. From `quiet_from` to `quiet_to` (minutes of the day in its
-    zone; None: never) messages wait. `allow_private` lets it reach addresses of private networks.
+    `rules` are the kinds of alarms that it sends, empty for all. From `quiet_from` to `quiet_to` (minutes since midnight in its
+    time zone; None: never) messages wait. `allow_private` lets it connect to addresses of private networks.
     """
 
     name = models.CharField(_("name"), max_length=100)
@@ -44,10 +44,10 @@ class AlarmChannel(models.Model):
 
 
 class Alarm(models.Model):
-    """One cause, from when it was first seen to when it was gone; at most one open alarm per cause.
+    """One problem or event (`cause`), from when it was first seen to when it was over; at most one open alarm per cause.
 
-    `text` is a translatable sentence and `facts` its values. `missing` is when the cause was last found absent: the alarm ends
-    only some time later, so that an intermittent cause is one alarm. `once`: an event without duration.
+    `text` is a translatable sentence and `facts` are the values in it. `missing` is when the cause was last found absent: the
+    alarm ends only some time later, so that an intermittent cause is one alarm. `once`: an event without duration.
     """
 
     cause = models.CharField(max_length=120)
@@ -84,11 +84,11 @@ class MessageState(models.TextChoices):
 
 
 class AlarmMessage(models.Model):
-    """A message over a channel, one per alarm and occasion ("begun", "ended"; "test" has no alarm).
+    """A message about an alarm over one channel, one for each occasion (`about`: "begun", "ended", or "test" without alarm).
 
-    waiting → claimed → handed → sent. `handed` is stored just before sending: if the worker dies earlier, another sends the
-    message after `claimed_until`; if it dies later, the message may have been sent and is not repeated (unsure). A message that
-    the receiver refused waits until `due` for the next try, up to a number of tries (failed).
+    Life: waiting → claimed → handed → sent. `handed` is stored just before sending: if the worker dies earlier, another one
+    sends the message after `claimed_until`; if it dies later, the message may have been sent and is not repeated (unsure). A
+    message that the receiver refused waits until `due` for the next try, up to a number of tries (failed).
     """
 
     channel = models.ForeignKey(AlarmChannel, models.CASCADE, related_name="messages")

@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 
 class BackupPlan(models.Model):
-    """The schedule of backups, once a user has set it: at most one row, with key 1. `next_at` is the next backup by schedule,
-    `every_hours` the time between two (0: only on request), `keep` the number of files kept."""
+    """The schedule of backups, once a user has set it: at most one row, with key 1. `next_at` is the time of the next scheduled
+    backup, `every_hours` the interval (0: only on request), `keep` the number of files kept."""
 
     every_hours = models.PositiveIntegerField(_("frequency"), default=0)
     keep = models.PositiveIntegerField(_("files kept"), default=7)

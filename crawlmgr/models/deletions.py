@@ -1,4 +1,4 @@
-"""Deletions that were requested and can still be undone."""
+"""Table of deletions that were requested and can still be undone."""
 
 from django.conf import settings
 from django.db import models
@@ -6,9 +6,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Deletion(models.Model):
-    """A row of a list (`kind` and key) to be deleted when `due` has passed; until then its list hides it.
+    """An object (`kind` and `target`, its key) that is to be deleted at the time `due`; until then lists do not show it.
 
-    Life: made → undone (this entry is deleted, its object unchanged), or begun and carried out by the dispatcher.
+    Life: either undone (this row is deleted and the object stays), or begun and carried out by the dispatcher.
     """
 
     kind = models.CharField(max_length=20)

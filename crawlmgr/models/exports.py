@@ -1,4 +1,4 @@
-"""Saved exports: what they write, when, and their files."""
+"""Tables of saved exports: what they write, when, and the files written."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ class Every(models.IntegerChoices):
 
 
 class Export(models.Model):
-    """Definition of an export: a table, filtered by site, run or time, its columns (none: all) and its format.
+    """Definition of an export: a table, filtered by site, run or time, its columns (an empty list for all) and its format.
 
-    `days` keeps rows of that many days before the writing, `since` rows after a fixed time. `next_at` is the next scheduled
-    writing. `digest` is the SHA-256 of the secret in its download address, "" without one. `keep` is the number of files kept.
+    `days` limits it to rows of that many days before the file is written, `since` to rows after a fixed time. `next_at` is when
+    the next file is written by schedule, `keep` the number of files kept. `digest` is the SHA-256 of the secret in its download
+    address, "" if it has no such address.
     """
 
     name = models.CharField(_("name"), max_length=100)
@@ -53,7 +54,7 @@ class Export(models.Model):
 
 
 class ExportFile(models.Model):
-    """A finished file in the export's folder, with a manifest beside it."""
+    """A complete file of an export in the folder for exports; a manifest lies beside the file. `by` is the run that wrote it."""
 
     export = models.ForeignKey(Export, models.CASCADE, related_name="files")
     by = models.ForeignKey(Run, models.SET_NULL, null=True, blank=True, related_name="+")

@@ -1,4 +1,4 @@
-"""The frontier: addresses that a run has seen, with their states."""
+"""The frontier: table of the addresses that a run has seen, with their states."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class UrlState(models.IntegerChoices):
 class Url(models.Model):
     """One address of one run.
 
-    Life: waiting → claimed (with a lease that expires) → done, failed or refused; claimed → waiting again for another try
-    or when the lease expires. (run, key_hash) is the seen set: the same key never enters a run twice.
-    `group` is the crawler's own (a forum visit); `payload` is what the crawler needs to read the page.
+    Life: waiting → claimed (with a lease that expires) → done, failed or refused; claimed → waiting again, for another try or
+    when the lease expires. (run, key_hash) is unique and serves as the seen set: the same address never enters a run twice.
+    `group` is a number that the crawler sets to treat addresses together (a forum crawler: the visit of a board); `payload` is
+    what it needs to process the page.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="urls")

@@ -1,4 +1,4 @@
-"""The table that says whether all crawling is paused."""
+"""The table that tells whether all crawling is paused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Hold(models.Model):
-    """Exists while all crawling is paused: at most one row, with key 1. `runs` are the runs that were paused by it."""
+    """Its row exists while all crawling is paused: at most one, with key 1. `runs` are the keys of the runs that were paused
+    with it."""
 
     since = models.DateTimeField(_("since"))
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")

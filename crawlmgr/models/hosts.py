@@ -1,4 +1,4 @@
-"""Hosts: the unit of politeness, with one clock for all workers."""
+"""Tables of hosts: the state by which requests to a host are limited, the same for all workers, and statistics."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Host(models.Model):
-    """A host, with its port where that is not the scheme's own.
+    """A host; `key` is its name, with the port if that is not the scheme's default.
 
-    `next_at` is the host's clock: a request may start once it has passed. Starting one moves it by a conditional UPDATE, so that
-    no two workers start requests at the same time. `retry_after_until` is the time from the server's Retry-After header.
+    `next_at` is the host's next allowed request time, its clock. Starting a request advances it by a conditional UPDATE, so
+    that no two workers start requests at the same time. `retry_after_until` is the time from the server's Retry-After header.
     """
 
     key = models.CharField(_("host"), max_length=255, unique=True)
@@ -47,7 +47,7 @@ class Host(models.Model):
 
 
 class HostHour(models.Model):
-    """Requests to one host and their results in one hour; charts read these sums, never the pages."""
+    """Sums of the requests to one host in one hour. Charts read these sums instead of counting pages."""
 
     host = models.ForeignKey(Host, models.CASCADE, related_name="hours")
     hour = models.DateTimeField()
@@ -63,7 +63,8 @@ class HostHour(models.Model):
 
 
 class RunHost(models.Model):
-    """A run's relation to a host it has or had addresses on. `active` is cleared when none waits, set again when one is added."""
+    """A host on which a run has or had addresses, with the run's counters for it. `active` is cleared when no address is
+    waiting there any more, and set again when one is added."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="hosts")
     host = models.ForeignKey(Host, models.CASCADE, related_name="runs")

@@ -1,4 +1,4 @@
-"""Worker nodes, and events for operators."""
+"""Tables of worker nodes, and of events for operators."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ class NodeState(models.TextChoices):
 
 
 class Node(models.Model):
-    """A machine's worker cluster. `heartbeat` is written by tasks, so it stops when the cluster stops taking tasks.
+    """The worker cluster of one machine. `heartbeat` is written by its tasks, so it stops when the cluster stops taking tasks.
 
-    `state` is what the operator requested: a paused node takes no runs until it is resumed, a draining one exits when it has none
-    left, and takes work again when it is restarted. A node without recent heartbeat is lost, whatever its state. `name`
+    `state` is what the operator requested: a paused node takes no runs until it is resumed; a draining one exits when it has
+    none left, and takes work again when it is restarted. A node without recent heartbeat is lost, whatever its state. `name`
     identifies it in leases and locks; users see `label` if one is set. `minutes` holds [minute since the epoch, pages] for the
-    last hour, `levels` [minute, runs in hand, bytes of memory or None]. `dispatched`: when it last ran a round of the dispatcher.
+    last hour, `levels` [minute, number of runs it works on, bytes of memory or None]. `dispatched` is when it last ran the
+    dispatcher.
     """
 
     name = models.CharField(_("node"), max_length=120, unique=True)
@@ -48,7 +49,7 @@ class Node(models.Model):
 
 
 class Event(models.Model):
-    """An event: an error, a warning or a note, with the run and host it concerns."""
+    """A message for operators: an error, a warning or a note (`level`), with the run and host that it concerns."""
 
     class Level(models.IntegerChoices):
         NOTE = 20, _("note")

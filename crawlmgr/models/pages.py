@@ -1,4 +1,4 @@
-"""Fetched pages and the WARC files that hold them."""
+"""Tables of fetched pages and of the WARC files that contain them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class WarcFile(models.Model):
-    """One WARC file; only one process ever writes to it.
+    """One WARC file of the archive; only one process ever writes to it.
 
-    `place` is where it lies: "" for the archive folder of the machine that wrote it, else its address in a store.
+    `place` is "" for a file in the archive folder of the machine that wrote it, otherwise its address in an object store.
     """
 
     name = models.CharField(_("file"), max_length=200, unique=True)
@@ -31,7 +31,8 @@ class WarcFile(models.Model):
 
 
 class Page(models.Model):
-    """The stored response for one address of one run; unique by (run, key_hash), a later try replaces it."""
+    """The stored response for one address of one run, unique by (run, key_hash): a later response for the same address replaces
+    it."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="pages", null=True, blank=True)
     host = models.ForeignKey("crawlmgr.Host", models.CASCADE, related_name="pages")

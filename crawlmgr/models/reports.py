@@ -7,9 +7,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class RunTally(models.Model):
-    """Counts of one run: its responses by status code (`what` is "status"; a failure without a status code counts under its
-    name), its pages by content type ("type"), and its seeds by outcome ("seed"). Counted in the transactions that store the
-    responses."""
+    """A count for the report of a run, by `what` and `name`: its responses by status code ("status"; a failure without status
+    code under its own code), its pages by content type ("type"), and its seeds by outcome ("seed"). Updated in the transactions
+    that store the responses."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="tallies")
     what = models.CharField(max_length=8)

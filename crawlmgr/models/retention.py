@@ -1,4 +1,4 @@
-"""Retention times of history, as set on the desk."""
+"""Table of retention times of stored history, as set in the web interface."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Retention(models.Model):
-    """A retention time in days set by an operator, 0 for ever; kinds without a row use settings.KEEP_DAYS."""
+    """For how many days one kind of history is kept, 0 for ever, as set by an operator. Kinds without a row here use
+    settings.KEEP_DAYS."""
 
     kind = models.CharField(_("kind"), max_length=40, unique=True)
     keep_days = models.PositiveIntegerField(_("days kept"))

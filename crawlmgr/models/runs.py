@@ -1,4 +1,4 @@
-"""Runs: one execution of a job, with its state, lease and counters."""
+"""Table of runs. A run is one execution of a crawl or other job, with its state, lease and counters."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ TRANSITIONS: dict[str, frozenset[str]] = {
 
 class RunQuerySet(models.QuerySet["Run"]):
     def at_work(self) -> Self:
-        """The active runs, unordered, found through a partial index without reading those that have ended. Further filters on
-        kind or target can make SQLite choose another index and read all of history; filter in Python instead, active
-        runs are few.
+        """Returns the active runs (queued, running or paused), unordered, found through a partial index without reading runs
+        that have ended. Further filters on kind or target can make SQLite choose another index and read all runs ever made;
+        filter in Python instead, as active runs are few.
 
-        SQLite needs the name of the index, because it estimates that each of the six states has a sixth of all runs.
+        The name of the index is given to SQLite, because it assumes that each of the six states has a sixth of all runs.
         """
         told = "INDEXED BY run_active " if connections[self.db].vendor == "sqlite" else ""
         return self.filter(pk__in=RawSQL(_AT_WORK % told, ())).order_by()  # noqa: S611 - a constant
 
 
 class Run(models.Model):
-    """One execution of a job with its parameters frozen into it.
+    """One execution of a crawl or other job, with its parameters frozen into it.
 
-    One worker at a time holds the lease; taking it raises `fence`, and every transaction of a slice checks that the fence is
-    still its own, so a slice whose lease was lost can no longer write. `wanted` is what the operator requested ("pause", "stop").
-    `breaks` and `strains` count slices since the last progress that were ended by a program error or by a temporary database
-    problem. `exclusive` prevents two active runs on the same target. `scheduled`: started by a schedule, so that it keeps the
-    working hours of its target (see crawlmgr.services.timings).
+    One worker at a time holds the lease; taking the lease raises `fence`, and every transaction of a slice checks that the
+    fence is still the same, so that a slice whose lease was lost can no longer write. `wanted` is what the operator requested
+    ("pause", "stop"). `breaks` and `strains` count the slices since the last progress that were ended by a program error and by
+    a temporary database problem. Of the runs with the same non-empty `exclusive`, only one can be active. `scheduled`: started
+    by a schedule, and therefore restricted to the working hours of its target (see crawlmgr.services.timings).
     """
 
     kind = models.CharField(_("kind"), max_length=32)
@@ -127,5 +127,5 @@ class Run(models.Model):
 
     @property
     def active(self) -> bool:
-        """True until the run has ended for good."""
+        """True if the run is queued, running or paused; False once it has finished, failed or been stopped."""
         return self.state in ACTIVE

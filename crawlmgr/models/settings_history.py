@@ -1,4 +1,4 @@
-"""History of settings: every change with the values before and after it, and named presets."""
+"""Tables of the history of settings: every change with the values before and after it, and named presets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 
 class SettingsChange(models.Model):
-    """One change of the settings of an object (`kind` and `target`, such as "topic" and its key). Undone changes stay listed."""
+    """One change of the settings of an object (`kind` and `target`, such as "topic" and its key), with all values before and
+    after it. A change that was undone stays in the table."""
 
     kind = models.CharField(max_length=60)
     target = models.BigIntegerField(default=0)
@@ -29,7 +30,7 @@ class SettingsChange(models.Model):
 
 
 class SettingsPreset(models.Model):
-    """A named set of values that the settings of one kind (such as "topic:dolphin") can take over."""
+    """A named set of values for settings of one `kind` (such as "topic:dolphin"), which users can apply."""
 
     kind = models.CharField(max_length=60)
     name = models.CharField(_("name"), max_length=60)

@@ -1,4 +1,4 @@
-"""API tokens."""
+"""Table of API tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TokenRole(models.TextChoices):
 
 
 class ApiToken(models.Model):
-    """A token of the API. Only its SHA-256 is stored: the token itself is shown once, when it is created."""
+    """An access token of the API. Only its SHA-256 is stored: the token itself is shown once, when it is created."""
 
     name = models.CharField(_("name"), max_length=100)
     digest = models.CharField(max_length=64, unique=True)

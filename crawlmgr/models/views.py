@@ -1,4 +1,4 @@
-"""Saved views of lists."""
+"""Table of users' saved views of lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ListView(models.Model):
-    """A user's saved view of a list: `query` is the query string that sorts, filters and chooses columns."""
+    """A user's saved view of a list in the web interface: `query` is the query string that sorts and filters the list and
+    chooses its columns."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     list = models.CharField(_("list"), max_length=40)

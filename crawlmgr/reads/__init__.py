@@ -1,1 +1,1 @@
-"""Queries for pages and charts; nothing here writes."""
+"""Database queries for the web interface, the API and commands; nothing here writes."""

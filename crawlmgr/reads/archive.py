@@ -1,4 +1,4 @@
-"""Queries on the archive: files, captures of an address."""
+"""Queries on the archive: its files, and the stored captures of an address."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ DAYS_SHOWN = 30
 
 
 def files() -> QuerySet[WarcFile]:
-    """All WARC files with their runs."""
+    """Returns all WARC files with their runs."""
     return WarcFile.objects.select_related("run").defer("run__parameters", "run__result")
 
 
 def totals() -> dict[str, Any]:
-    """Total files, bytes and records of the archive."""
+    """Returns the number of files in the archive, and the sums of their bytes and records; the sums are None if there are no
+    files."""
     return WarcFile.objects.aggregate(files=Count("id"), bytes=Sum("bytes"), records=Sum("records"))
 
 
 def bytes_by_day(now: datetime, days: int = DAYS_SHOWN) -> tuple[list[date], dict[date, int]]:
-    """The last days (UTC), and the bytes of the files that were begun on each of them."""
+    """Returns the last `days` days (UTC), oldest first, and by day the bytes of the files that were begun on it; days without
+    files are missing there."""
     today = now.astimezone(UTC).date()
     shown = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
     rows = WarcFile.objects.filter(created__gte=datetime.combine(shown[0], time(), UTC)).order_by()
@@ -35,7 +37,8 @@ def bytes_by_day(now: datetime, days: int = DAYS_SHOWN) -> tuple[list[date], dic
 
 
 def captures(address: str, limit: int = 50) -> list[Page]:
-    """Stored captures of an address, newest first. Raises ValueError if it is not an address."""
+    """Returns the stored captures of an address as typed by a user ("http://" is added if missing), newest first. Raises
+    ValueError if it is not an address."""
     text = address.strip()
     if "://" not in text:
         text = f"http://{text}"
@@ -47,7 +50,7 @@ def captures(address: str, limit: int = 50) -> list[Page]:
 
 
 def of_address(wanted: int, limit: int = 50) -> list[Page]:
-    """Stored captures of the address with this hash, newest first."""
+    """Returns the stored captures of the address whose `url_hash` is `wanted`, newest first."""
     pages = Page.objects.filter(url_hash=wanted).select_related("warc", "run").defer("run__parameters", "run__result")
     return list(pages.order_by("-fetched_at")[:limit])
 
@@ -57,5 +60,5 @@ def capture(pk: int) -> Page | None:
 
 
 def in_file(file: WarcFile, query: Mapping[str, str], size: int = 50) -> Slice:
-    """The captures in one WARC file."""
+    """Returns one page of the list of captures in a WARC file; `query` is the request's query string, which tells which page."""
     return cut(Page.objects.filter(warc=file), size=size, query=query)

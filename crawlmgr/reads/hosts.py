@@ -1,4 +1,4 @@
-"""Queries on hosts: those waiting, those backing off, and hourly sums of requests and bytes."""
+"""Queries on hosts: hosts that may not be requested yet and why, failing hosts, and hourly sums of requests and bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crawlmgr.models import Host, HostHour, Page, Run
 
 
 class Hour(NamedTuple):
-    """Sums over one hour."""
+    """Sums of the requests in one hour."""
 
     hour: datetime
     requests: int
@@ -20,27 +20,27 @@ class Hour(NamedTuple):
 
 
 class HostSeries(NamedTuple):
-    """One host's hourly sums, oldest first."""
+    """The hourly sums of one host, oldest first; `key` is its name and port."""
 
     key: str
     hours: list[Hour]
 
 
 def listed() -> QuerySet[Host]:
-    """All hosts, without the text of their robots.txt."""
+    """Returns all hosts, without the text of their robots.txt."""
     return Host.objects.defer("robots_text")
 
 
 class PauseCause(NamedTuple):
-    """Why a host may not be requested yet: `code` is one of retry_after, failures, crawl_delay, delay, and `amount` the number of
-    failures in a row for failures, else the pause in seconds between two requests (0 for retry_after)."""
+    """Why a host may not be requested yet. `code` is one of retry_after, failures, crawl_delay, delay. `amount` is the number
+    of failures in a row for failures, 0 for retry_after, otherwise the delay in seconds between two requests."""
 
     code: str
     amount: float
 
 
 def pause_cause(key: str, now: datetime) -> PauseCause | None:
-    """The cause of a host's present pause, by the host's key ("example.org:8080"); None if no such host is known."""
+    """Returns why a host may not be requested yet, given its key ("example.org:8080"); None if no such host is known."""
     host = Host.objects.defer("robots_text").filter(key=key).first()
     if host is None:
         return None
@@ -53,17 +53,18 @@ def pause_cause(key: str, now: datetime) -> PauseCause | None:
 
 
 def waiting(rows: QuerySet[Host], now: datetime) -> QuerySet[Host]:
-    """Hosts whose next allowed request time has not come."""
+    """Returns those hosts of `rows` whose next allowed request time has not come."""
     return rows.filter(next_at__gt=now)
 
 
 def failing(rows: QuerySet[Host]) -> QuerySet[Host]:
-    """Hosts whose last request failed, or whose robots.txt currently disallows everything."""
+    """Returns those hosts of `rows` whose last request failed, or whose robots.txt currently disallows everything."""
     return rows.filter(Q(failures__gt=0) | Q(robots_verdict="deny"))
 
 
 def hourly(now: datetime, hours: int, host: Host | None = None) -> list[Hour]:
-    """Requests, bytes and errors per hour over all hosts or of one; hours without requests are left out."""
+    """Returns the sums of each of the last `hours` hours over all hosts, or of one host, oldest first; hours without requests
+    are left out."""
     rows = HostHour.objects.filter(hour__gt=now - timedelta(hours=hours))
     if host is not None:
         rows = rows.filter(host=host)
@@ -72,7 +73,7 @@ def hourly(now: datetime, hours: int, host: Host | None = None) -> list[Hour]:
 
 
 def busiest(now: datetime, hours: int, limit: int = 7) -> list[HostSeries]:
-    """The hosts with the most requests in recent hours, each with its hourly sums; three queries."""
+    """Returns the hosts with the most requests in the last `hours` hours, each with its hourly sums; makes three queries."""
     since = now - timedelta(hours=hours)
     recent = HostHour.objects.filter(hour__gt=since)
     top = [pk for pk, _n in recent.values_list("host_id").annotate(n=Sum("requests")).order_by("-n")[:limit]]
@@ -86,7 +87,8 @@ def busiest(now: datetime, hours: int, limit: int = 7) -> list[HostSeries]:
 
 
 def filled(rows: list[Hour], now: datetime, hours: int) -> list[Hour]:
-    """A row for each of the last `hours` hours, zeros where `rows` has none, so that a chart shows hours without requests."""
+    """Returns one entry for each of the last `hours` hours, oldest first, with zeros for hours missing in `rows`, so that a
+    chart shows hours without requests."""
     known = {row.hour.astimezone(UTC): row for row in rows}
     last = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     span = [last - timedelta(hours=back) for back in range(hours - 1, -1, -1)]
@@ -94,7 +96,7 @@ def filled(rows: list[Hour], now: datetime, hours: int) -> list[Hour]:
 
 
 def recent_pages(host: Host, limit: int = 20) -> list[Page]:
-    """The pages fetched most recently from a host, newest first."""
+    """Returns the pages fetched most recently from a host, newest first."""
     return list(
         Page.objects.filter(host=host)
         .select_related("run")
@@ -104,15 +106,15 @@ def recent_pages(host: Host, limit: int = 20) -> list[Page]:
 
 
 def totals() -> dict[str, Any]:
-    """Sums over all hosts, from the hosts' own counters."""
+    """Returns the sums of requests, bytes, errors and refused addresses over all hosts, from the hosts' own counters."""
     return Host.objects.aggregate(
         requests=Sum("requests"), bytes=Sum("bytes"), errors=Sum("errors"), refused=Sum("refused_by_robots")
     )
 
 
 def wait_cause(run: Run, now: datetime) -> str:
-    """Why the host that a run waits for may not be requested yet, as the code of `pause_cause`; "" for a run that waits for
-    no host."""
+    """Returns why the host that a run waits for may not be requested yet, as a code of `PauseCause`; "" if the run waits for no
+    host."""
     if not run.active or not run.waiting_for or run.waiting_until is None or run.waiting_until <= now:
         return ""
     found = pause_cause(run.waiting_for, now)

@@ -1,4 +1,4 @@
-"""Requests in flight as the desk shows them: number per host, and since when."""
+"""Requests in flight, as the web interface shows them: their number per host, and since when they have been in progress."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run, RunState, Url, UrlState
 
 PATIENT = timedelta(seconds=5)
-"""A host is shown by name if its response has taken longer than this."""
+"""A host is listed as slow if its response has taken longer than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """One host's part: number of addresses in progress, and when the oldest was claimed."""
+    """The requests in flight to one host: `number` of addresses in progress, and since when (`since`) the oldest of them is."""
 
     pk: int
     key: str
@@ -27,7 +27,8 @@ class OnHost:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A run's requests in flight and their limit; `on` gives the number by host; `waited_for` are slow hosts, slowest first."""
+    """A run's requests in flight: their `number`, the most that are allowed, the numbers by the key of the host, and the hosts
+    that have taken long to respond, slowest first."""
 
     number: int
     most: int
@@ -36,7 +37,8 @@ class InFlight:
 
 
 def of_run(run: Run, now: datetime, limit: int = 5) -> InFlight | None:
-    """The requests in flight of a working run; None for a run that is not working. Reads only the index of claimed addresses."""
+    """Returns the requests in flight of a run; None if the run is not being worked on. At most `limit` slow hosts are listed.
+    Reads only the index of claimed addresses."""
     if run.state != RunState.RUNNING:
         return None
     settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
@@ -45,17 +47,18 @@ def of_run(run: Run, now: datetime, limit: int = 5) -> InFlight | None:
     lease = timedelta(seconds=settings.lease_seconds)
     hosts = [OnHost(row["host_id"], row["host__key"], row["number"], row["until"] - lease) for row in grouped]
     late = tuple(one for one in hosts if now - one.since >= PATIENT)
-    # further addresses may be claimed ahead and wait for these
+    # more addresses may be claimed than requested: the rest wait for these to end
     number = min(sum(one.number for one in hosts), settings.in_flight)
     return InFlight(number, settings.in_flight, {one.pk: one.number for one in hosts}, late[:limit])
 
 
 def of_hosts(ids: Collection[int], now: datetime) -> dict[int, int]:
-    """The number of addresses in progress on each host, over all runs."""
+    """Returns the number of addresses in progress on each of the hosts, by database key, over all runs; hosts without any are
+    left out."""
     rows = Url.objects.filter(host_id__in=ids, state=UrlState.CLAIMED, lease_until__gt=now)
     return dict(rows.values_list("host_id").annotate(Count("id")).order_by())
 
 
 def total(now: datetime) -> int:
-    """The number of addresses in progress over all runs."""
+    """Returns the number of addresses in progress over all runs."""
     return Url.objects.filter(state=UrlState.CLAIMED, lease_until__gt=now).count()

@@ -1,4 +1,5 @@
-"""Metrics for monitoring under Prometheus names: current gauges and totals since the start."""
+"""Metrics for monitoring, with names for Prometheus: current values (gauges), and totals since the installation was made
+(counters)."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from crawlmgr.reads import status as status_reads
 from crawlmgr.services import memory, queue
 
 MOST_ALARMS = 1000
-"""Alarms counted per kind at most; the desk lists only the first few."""
+"""Most alarms that are read for counting; the web interface lists only the first few."""
 ENDED, ENDED_SECONDS = "metrics-ended-runs", 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric with its values by labels. A `counter` only rises, unless rows are deleted."""
+    """One metric with its values by label values. A `counter` only rises, unless rows of the database are deleted."""
 
     name: str
     help: str
@@ -32,13 +33,14 @@ class Metric:
 
 
 def _ended() -> dict[tuple[str, ...], int]:
-    """Ended runs counted by kind and state, cached for a minute because the query reads years of runs."""
+    """Returns the numbers of ended runs by kind and state, cached for a minute because the query reads all runs."""
     counted = Run.objects.exclude(state__in=ACTIVE).order_by().values_list("kind", "state").annotate(Count("id"))
     return memory.remembered(ENDED, ENDED_SECONDS, lambda: {(kind, state): count for kind, state, count in counted})
 
 
 def metrics(now: datetime) -> Iterator[Metric]:
-    """All metrics, in a fixed number of queries over nodes, hosts and runs; the table of pages is never read."""
+    """Yields all metrics, with a fixed number of queries on nodes, hosts and runs; the table of pages is not read except for
+    the last minute."""
     state = status_reads.status(now)
     yield Metric("crawlmgr_nodes", "Worker nodes with a recent heartbeat.", {(): state.nodes})
     yield Metric("crawlmgr_nodes_silent", "Nodes that sent heartbeats within the last day but do not now.", {(): state.silent})

@@ -8,10 +8,10 @@ from crawlmgr.models import Event, Node
 
 
 def nodes(limit: int) -> list[Node]:
-    """Nodes, most recent heartbeat first."""
+    """Returns at most `limit` nodes, those with the most recent heartbeat first."""
     return list(Node.objects.order_by(F("heartbeat").desc(nulls_last=True), "name")[:limit])
 
 
 def events() -> QuerySet[Event]:
-    """All events with their run and host."""
+    """Returns all events with their run and host."""
     return Event.objects.select_related("run", "host").defer("run__parameters", "run__result", "host__robots_text")

@@ -1,4 +1,4 @@
-"""Paging of long lists by key instead of offset: every page costs the same, wherever it is in the list."""
+"""Paging of long lists by key instead of by offset: every page costs the same, wherever it is in the list."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from django.db.models.sql.where import WhereNode
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One page of a list, and the tokens of its neighbours ("" for none): `newer` for the page before, `older` for the page
-    after. `count` is the number of rows in the whole list, where that was asked for."""
+    """One page of a list, and tokens for the query string with which the pages beside it are requested ("" for none): `newer`
+    for the page before, `older` for the page after. `count` is the number of rows in the whole list, if `cut` was asked for it.
+    """
 
     rows: list[Any]
     newer: str = ""
@@ -26,7 +27,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of a list: `fields` all descending or all ascending, the last one unique.
+    """The order of a list: by `fields`, all descending or (`downwards` False) all ascending; the last field must be unique.
 
     With `nullable` the first field may be NULL; those rows come last on every database.
     """
@@ -42,8 +43,9 @@ BY_ID = Order()
 def cut(
     queryset: QuerySet[Any], order: Order = BY_ID, *, size: int = 50, query: Mapping[str, str] | None = None, count_to: int = 0
 ) -> Slice:
-    """The page that the query string asks for: `after` or `before` a token, `last`, or else the first one. With `count_to`, the
-    first page has the number of rows in the list as its `count`, counted up to `count_to` + 1 by the query that finds the keys.
+    """Returns the page of a list that the query string asks for: after or before a token (`after`, `before`), the last one
+    (`last`), or else the first. With `count_to`, the first page gets the number of rows in the list as its `count`, counted up
+    to `count_to` + 1 by the query that finds the keys.
 
     Queries with joins are split: the keys of one page are read first, then the joined rows with these keys. A database without
     recent statistics of its indexes may otherwise join all rows before it sorts them.
@@ -57,7 +59,7 @@ def cut(
     wanted = max(size, count_to if counts else 0) + 1
     try:
         rows = _take(source, order, token, wanted, backwards)
-    except (TypeError, ValueError, ValidationError):  # the token belongs to another list
+    except (TypeError, ValueError, ValidationError):  # the token was made for another list
         token = None
         rows = _take(source, order, None, wanted, backwards)
     count = len(rows) if counts else None
@@ -74,7 +76,8 @@ def cut(
 
 
 def _with_keys(queryset: QuerySet[Any], keys: Sequence[Any]) -> list[Any]:
-    """The rows with these keys in the order of the keys, with the query's joins and annotations, but without its filters."""
+    """Returns the rows with these keys, in the order of the keys. Uses the joins and annotations of the query, but not its
+    filters."""
     whole = queryset.order_by()
     whole.query.where = WhereNode()
     found = {row.pk: row for row in whole.filter(pk__in=keys)}
@@ -82,6 +85,7 @@ def _with_keys(queryset: QuerySet[Any], keys: Sequence[Any]) -> list[Any]:
 
 
 def _take(queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: int, backwards: bool) -> list[Any]:
+    """Returns the first `size` rows after those that `token` stands for; with `backwards` the rows before, nearest first."""
     downwards = order.downwards != backwards
     signs = [("-" if downwards else "") + name for name in order.fields]
     if not order.nullable:
@@ -104,7 +108,8 @@ def _take(queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: 
 
 
 def _beyond(fields: Sequence[str], values: Sequence[Any] | None, downwards: bool) -> Q:
-    """Condition for rows beyond `values` in the order of `fields`; the extra bound on the first field lets the index be used."""
+    """Returns the condition for rows after `values` in the order of `fields`; a separate condition on the first field lets the
+    index be used."""
     if values is None:
         return Q()
     sign = "lt" if downwards else "gt"
@@ -116,6 +121,7 @@ def _beyond(fields: Sequence[str], values: Sequence[Any] | None, downwards: bool
 
 
 def _token(row: Any, order: Order) -> str:
+    """Returns the token for a row: its values of the order's fields, in a form for query strings."""
     parts = []
     for name in order.fields:
         value = getattr(row, name)
@@ -131,6 +137,7 @@ def _token(row: Any, order: Order) -> str:
 
 
 def _parse(token: str, order: Order) -> list[Any] | None:
+    """Returns the values in a token; None for an invalid one."""
     parts = token.split("~")
     if len(parts) != len(order.fields):
         return None

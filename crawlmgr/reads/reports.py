@@ -1,6 +1,6 @@
 """The report of a run: numbers of responses by status, type and host, the outcomes of its addresses, and why the run ended.
 
-Everything comes from counters and a few indexed rows; a run of a million pages costs as much as one of ten.
+It is made from counters and a few indexed rows, so that the report of a run of a million pages takes no longer than of ten.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ COUNTED_SECONDS = 60
 
 
 def report(run: Run, now: datetime) -> dict[str, Any]:
-    """The report as the run's page, the API and the command show it. Lists are null for runs of older versions, which did not
-    count them."""
+    """Returns the report of a run as a dictionary, for the run's page in the web interface, the API and the command. Lists are
+    None for runs of older versions, which did not count what they contain."""
     began, ended = run.started, run.finished or (now if run.active else run.progressed)
     counted = RunTally.objects.filter(run=run).exists() or not run.requests
     return {
@@ -45,13 +45,15 @@ def report(run: Run, now: datetime) -> dict[str, Any]:
 
 
 def _named(run: Run, what: str, name: str, number: str) -> list[dict[str, Any]]:
+    """Returns the counts of one kind ("status", "type", "seed"), largest first, as dictionaries with the given keys for name
+    and number."""
     rows = RunTally.objects.filter(run=run, what=what).order_by("-number", "name")[:MOST_NAMES]
     sized = what != tallies.SEED
     return [{name: row.name, number: row.number, **({"bytes": row.bytes} if sized else {})} for row in rows]
 
 
 def _hosts(run: Run) -> list[dict[str, Any]]:
-    """The hosts with most pages in the run."""
+    """Returns the hosts with the most pages in the run, with their counters."""
     rows = RunHost.objects.filter(run=run).select_related("host").order_by("-fetched", "id")[:MOST_HOSTS]
     return [
         {"host": row.host.key, "id": row.host_id, "pages": row.fetched, "failed": row.failed, "bytes": row.bytes} for row in rows
@@ -59,7 +61,8 @@ def _hosts(run: Run) -> list[dict[str, Any]]:
 
 
 def outcomes(run: Run) -> list[dict[str, Any]]:
-    """How the addresses of a run ended: as stored at its end; counted now for an active run."""
+    """Returns how many addresses of a run ended (or are) in which state and for which reason: as stored at the end of the run,
+    or counted now if it is active."""
     count = partial(tallies.outcomes, run.pk)
     stored: list[dict[str, Any]] | None = run.outcomes
     if stored is None or run.active:
@@ -69,10 +72,11 @@ def outcomes(run: Run) -> list[dict[str, Any]]:
 
 
 def _limit(run: Run) -> int:
+    """Returns the run's limit of pages per host; 0 for none."""
     return int(run.parameters.get("settings", {}).get("pages_per_host") or 0)
 
 
 def _full(run: Run) -> int:
-    """Hosts that reached the run's limit of pages per host; at most MOST_FULL."""
+    """Returns the number of hosts that reached the run's limit of pages per host, at most MOST_FULL."""
     limit = _limit(run)
     return len(RunHost.objects.filter(run=run, fetched__gte=limit)[:MOST_FULL].values_list("pk")) if limit else 0

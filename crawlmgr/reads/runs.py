@@ -1,4 +1,4 @@
-"""Queries on runs: lists, a run's activity, and the outcomes of its addresses."""
+"""Queries on runs: lists of runs, and a run's pages, hosts, events and speed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ MOST_ACTIVE = 2_000  # most active runs that are read to make a short list
 
 
 def listed() -> QuerySet[Run]:
-    """All runs without the large columns."""
+    """Returns all runs, without the large columns `parameters` and `result`."""
     return Run.objects.defer("parameters", "result")
 
 
 def ended_by_day(now: datetime, days: int = DAYS_SHOWN) -> tuple[list[date], dict[tuple[date, str], int]]:
-    """The last days (UTC), and how many runs ended on each of them in each state; read from an index on state and end."""
+    """Returns the last `days` days (UTC), oldest first, and the number of runs that ended by (day, state); reads only
+    an index."""
     today = now.astimezone(UTC).date()
     shown = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
     since = datetime.combine(shown[0], time(), UTC)
@@ -32,50 +33,51 @@ def ended_by_day(now: datetime, days: int = DAYS_SHOWN) -> tuple[list[date], dic
 
 
 def in_states(rows: QuerySet[Run], states: tuple[str, ...]) -> QuerySet[Run]:
-    """The rows whose run is in one of the states."""
+    """Returns those runs of `rows` that are in one of the states; for the active states uses the partial index of active runs."""
     if set(states) == set(ACTIVE):
         return rows.filter(pk__in=list(Run.objects.at_work().values_list("pk", flat=True)))
     return rows.filter(state__in=states)
 
 
 def active(limit: int = 20) -> list[Run]:
-    """Active runs (working, waiting or paused), working ones first."""
+    """Returns at most `limit` active runs (running, queued or paused), running ones first."""
     rank = {RunState.RUNNING: 0, RunState.QUEUED: 1, RunState.PAUSED: 2}
     found = Run.objects.at_work().defer("parameters", "result")[:MOST_ACTIVE]
     return sorted(found, key=lambda run: (rank[RunState(run.state)], -run.pk))[:limit]
 
 
 def at_work(kind: str, targets: Collection[int] | None = None) -> dict[int, Run]:
-    """The active runs of a kind by their target, for all targets or the given ones."""
+    """Returns the active runs of a kind by their target, for all targets or the given ones."""
     rows = (run for run in Run.objects.at_work().defer("parameters", "result") if run.kind == kind)
     return {run.target: run for run in rows if run.target is not None and (targets is None or run.target in targets)}
 
 
 def lately(kind: str, since: datetime) -> list[Run]:
-    """The runs of a kind that are active or ended since `since`."""
+    """Returns the runs of a kind that are active or ended since `since`."""
     over = Run.objects.filter(state__in=ENDED, finished__gte=since, kind=kind).defer("parameters", "result")
     return [*(run for run in Run.objects.at_work().defer("parameters", "result") if run.kind == kind), *over]
 
 
 def ended(limit: int = 6) -> list[Run]:
-    """The most recently ended runs, newest first."""
+    """Returns at most `limit` runs that have ended, those created last first."""
     over = Run.objects.exclude(state__in=ACTIVE).exclude(finished=None).defer("parameters", "result")
     return list(over.order_by("-id")[:limit])
 
 
 def recent_pages(run: Run, limit: int = 15) -> list[Page]:
-    """The pages a run fetched most recently, newest first."""
+    """Returns the pages that a run fetched most recently, newest first."""
     return list(Page.objects.filter(run=run).order_by("-id")[:limit])
 
 
 def recent_failures(run: Run, limit: int = 10) -> list[Url]:
-    """A run's addresses that failed or were refused, most recent first."""
+    """Returns a run's addresses that failed, were refused or dropped, most recent first."""
     rows = Url.objects.filter(run=run, state__in=[UrlState.FAILED, UrlState.REFUSED, UrlState.DROPPED])
     return list(rows.defer("payload").order_by("-ended_at")[:limit])
 
 
 def rate(run: Run, now: datetime, window_seconds: int = 60) -> float | None:
-    """Pages per minute: over the last minute for a working run, over the whole run once it has ended."""
+    """Returns a run's pages per minute: over the last `window_seconds` for a running one, otherwise over the whole run; None if
+    it has not started or lasted less than a second."""
     if run.started is None:
         return None
     if run.state == RunState.RUNNING:
@@ -88,12 +90,12 @@ def rate(run: Run, now: datetime, window_seconds: int = 60) -> float | None:
 
 
 def hosts(run: Run, limit: int = 10) -> list[RunHost]:
-    """The hosts that a run requests, those with waiting addresses first."""
+    """Returns the hosts that a run requests, those with waiting addresses first."""
     return list(RunHost.objects.filter(run=run).select_related("host").order_by("-active", "host__next_at")[:limit])
 
 
 def events(run: Run, limit: int = 10) -> list[Event]:
-    """A run's most recent events, newest first."""
+    """Returns a run's most recent events, newest first."""
     return list(Event.objects.filter(run=run).order_by("-id")[:limit])
 
 
@@ -102,7 +104,8 @@ def get(pk: int) -> Run | None:
 
 
 def neighbours(run: Run) -> dict[str, Any]:
-    """The runs of the same kind and target before and after this one."""
+    """Returns the keys of the runs of the same kind and target before and after this one, as "before" and "after"; None for
+    none."""
     same = Run.objects.filter(kind=run.kind, target=run.target) if run.target is not None else Run.objects.none()
     return {
         "before": same.filter(pk__lt=run.pk).order_by("-id").values_list("pk", flat=True).first(),

@@ -1,4 +1,4 @@
-"""State of the installation: workers, speed, active runs and problems."""
+"""State of the whole installation: workers, speed, active runs and problems."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ RECENT = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Figures of the status bar. `silent` counts nodes that sent heartbeats within a day but do not now; `waiting` those of the
-    `running` runs that wait for a host or for their hours; `queued` runs wait for a worker."""
+    """The numbers in the status bar of the web interface. `silent` counts nodes that sent heartbeats within a day but do not
+    now; `waiting` counts those of the `running` runs that wait for a host or for their working hours; `queued` runs wait for a
+    worker."""
 
     nodes: int
     workers: int
@@ -32,7 +33,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A problem to look at: a code that the desk translates, a count, and the object it concerns."""
+    """A current problem: a code that the web interface translates, a count, and the run or host that it concerns."""
 
     code: str
     count: int = 1
@@ -42,7 +43,7 @@ class Alarm:
 
 
 def alive_since(now: datetime) -> datetime:
-    """The time limit of heartbeats: a node whose last one is before it is not alive."""
+    """Returns the time limit for heartbeats: a node whose last heartbeat is earlier counts as lost."""
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
@@ -52,21 +53,22 @@ def all_paused() -> bool:
 
 
 def _made_good(kind: str = "kind", target: str = "target", pk: str = "pk") -> Exists:
-    """Subquery that tells whether a later run on the same target finished; the arguments name the outer row's fields."""
+    """Returns a subquery that tells whether a later run on the same target has finished; the arguments name fields of the outer
+    query."""
     later = Run.objects.filter(kind=OuterRef(kind), target=OuterRef(target), pk__gt=OuterRef(pk), state=RunState.FINISHED)
     return Exists(later)
 
 
 def _errors(now: datetime) -> QuerySet[Event]:
-    """Errors of the last day that still matter: those of a run are over once it or a later run on the same target has
-    finished."""
+    """Returns the errors of the last day that still matter: errors of a run no longer do once it, or a later run on the same
+    target, has finished."""
     told = Event.objects.filter(level__gte=Event.Level.ERROR, at__gte=now - RECENT).select_related("run")
     over = Q(run__isnull=False) & (Q(run__state=RunState.FINISHED) | _made_good("run__kind", "run__target", "run_id"))
     return told.exclude(over).order_by("-at")
 
 
 def status(now: datetime) -> Status:
-    """The figures of the status bar, in seven small queries whatever the size of the tables."""
+    """Returns the numbers of the status bar, in seven small queries whatever the size of the tables."""
     gone = Q(state=NodeState.DRAINING, heartbeat__lt=alive_since(now))  # the node was asked to end
     nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).exclude(gone).values_list("heartbeat", "workers")[:1000])
     alive = [workers for heartbeat, workers in nodes if heartbeat >= alive_since(now)]
@@ -86,7 +88,7 @@ def status(now: datetime) -> Status:
 
 
 def alarms(now: datetime, limit: int = 8) -> list[Alarm]:
-    """Current problems, most severe first; the crawlers add their own on the home page."""
+    """Returns current problems, most severe first; on the home page the crawlers add problems of their own."""
     found: list[Alarm] = []
     seen = Node.objects.aggregate(workers=Sum("workers"), nodes=Count("id"))
     alive = Node.objects.filter(heartbeat__gte=alive_since(now)).exists()

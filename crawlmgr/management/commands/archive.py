@@ -1,4 +1,4 @@
-"""`manage.py archive`: imports WARC files, exports a run's pages, checks stored files and moves them."""
+"""`manage.py archive`: imports WARC files, exports a run's pages, checks stored files, and moves them to an object store."""
 
 from crawlmgr.management.base import SubcommandCommand
 

@@ -1,4 +1,4 @@
-"""`manage.py bench NAME`: the benchmarks behind the figures in the README."""
+"""`manage.py bench NAME`: runs the benchmarks behind the figures in the README."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _List:
 
 
 class _Bench:
-    """A benchmark as a subcommand."""
+    """A benchmark module with the interface of a subcommand."""
 
     def __init__(self, dotted: str) -> None:
         self.module = importlib.import_module(dotted)

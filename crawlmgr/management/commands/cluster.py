@@ -1,4 +1,4 @@
-"""One worker cluster without supervision: the process that `serve` and `node` start and supervise."""
+"""`cluster`: runs one worker cluster without supervision; the process that `serve` and `node` start and supervise."""
 
 import gc
 from importlib import import_module
@@ -15,11 +15,12 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Loads everything that idle workers need before they are forked, so that they share its memory and handle the signal of
-        `crawlmgr.tasks`. Workers load what crawlers need beyond that (classifiers, dictionaries) on first use."""
+        """Loads everything that idle workers need before they are forked, so that they share its memory, and installs the
+        signal handler of `crawlmgr.tasks`. What crawlers need beyond that (classifiers, dictionaries) is loaded by workers on
+        first use."""
         import_module("crawlmgr.tasks")
         for name in (*settings.DISPATCHERS, *settings.WATCHERS, *settings.ALARM_CAUSES):
             import_string(name)
         gc.collect()
-        gc.freeze()  # garbage collection in a worker would write to every memory page that it shares
+        gc.freeze()  # otherwise garbage collection in a worker would write to every memory page that it shares with the others
         call_command("qcluster")

@@ -1,4 +1,4 @@
-"""`demo`: a small local web, really crawled, so that a new user sees the whole desk in operation."""
+"""`demo`: serves small websites on this machine and crawls them, so that a new user sees the whole web interface in operation."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _remove(self, parts: dict[str, Part], as_json: bool) -> None:
-        """Deletes the demonstration's sites; archived pages are kept, as when any site is deleted."""
+        """Deletes the demonstration's websites from the database; archived pages are kept, as when any site is deleted."""
         now = SYSTEM.now()
         places = list(Host.objects.filter(pages__run__in=own_runs()).distinct().values_list("pk", flat=True))
         removed = {name: part.remove(now) for name, part in parts.items()}
@@ -112,7 +112,8 @@ def _share(coverage: Sequence[float] | None) -> str:
 
 
 def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:
-    """Serves each part's site at its earlier address, a new one on a free port. Raises CommandError if a port is in use."""
+    """Serves each part's website, at its earlier address if there was a demonstration before, otherwise on a free port. Returns
+    the websites by part. Raises CommandError if a port is in use."""
     now = SYSTEM.now().replace(microsecond=0)
     web = {}
     for name, part in parts.items():
@@ -130,8 +131,8 @@ def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:
 
 
 def _crawl(parts: dict[str, Part], web: dict[str, Served]) -> dict[str, Any]:
-    """Adds every part, then crawls them. The part that was added first is crawled last, so that its forum has new posts by
-    then."""
+    """Adds every part to the database, then crawls them, and returns their figures by part. The first part is crawled last, so
+    that its forum has new posts by then."""
     for name, part in parts.items():
         part.add(*web[name])
     made = {name: part.finish() for name, part in reversed(parts.items())}
@@ -139,7 +140,8 @@ def _crawl(parts: dict[str, Part], web: dict[str, Served]) -> dict[str, Any]:
 
 
 def _wait_for_a_signal() -> NoReturn:
-    """Sleeps in short intervals: a signal that arrives just before a sleep begins is only handled when it ends."""
+    """Sleeps until a signal raises Stopped; in short intervals, because a signal that arrives just before a sleep begins is
+    only handled when the sleep ends."""
     while True:
         time.sleep(WAIT_SECONDS)
 
@@ -152,7 +154,7 @@ def _leave(parts: dict[str, Part]) -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Context manager: Ctrl-C, SIGTERM and a closed terminal raise Stopped, but only once, so that cleaning up is not
+    """Context manager in which Ctrl-C, SIGTERM and a closed terminal raise Stopped, but only once, so that cleaning up is not
     interrupted."""
 
     ended = False

@@ -1,4 +1,4 @@
-"""`manage.py exports`: manages saved exports, the same ones that the desk shows."""
+"""`manage.py exports`: manages saved exports; the web interface shows the same ones."""
 
 from crawlmgr.management.base import SubcommandCommand
 

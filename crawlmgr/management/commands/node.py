@@ -1,4 +1,5 @@
-"""`node`: a worker cluster of this machine under supervision; `node list`: every node of the installation; `node drain NAME`."""
+"""`node`: runs a worker cluster of this machine under supervision; `node list` lists all nodes; `node drain NAME`, `pause` and
+`resume` control one."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from crawlmgr.services import nodes, queue
 
 
 def queue_names(text: str) -> list[str]:
-    """Parses comma-separated names of queues. Raises ArgumentTypeError."""
+    """Parses a comma-separated list of queue names. Raises ArgumentTypeError."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or not all(re.fullmatch(r"[A-Za-z0-9_-]{1,30}", name) for name in names) or len(set(names)) < len(names):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of queues; write comma-separated names, for example crawl")

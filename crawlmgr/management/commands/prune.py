@@ -1,4 +1,4 @@
-"""`prune`: deletes history that is past its retention time, or shows what would be deleted."""
+"""`prune`: deletes stored history that is older than its retention time, or shows what would be deleted."""
 
 from __future__ import annotations
 

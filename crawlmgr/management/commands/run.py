@@ -1,4 +1,4 @@
-"""`manage.py run`: lists runs, and reports on one as its page does."""
+"""`manage.py run`: lists runs, and prints the report of one, as on its page in the web interface."""
 
 from crawlmgr.management.base import SubcommandCommand
 

@@ -1,4 +1,4 @@
-"""`serve`: the web server and a worker cluster under one supervisor, ready to log in."""
+"""`serve`: runs the web server and a worker cluster under one supervisor, and creates the first administrator."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ class Address(NamedTuple):
 
 
 DEFAULT_ADDRESS = Address("127.0.0.1", 8000)
-ADDRESS = "serve.address"  # file in the data folder with the last address of the desk
+ADDRESS = "serve.address"  # file in the data folder that holds the last address of the web server
 
 
 def served_at() -> str:
-    """The address at which this data folder's desk is or was last served; the default if it never was."""
+    """Returns the address (HOST:PORT) at which the web server of this data folder is or was last reached; the default address
+    if it never ran."""
     try:
         return (settings.DATA_DIR / ADDRESS).read_text(encoding="ascii").strip() or str(DEFAULT_ADDRESS)
     except OSError:
@@ -81,7 +82,7 @@ class Command(BaseCommand):
         bind: Address = options["bind"]
         listener = self._listen(bind)
         login = apart(self._prepare)
-        # no child process needs it, and other programs can read a process's environment
+        # removed, because no child process needs it and other programs can read a process's environment
         os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)
         bound = Address(bind.host, listener.getsockname()[1])
         self._greet(bound, login)
@@ -91,7 +92,7 @@ class Command(BaseCommand):
         say("Stopped.")
 
     def _prepare(self) -> str:
-        """Creates tables, files, schedules and the first administrator; returns the line that says how to log in."""
+        """Creates tables, static files, schedules and the first administrator; returns a line that tells how to log in."""
         try:
             database.migrate()
             call_command("collectstatic", interactive=False, verbosity=0)
@@ -107,7 +108,7 @@ class Command(BaseCommand):
             raise CommandError(f"{bind} cannot be used ({error.strerror or error}); name another with --bind.") from None
 
     def _first_login(self) -> str:
-        """Creates the first administrator if there is none; returns the line that says how to log in."""
+        """Creates the first administrator if there is none; returns a line that tells how to log in."""
         users = get_user_model()._default_manager
         if users.filter(is_superuser=True, is_active=True).exists():
             return "Log in with your account."
@@ -122,6 +123,7 @@ class Command(BaseCommand):
         return f"First login: {name}, password " + ("from CRAWLMGR_ADMIN_PASSWORD." if given else f"{password} (shown only now).")
 
     def _greet(self, bound: Address, login: str) -> None:
+        """Stores the web server's address and prints how to reach it."""
         shown = Address("127.0.0.1" if bound.host == "0.0.0.0" else "::1" if bound.host == "::" else bound.host, bound.port)  # noqa: S104
         (settings.DATA_DIR / ADDRESS).write_text(str(shown), encoding="ascii", errors="replace")
         self.stdout.write(f"Crawl manager: http://{shown}/\n{login}\nStop with Ctrl-C.")
@@ -133,6 +135,7 @@ class Command(BaseCommand):
 
 
 def _web(bound: Address, listener: socket.socket) -> Child:
+    """Returns the child process that runs the web server on the listening socket."""
     hosts = list(settings.ALLOWED_HOSTS)
     own = f"[{bound.host}]" if ":" in bound.host else bound.host
     if bound.host not in ANY_ADDRESS and own not in hosts:
@@ -150,7 +153,7 @@ def _web(bound: Address, listener: socket.socket) -> Child:
 
 
 def _demonstration() -> Child:
-    """The child process that serves the demonstration web; it runs while the demonstration is started in the web interface."""
+    """Returns the child process that runs `demo`; it runs while a user has started the demonstration in the web interface."""
     program = [str(settings.BASE_DIR / "manage.py"), "demo"]
     environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR)}
     return Child("demonstration", program, folder=settings.BASE_DIR, environment=environment, wanted=demonstration.wished)
