@@ -1,1 +1,1 @@
-"""Functions that change the deep web's tables, one file per kind of object."""
+"""Operations on the deep web's database tables, one file per kind of object."""

@@ -1,4 +1,6 @@
-"""Processing of answers from search sites: stores result pages, ends queries, records failures, begins the next query."""
+"""Processes the answers of search sites during a harvest: stores the records of result pages, ends queries, records failures,
+and begins the next query.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ STALE_PAGES = 3
 STALE_SHARE = 0.1
 SESSION_STATUS = frozenset((400, 401, 403, 419, 422, 440))
 UNSENT = ("robots", "robots_unreachable", "refused_address")
-"""Reasons for which a request was never sent."""
+"""Beginnings of failure reasons for which no request was sent."""
 GAINS_KEPT = 10
 SAME_PAGE = 0.95
 KNOWN_ADDRESSES = 5
@@ -37,7 +39,7 @@ UNHEEDED = 5
 
 
 def terms_of(row: Query) -> Terms:
-    """The terms of a stored query."""
+    """Returns the terms (pairs of input name and value) of a stored query."""
     return tuple(Term(name, value) for name, value in row.terms)
 
 
@@ -45,7 +47,10 @@ def store_page(
     run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, response: FetchResponse,
     answer: Answer, now: datetime
 ) -> Stored:
-    """Stores one page of results: its records, then the request for the next page, or the end of the query and the next query."""
+    """Stores one page of results of a query: its records, then either requests the query's next page, or ends the query and
+    begins the run's next one. `bench` is the session of the query's harvest, `benches` are the sessions of all harvests of the
+    run. Returns the links to request and the counts for the run.
+    """
     row = Query.objects.get(pk=item.payload["query"])
     number = int(item.payload["page"])
     _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))
@@ -73,15 +78,16 @@ def store_page(
         link = harvests.page_link(bench, row, answer.next.submission, number + 1)
         return Stored(links=[link], counts={"new": new, "items": len(answer.records)})
     further = kind is ResultKind.VALID and answer.next is not None and not bench.state.get("came_round", False)
-    row.partial = further or kind is ResultKind.ERROR  # further pages exist that were not requested, or this one failed
+    row.partial = further or kind is ResultKind.ERROR  # true if further pages exist that were not requested, or this one failed
     stored = _end(run, benches, bench, row, QueryState.VALID, "", now)
     stored.counts = {"new": new, "items": len(answer.records)}
     return stored
 
 
 def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer) -> Answer:
-    """The answer with one record if the site redirected straight to the only record found, recognised by an address of the
-    same shape as those of known records; otherwise unchanged."""
+    """Returns the answer with one record, if the site redirected to the page of the only record found. Such a page is
+    recognised by an address of the same form as those of known records; any other answer is returned unchanged.
+    """
     known = bench.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[:KNOWN_ADDRESSES]
     if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(bench.form.action)}:
         return answer
@@ -93,8 +99,8 @@ def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer)
 
 
 def _status(bench: HarvestSession, status: int) -> int:
-    """The status of an answer as `results.judge` takes it: 200 also for the status with which the site answers words without
-    results.
+    """Returns the HTTP status of an answer as `results.judge` takes it: 200 also for the status with which the site answers
+    queries without results.
     """
     return 200 if status == bench.state.get("nothing_status", 200) else status
 
@@ -112,7 +118,9 @@ def _nonsense(
     run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, row: Query, response: FetchResponse,
     answer: Answer, now: datetime
 ) -> Stored:
-    """Stores the answer to a nonsense query: the template and the page without results."""
+    """Processes the answer to a nonsense query (a word that cannot occur): learns the text of a page without results, and the
+    links and lines that are on every result page.
+    """
     if response.status not in (200, 404):
         return _without_records(run, benches, bench, row, response, answer, ResultKind.ERROR, now)
     state = bench.state
@@ -121,7 +129,8 @@ def _nonsense(
     state.setdefault("nonsense", []).append(["\n".join(answer.lines)[:NONSENSE_TEXT], words])
     known = state.get("furniture", {"links": [], "lines": []})
     shown = {"links": set(answer.furniture.links), "lines": set(answer.furniture.lines)}
-    if answer.next is not None and len(answer.records) >= UNHEEDED:  # the box has no effect: these are records
+    # the text box has no effect, so the page shows records in spite of the nonsense word
+    if answer.next is not None and len(answer.records) >= UNHEEDED:
         own = {value for record in answer.records for value in record.fields.values()}
         shown = {
             "links": shown["links"] - {record.url for record in answer.records},
@@ -138,8 +147,8 @@ def _nonsense(
 
 
 def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """The part that two pages without results have in common (answers to two choices of one input); empty if the two pages are
-    equal, since the choice then had no effect.
+    """Returns the links and lines that two pages have in common which answer queries for two choices of one input. They are
+    empty if the pages are nearly equal, since the choice then had no effect and the common part may be records.
     """
     both = {name: sorted(lines.intersection(known[name])) for name, lines in shown.items()}
     same = all(len(both[name]) >= SAME_PAGE * len(lines) for name, lines in shown.items())
@@ -156,7 +165,9 @@ def _without_records(
     kind: ResultKind,
     now: datetime,
 ) -> Stored:
-    """Handles a page without records: no result, an error, or an expired session that has to be started again."""
+    """Ends the query whose answer has no records: because there are none, because of an error, or because the site wants a
+    login. After an error that may come from an expired session, the next query first fetches the form's page again.
+    """
     if answer.login:
         bench.state["ending"] = "login_required"
         return _end(run, benches, bench, row, QueryState.ERROR, "login_required", now)
@@ -170,11 +181,13 @@ def _without_records(
 
 
 def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: datetime) -> int:
-    """Stores a page's records; the number of new ones is added to the query."""
+    """Stores a page's records and adds them to the query's and the harvest's counts. Returns how many of them were new to the
+    harvest.
+    """
     ids, _ = records.keep(bench.harvest.form, answer.records, now)
     fresh = [pk for pk in dict.fromkeys(ids) if pk not in set(row.found)]
     if number > 1 and not fresh:
-        bench.state["came_round"] = True  # the site returned an earlier page again instead of ending
+        bench.state["came_round"] = True  # the site returned an earlier page again instead of an empty one
     new = [pk for pk in fresh if pk not in bench.known]
     row.found = [*row.found, *fresh]
     row.pages += 1
@@ -194,7 +207,9 @@ def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: d
 
 
 def _goes_on(bench: HarvestSession, row: Query, number: int) -> bool:
-    """Decides whether to request the next page of an answer: no if pages repeat, or bring almost only known records."""
+    """Tells whether to request the next page of results, after page `number`. Not if pages repeat, a limit of pages or requests
+    is reached, or the last pages had almost only known records.
+    """
     if bench.state.get("came_round") or number >= bench.wishes.max_pages:
         return False
     if row.kind == QueryKind.PROBE:
@@ -210,7 +225,9 @@ def _goes_on(bench: HarvestSession, row: Query, number: int) -> bool:
 def _end(
     run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, row: Query, state: QueryState, reason: str, now: datetime
 ) -> Stored:
-    """Ends a query, updates its sums, and begins the run's next query."""
+    """Ends a query with the given state and reason, updates the harvest's counts and what is known of the site, and begins the
+    run's next query. Returns its first request.
+    """
     harvest = bench.harvest
     row.state, row.reason, row.ended_at = state, reason[:200], now
     bench.state.pop("came_round", None)
@@ -246,7 +263,8 @@ def _note_errors(bench: HarvestSession, state: QueryState, reason: str) -> None:
 
 def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, reason: str, now: datetime) -> Stored:
     """Ends the query of a request that got no response: disallowed by robots.txt, lost with its process, or failed at every
-    try."""
+    try.
+    """
     row = Query.objects.filter(pk=item.payload.get("query")).first()
     if row is None or row.state != QueryState.SENT:
         return Stored()
@@ -255,14 +273,14 @@ def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, i
         _count_requests(bench, row, item.attempts - 1)
     else:
         _count_requests(bench, row, item.attempts)
-    if row.found:  # earlier pages had records
+    if row.found:  # earlier pages of the query had records
         row.partial = True
         return _end(run, benches, bench, row, QueryState.VALID, reason, now)
     return _end(run, benches, bench, row, QueryState.ERROR, reason, now)
 
 
 def reopened(bench: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
-    """Handles the form's own page, which was fetched to start a session: sends the query that waited for this page."""
+    """Processes the page with the form, which was fetched to start a session, and sends the query that was waiting for it."""
     bench.is_open = True
     row = Query.objects.get(pk=item.payload["query"])
     _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))
@@ -271,14 +289,16 @@ def reopened(bench: HarvestSession, item: Url, response: FetchResponse, page_for
     opened = bench.state["opened"] = int(bench.state.get("opened", 0)) + 1
     harvests.save(bench)
     number = int(item.payload["page"])
-    if number > 1:  # the address of a further page belongs to the expired session
+    if number > 1:  # a further page belongs to the expired session, so the query starts again at the first one
         number = 1
     link = harvests.page_link(bench, row, harvests.submission_of(bench, row), number, attempt=opened)
     return Stored(links=[link])
 
 
 def close_lost(run: Run, benches: Sequence[HarvestSession], now: datetime) -> list[Stored]:
-    """Ends open queries whose request is no longer waiting (dropped with their host)."""
+    """Ends the queries in progress whose request is no longer waiting, because it was dropped with its host. Returns the result
+    of each, with the requests that follow.
+    """
     ended = []
     for bench in benches:
         for row in Query.objects.filter(harvest=bench.harvest, state=QueryState.SENT):

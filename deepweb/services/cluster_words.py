@@ -1,4 +1,6 @@
-"""Words from a form's cluster: its top terms, and words that found records at its other forms."""
+"""Query words from the cluster to which a form belongs: the cluster's heaviest terms, and words that found records at its other
+forms.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,16 @@ PAID = 20
 
 
 def cluster_terms(form: Form) -> list[str]:
-    """The top terms of the form's cluster, which are the deep-web paper's seeds."""
+    """Returns the heaviest terms of the form's cluster, which are the seed words of the deep-web paper; empty without a
+    cluster.
+    """
     return list(form.cluster.terms) if form.cluster is not None else []
 
 
 def paid_words(form: Form) -> list[str]:
-    """Single words that found new records at the cluster's other forms in their latest harvests, best first."""
+    """Returns single words that found new records at the cluster's other forms in their latest harvests, those with most new
+    records first; empty without a cluster.
+    """
     if form.cluster_id is None:
         return []
     others = Harvest.objects.filter(form__cluster_id=form.cluster_id).exclude(form_id=form.pk).order_by("-pk")

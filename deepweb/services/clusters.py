@@ -1,4 +1,6 @@
-"""Clusters of search forms: computed again from the words of their pages, or new forms assigned to existing ones."""
+"""Clusters of search forms with similar subjects: computed again from the words of their pages, or new forms assigned to
+existing clusters.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ PAPER_K = 9
 
 
 def clusterable() -> list[Form]:
-    """Search forms with words (by an operator's correction, otherwise by the classifier), in the order in which they were
-    found."""
+    """Returns the search forms with words, in the order in which they were found. Whether a form is a search form follows from
+    an operator's correction, otherwise from the classifier.
+    """
     forms = Form.objects.exclude(words={}).order_by("pk")
     return [form for form in forms if form.kind == FormType.SEARCH]
 
@@ -42,8 +45,11 @@ def cluster(
     c2: float = clustering.C2,
     seed: int = 1,
 ) -> dict[str, Any]:
-    """Clusters all search forms again; `k` None chooses it by silhouette, or is the paper's 9 for the method "literal". A name
-    given by an operator stays with the cluster that keeps most of its forms. Raises ValueError without forms."""
+    """Clusters all search forms again into `k` clusters. None for `k` chooses the number by silhouette or, for the method
+    "literal", takes the paper's 9. `c1` and `c2` weigh the words of pages and of forms. A name given by an operator stays with
+    the cluster that contains most of its forms. Returns a dictionary with `k`, `silhouette`, and `clusters` (id, name, terms
+    and forms of each). Raises ValueError if there are no search forms.
+    """
     forms = clusterable()
     if not forms:
         raise ValueError("there is no search form yet")
@@ -69,12 +75,13 @@ def cluster(
 def _heaviest(
     forms: Sequence[Form], labels: np.ndarray, weights: sparse.csr_matrix, words: Sequence[str]
 ) -> dict[int, list[str]]:
-    """For each cluster the words with the largest sums of eq. (1) weights over its pages and forms, each word once, heaviest
-    first."""
+    """Returns for each cluster, by label, the words with the largest sums of eq. (1) weights over its pages and forms, each
+    word once, heaviest first.
+    """
     found = {}
     for label in sorted(set(labels.tolist())):
         terms = list(dict.fromkeys(clustering.top_terms(weights, words, labels, label, 2 * TERMS)))[:TERMS]
-        if not terms:  # a single page, or equal pages: every word is on all of them and has weight 0
+        if not terms:  # all pages have the same words: every word is on all of them and has weight 0
             first = forms[labels.tolist().index(label)].words["page"]
             terms = sorted(first, key=lambda word: -first[word])[:TERMS]
         found[label] = terms
@@ -118,7 +125,9 @@ def _store(
 
 
 def assign_new(now: datetime) -> int:
-    """Assigns search forms without a cluster to the nearest existing one (clusters do not change); returns their number."""
+    """Assigns search forms without a cluster to the nearest existing one (the clusters of other forms do not change); returns
+    the number of forms assigned.
+    """
     forms = clusterable()
     placed = [place for place, form in enumerate(forms) if form.cluster_id is not None]
     lone = [place for place, form in enumerate(forms) if form.cluster_id is None]
@@ -143,7 +152,9 @@ def assign_new(now: datetime) -> int:
 
 
 def rename(row: Cluster, name: str) -> None:
-    """Sets an operator's name for a cluster; an empty one restores its top terms. Raises ValueError if it is too long."""
+    """Sets an operator's name for a cluster; an empty one restores the name made of its heaviest terms. Raises ValueError if it
+    is too long.
+    """
     name = " ".join(name.split())
     if len(name) > 200:
         raise ValueError("a name has at most 200 characters")

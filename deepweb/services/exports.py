@@ -1,4 +1,4 @@
-"""Exports of the deep web: forms, queries, and records with their fields."""
+"""The tables that can be exported from the deep web: forms, queries, and records with their fields."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _records_of(chosen: Filter) -> QuerySet[Record]:
 
 
 def _found(chosen: Filter) -> list[str]:
-    """The names of all fields of the chosen records, most frequent first, at most 200."""
+    """Returns the names of all fields of the chosen records, most frequent first, at most MOST_COLUMNS."""
     counts: dict[str, int] = {}
     for fields in _records_of(chosen).values_list("fields", flat=True).iterator(chunk_size=CHUNK):
         for name in fields:
@@ -85,13 +85,17 @@ def _found(chosen: Filter) -> list[str]:
 
 
 def _record_columns(chosen: Filter) -> list[str]:
-    """form, url, the record's fields under their own names, then our own columns about the record."""
+    """Returns the column names of the export of records: form, url, the fields of the records under their own names (with the
+    prefix "field_" if they are the name of another column), then this program's columns about the record.
+    """
     taken = {*RECORDS, *OF_RECORD}
     return [*RECORDS, *(f"field_{name}" if name in taken else name for name in _found(chosen)), *OF_RECORD]
 
 
 def _record(row: Sequence[Any], header: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """A record's row under the header determined when the export began, since a crawl may find more fields meanwhile."""
+    """Yields the row of one record. Its columns are those of `header`, determined when the export began, since a crawl may find
+    more fields meanwhile.
+    """
     taken = {f"field_{name}": name for name in (*RECORDS, *OF_RECORD)}
     action, url, fields, *rest = row
     names = header[len(RECORDS) : len(header) - len(OF_RECORD)]

@@ -1,4 +1,4 @@
-"""Figures of harvests for the desk, the command line and files, computed from the stored counters in one place."""
+"""Figures of harvests for the web interface, the command line and files, computed from stored counters in this module only."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ SETTLED_BY = {
     "below_records_seen": "more_probes",
     "no_records": "other_words",
 }
-"""What would allow an estimate of an unknown database size, by the reason why there is none."""
+"""Codes of what would make an estimate of the database size possible, by the code of the reason why there is none."""
 
 
 def figures(harvests: Sequence[Harvest], stopped_by: str = "") -> dict[str, Any]:
-    """The results of harvests as sums: every number that a page, the command line or a file shows.
+    """Returns the sums and rates of several harvests: all numbers that a page, the command line or a file shows. `stopped_by`
+    replaces the harvests' own reasons for ending.
 
-    Counted queries are those for records and the random probes; `requests` include those for calibration.
+    Counted queries are those for records and the random probes; `requests` include those of nonsense queries. `estimated_total`
+    and `coverage` are [lower, upper] bounds, None if a size is unknown.
     """
     queries, valid = sum(h.queries for h in harvests), sum(h.valid for h in harvests)
     records, returned = sum(h.records for h in harvests), sum(h.returned for h in harvests)
@@ -57,7 +59,7 @@ def figures(harvests: Sequence[Harvest], stopped_by: str = "") -> dict[str, Any]
 
 
 def share_of_cuts(ids: Sequence[int]) -> float | None:
-    """The share of truncated answers among queries for records whose answer had records; None without any."""
+    """Returns the share of truncated answers among those answers with records to queries for records; None without any."""
     asked = Q(kind__in=COUNTED, state=QueryState.VALID)
     rows = Query.objects.filter(asked, harvest_id__in=ids)
     counts = rows.aggregate(whole=Count("pk"), cut=Count("pk", filter=Q(overflowed=True)))
@@ -65,7 +67,9 @@ def share_of_cuts(ids: Sequence[int]) -> float | None:
 
 
 def result_of(run: Run) -> dict[str, Any]:
-    """The result of a run of harvests: the figures and the curve of all its forms together, and the figures of each form."""
+    """Returns the result of a run of harvests as a dictionary: the figures and the curve of all its forms together, and the
+    figures of each form.
+    """
     harvests = list(Harvest.objects.filter(run=run).select_related("form").order_by("position"))
     names = ("queries", "valid", "probes", "records", "requests", "details", "stopped_by")
     return {
@@ -76,7 +80,9 @@ def result_of(run: Run) -> dict[str, Any]:
 
 
 def curve(ids: Sequence[int]) -> list[list[int]]:
-    """[queries, records] after each counted query, over the harvests of one run in the order of the queries."""
+    """Returns points [number of queries, number of records] after each counted query, over the harvests of one run in the order
+    in which the queries ended.
+    """
     latest: dict[int, int] = {}
     points = []
     rows = Query.objects.filter(harvest_id__in=ids, kind__in=(*COUNTED, QueryKind.PROBE)).exclude(state=QueryState.SENT)
@@ -88,7 +94,7 @@ def curve(ids: Sequence[int]) -> list[list[int]]:
 
 
 def nothing_was_asked(run: Run) -> str:
-    """Why no form of a run could be queried at all, "" if one was."""
+    """Returns the reasons why no form of a run could be queried at all; "" if at least one was."""
     reasons = [h.stopped_by for h in Harvest.objects.filter(run=run)]
     unasked = [reason for reason in reasons if reason.startswith(NOT_ASKED)]
     return ", ".join(sorted(set(unasked))) if unasked and len(unasked) == len(reasons) else ""

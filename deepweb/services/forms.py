@@ -1,4 +1,4 @@
-"""Forms: stored as shown on pages, classified, corrected and released by operators."""
+"""Forms found on pages: stored, classified, corrected by operators, and allowed or forbidden to be submitted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ NEVER_ASKED = frozenset(("password", "file", "submit", "image", "button", "reset
 
 
 class Typed(NamedTuple):
-    """A form of a page with the classifier's verdict and the words of its page in two spaces."""
+    """A form of a page with the classifier's verdict, and for a search form the words of its page and of the form itself with
+    their numbers ("page", "form").
+    """
 
     form: PageForm
     verdict: Verdict
@@ -39,7 +41,7 @@ class Typed(NamedTuple):
 
 
 def typed(forms: Sequence[PageForm], html: str) -> list[Typed]:
-    """Classifies the forms of a page; the words for clustering are read for search forms only."""
+    """Classifies the forms of a page, at most MAX_FORMS_A_PAGE; the words for clustering are extracted for search forms only."""
     found = []
     for form in forms[:MAX_FORMS_A_PAGE]:
         verdict = shipped_model().classify(form)
@@ -56,7 +58,9 @@ def _heaviest(words: Any) -> dict[str, float]:
 
 
 def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, charset: str, now: datetime) -> list[Form]:
-    """Stores the forms of a page. A form that is stored already keeps its row, its type and the operators' corrections."""
+    """Stores the forms of a page and returns their rows. A form that is stored already keeps its row, its type and the
+    operators' corrections. `depth` is the number of clicks to the page.
+    """
     kept = []
     for form, verdict, words in found:
         row, made = Form.objects.get_or_create(
@@ -84,12 +88,14 @@ def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, c
 
 
 def described_form(row: Form) -> PageForm:
-    """The form as its page shows it, without roles found or set later."""
+    """Returns the form as its page shows it, without roles of fields found or set later."""
     return form_from_json(row.described)
 
 
 def page_form(row: Form) -> PageForm:
-    """The form with each field's effective role: set by an operator, found by a harvest, or read from the form."""
+    """Returns the form with the effective role of each field: set by an operator, otherwise found by a harvest, otherwise read
+    from the form.
+    """
     return settled(described_form(row), {**row.learned, **row.roles})
 
 
@@ -101,8 +107,9 @@ def learn_roles(row: Form, learned: Mapping[str, str]) -> None:
 
 
 def set_role(row: Form, name: str, role: str) -> None:
-    """Stores the role that an operator assigns to a field; an empty one removes it. Raises ValueError for an unknown field or
-    role."""
+    """Stores the role that an operator assigns to a field; an empty one removes the assignment. Raises ValueError for an
+    unknown field or role.
+    """
     form = described_form(row)
     if name not in {field.name for field in form.fields if field.name and field.kind not in NEVER_ASKED}:
         raise ValueError(f"{name} is no field of the form")
@@ -113,7 +120,9 @@ def set_role(row: Form, name: str, role: str) -> None:
 
 
 def verdict_of(row: Form) -> Verdict:
-    """The effective verdict: an operator's correction with full confidence, otherwise the classifier's."""
+    """Returns the effective verdict on a form's type: an operator's correction with full confidence, otherwise the
+    classifier's.
+    """
     kind = FormType(row.kind)
     sure = 1.0 if row.corrected else row.confidence
     form = page_form(row)
@@ -121,10 +130,11 @@ def verdict_of(row: Form) -> Verdict:
 
 
 def why_not(row: Form) -> str | None:
-    """The reason why the form must not be submitted; None if it may be.
+    """Returns the code of the reason why the form must not be submitted; None if it may be.
 
-    Besides the reasons of `submission.refusal`: a form is never sent to another site; and if its boxes ask for something
-    other than search words, it is only sent after an operator has confirmed it or a harvest found its roles.
+    Besides the reasons of `submission.refusal`: "other_site", since a form is never sent to another site; and "unsure" for a
+    form whose boxes ask for something other than search words, until an operator has confirmed it or a harvest has found its
+    roles.
     """
     form = page_form(row)
     if _site(form.action) != _site(form.page_url):
@@ -140,8 +150,9 @@ def _site(url: str) -> str:
 
 
 def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
-    """Stores the type that an operator assigns to the form; an empty one removes it. A form that is not a search form is
-    never submitted again."""
+    """Stores the type that an operator assigns to the form; an empty one removes the assignment. A form that an operator
+    assigned another type than search is not submitted. Raises ValueError for an unknown type.
+    """
     if kind and kind not in {each.value for each in FormType}:
         raise ValueError(f"{kind} is no type of form")
     searchable = kind == FormType.SEARCH and can_be_asked(page_form(row)) if kind else verdict_of_model(row).searchable
@@ -151,17 +162,17 @@ def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
 
 
 def verdict_of_model(row: Form) -> Verdict:
-    """The classifier's own verdict on a stored form."""
+    """Returns the classifier's own verdict on a stored form, ignoring corrections."""
     return shipped_model().classify(described_form(row))
 
 
 def release(row: Form, released: bool) -> None:
-    """Allows or forbids sending a POST form."""
+    """Allows or forbids submitting a form that is sent by POST."""
     Form.objects.filter(pk=row.pk).update(released=released)
 
 
 def refreshed(form: PageForm, shown: Sequence[PageForm]) -> PageForm:
-    """The form `form` with the hidden values (tokens) of the same form in `shown`, the forms of the page just fetched;
+    """Returns the form `form` with the hidden values (tokens) of the same form in `shown`, the forms of the page just fetched;
     unchanged if the page does not contain it.
     """
     again = next((other for other in shown if other.signature == form.signature), None)
@@ -175,6 +186,6 @@ def refreshed(form: PageForm, shown: Sequence[PageForm]) -> PageForm:
 
 
 def count_records(source_id: int, new: int) -> None:
-    """Adds to the number of records of a source."""
+    """Adds `new` to the number of records of a source (search site)."""
     if new:
         Source.objects.filter(pk=source_id).update(records=F("records") + new)

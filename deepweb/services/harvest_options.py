@@ -1,4 +1,4 @@
-"""Options of a harvest run: its budget, its policy, and the policy's own settings."""
+"""Options of a harvest run: its budget, its policy for choosing queries, and the policy's parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _LEAST = {
 
 @dataclass(frozen=True, slots=True)
 class HarvestOptions:
-    """Options of a harvest run; `from_mapping` reads a run's parameters and refuses invalid ones."""
+    """Options of a harvest run; None for a number means no limit. `from_mapping` reads a run's parameters and refuses invalid
+    ones.
+    """
 
     policy: str = "fresh"
     queries: int = 100
@@ -38,7 +40,9 @@ class HarvestOptions:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> HarvestOptions:
-        """Reads options; raises ValueError with a one-line message for an unknown policy or a number out of range."""
+        """Makes the options from a run's parameters, ignoring other keys. Raises ValueError with a one-line message for an
+        unknown policy or a number out of range.
+        """
         names = set(cls.__dataclass_fields__)
         values = {name: value for name, value in given.items() if name in names and (value is not None or name == "details")}
         if values.get("policy", "fresh") not in POLICIES:
@@ -59,7 +63,7 @@ class HarvestOptions:
         return cls(**values)
 
     def of_paper(self) -> dict[str, Any]:
-        """The settings of the deep-web paper's method, as arguments of its policy."""
+        """Returns the options of the deep-web paper's method as keyword arguments of its policy (`PaperPolicy`)."""
         return {
             "per_round": self.per_round,
             "max_rounds": self.rounds,

@@ -1,5 +1,6 @@
-"""The in-memory state of a harvest: its answers, and the choice of the next query. It is rebuilt from the query log, so a kill
-loses nothing."""
+"""The state of a harvest in memory: the answers so far, and what they show about the site. It is rebuilt from the stored
+queries, so that a kill loses nothing.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ TELLING_ANSWERS = 12
 
 
 class HarvestSession:
-    """One harvest in progress. Its `state` is stored with the harvest after each answer; everything else is rebuilt from the
-    query log."""
+    """One harvest in progress. `state` is stored with the harvest after each answer; everything else is rebuilt from the log of
+    stored queries.
+    """
 
     def __init__(self, harvest: Harvest, wishes: HarvestOptions) -> None:
         self.harvest, self.wishes = harvest, wishes
@@ -65,7 +67,7 @@ class HarvestSession:
 
     @property
     def listed(self) -> dict[int, dict[str, str]]:
-        """The fields of all records found, as result lists showed them, by record id."""
+        """The fields of all records found, as lists of results showed them, by record id."""
         return self._shown.fields
 
     @property
@@ -82,20 +84,23 @@ class HarvestSession:
 
     @property
     def way(self) -> Way:
-        """The way of submitting the form that is being tried, or that was found to return records."""
+        """The present way of submitting the form: which text box takes the words, and which inputs are set with it. It is being
+        tried, or was found to return records.
+        """
         return self.ways[min(int(self.state.get("way", 0)), len(self.ways) - 1)]
 
     def proved(self) -> dict[str, str]:
-        """The roles of fields that follow from answers with records to queries of the text box: the box is the query, and the
-        inputs always set with it are required. Empty before there is such an answer.
+        """Returns the roles of fields, by name, that follow from answers with records to queries of the text box: the box is
+        the query, and the inputs always set with it are required. Empty before there is such an answer.
         """
         if not self.way.box or not any(entry.found and entry.choice.query[0].input == self.way.box for entry in self.log):
             return {}
         return {self.way.box: FieldRole.QUERY.value, **dict.fromkeys(self.way.required, FieldRole.REQUIRED.value)}
 
     def _note_searched(self, entry: Logged) -> None:
-        """Updates in which record fields the box searches: a complete answer to a word contains every record that has the word
-        in a field that is searched."""
+        """Updates the knowledge of which record fields the text box searches: a complete answer to a word contains every record
+        that has the word in a field that is searched.
+        """
         query = self.parts.without(entry.choice.query)
         if not entry.is_whole or len(query) != 1 or query[0].input != self.asking.box or not query[0].value:
             return
@@ -106,14 +111,16 @@ class HarvestSession:
         self.searched.note(listed, set(entry.found), query[0].value.casefold(), self.asking.mode, whole=whole)
 
     def _known_beside(self, entry: Logged) -> set[int]:
-        """The known records that a query could have found: those found by queries with the same required choices, or all if it
-        sets none."""
+        """Returns the ids of the known records that a query could have found: those found by queries with the same required
+        choices, or all if it sets none.
+        """
         part = {term for term in entry.choice.query if term.input in self.parts.names}
         return {pk for other in self.log if part <= set(other.choice.query) for pk in other.found} if part else self.known
 
     def by_input(self) -> dict[str, tuple[int, int]]:
-        """For each input, how many queries used it alone and how many of these returned records, as {name: (queries, valid)}.
-        Text boxes are left out, so that `barred_inputs` never excludes them."""
+        """Returns for each input how many queries set it alone, and how many of these returned records, as {name: (queries,
+        valid)}. Text boxes are left out, so that `barred_inputs` never excludes them.
+        """
         boxes = {way.box for way in self.ways}
         counts: dict[str, tuple[int, int]] = {}
         for entry in self.log:
@@ -124,12 +131,12 @@ class HarvestSession:
         return counts
 
     def columns_of_inputs(self) -> set[str]:
-        """The names of the record fields whose values are entered into inputs other than the text box."""
+        """Returns the names of the record fields whose values are entered into inputs other than the text box."""
         return {column for columns in self.asking.columns.values() for column in columns}
 
     def _rebuild(self) -> None:
-        """Computes everything that follows from the query log again, after a change of how the form is queried or of the
-        fields that records have.
+        """Computes again everything that follows from the query log. Called when the way of submitting the form, or the fields
+        that records have, changed.
         """
         self.form = settled(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
         self.asking, self.where = self._asking(), {}
@@ -159,10 +166,11 @@ class HarvestSession:
     def _column(self, term: Term) -> str:
         return self.where.get(term, "")
 
-    # --- what an answer adds
+    # --- processing of answers
     def take(self, row: Query) -> dict[int, tuple[int | None, bool]]:
-        """Adds a finished query to the log; returns what it shows about earlier queries, by number: their totals, and whether
-        they were truncated."""
+        """Adds a finished query to the log. Returns what it shows about earlier queries, by their number: pairs of the total
+        number of results, None if unknown, and whether the answer was truncated.
+        """
         self._shown.load(row.found)
         self.known.update(row.found)
         if not is_counted(row):
@@ -184,8 +192,8 @@ class HarvestSession:
         return told
 
     def _note_joins(self, entry: Logged) -> None:
-        """If the query consisted of two words in the text box, determines from the records returned how the site combines
-        words.
+        """Finds out how the site combines words (all of them, any of them, ...) from the records that a query of two words in
+        the text box returned; other queries are ignored.
         """
         query = entry.choice.query
         if len(query) != 2 or {term.input for term in query} != {self.asking.box}:
@@ -201,36 +209,39 @@ class HarvestSession:
 
     @property
     def furniture(self) -> Furniture:
-        """The links and lines shown in answers to nonsense queries."""
+        """The links and lines that answers to nonsense queries show, which are therefore not records."""
         known = self.state.get("furniture", {})
         return Furniture(frozenset(known.get("links", ())), frozenset(known.get("lines", ())))
 
     @property
     def shape(self) -> ListShape | None:
-        """The layout of the site's result lists, None until learned."""
+        """The layout of the site's lists of results, None until it is learned from a list."""
         known = self.state.get("shape")
         return ListShape(**{**known, "ranks": tuple(known.get("ranks", ()))}) if known else None
 
     @property
     def finds_nothing(self) -> bool:
-        """Tells whether the form's calibration queries are expected to find no record: true for nonsense words and for the
-        ends of a range, false for choices of an input."""
+        """True if the form's calibration queries are expected to find no record: nonsense words and ends of a range; False for
+        choices of an input.
+        """
         return bool(self.asking.box) or not any(slot.values for slot in self.slots)
 
     @property
     def nothing(self) -> NoResultPages | None:
-        """The no-result pages, once there are two answers to nonsense; None for a form without a text box."""
+        """What pages without results look like, learned from the answers to nonsense queries; None before there are two of
+        them, or if the calibration queries may find records.
+        """
         said = self.state.get("nonsense", []) if self.finds_nothing else []
         return learn_no_result_pages([(text, words) for text, words in said]) if len(said) >= NONSENSE else None
 
-    # --- what the next query depends on
+    # --- information for the choice of the next query
     def asked_terms(self) -> set[Term]:
-        """All terms that were queried, alone or combined."""
+        """Returns all terms (pairs of input and value) that were queried, alone or combined."""
         return {term for entry in self.log for term in entry.choice.query}
 
     def take_other_way(self) -> bool:
-        """Switches to the next way of submitting the form, because no word returned a record by the present one; False if
-        there is no further way.
+        """Switches to the next way of submitting the form, because no word returned a record by the present one. Returns False
+        if there is no further way.
         """
         number = int(self.state.get("way", 0)) + 1
         if number >= len(self.ways):

@@ -1,4 +1,6 @@
-"""What a harvest reads back from the database: its finished queries, and the fields that result lists showed of its records."""
+"""Reads what a harvest needs from the database: its finished queries, and the fields of its records as lists of results showed
+them.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,17 @@ _CHUNK = 900
 
 
 def finished_queries(harvest: Harvest) -> list[Query]:
-    """The answered queries of a harvest in the order in which they were sent."""
+    """Returns the answered queries of a harvest in the order in which they were sent."""
     return list(Query.objects.filter(harvest=harvest).exclude(state=QueryState.SENT).order_by("number"))
 
 
 def is_counted(row: Query) -> bool:
-    """Tells whether a query was sent for records, not to calibrate or to estimate the size."""
+    """Tells whether a query was sent to find records, not to calibrate or to estimate the size of the database."""
     return row.kind in COUNTED
 
 
 def logged(row: Query) -> Logged:
-    """A stored query as a plain value, without the database."""
+    """Converts a stored query to a value that does not depend on the database."""
     query = tuple(Term(name, value) for name, value in row.terms)
     stated = tuple(Stated(*each) for each in row.stated)
     choice = Choice(query, row.predicted, row.bucket)
@@ -31,14 +33,16 @@ def logged(row: Query) -> Logged:
 
 
 class ListedRecords:
-    """Records by key, as result lists showed them. `columns` are all field names, in the order in which they were met."""
+    """The fields of records, by record id, as lists of results showed them. `columns` are the names of all fields, in the order
+    in which they were first seen.
+    """
 
     def __init__(self) -> None:
         self.fields: dict[int, dict[str, str]] = {}
         self.columns: dict[str, None] = {}
 
     def load(self, keys: Sequence[int] | set[int]) -> None:
-        """Loads the records with these keys that are not loaded yet."""
+        """Loads the records with these ids that are not loaded yet."""
         missing = sorted(set(keys) - set(self.fields))
         for start in range(0, len(missing), _CHUNK):
             for pk, listed in Record.objects.filter(pk__in=missing[start : start + _CHUNK]).values_list("pk", "listed"):

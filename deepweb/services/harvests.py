@@ -1,4 +1,6 @@
-"""Harvests: started for one form or all forms of a cluster, given queries from one budget, ended with a size estimate."""
+"""Harvests: starts runs for one form or all forms of a cluster, distributes the run's budget of queries over the forms, and
+ends the querying of a form.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ CHUNK = 900
 
 
 class Refused(ValueError):
-    """Raised if a form must not be submitted; `code` says why."""
+    """Raised if a form must not be submitted; `code` is the reason (see `forms.why_not`)."""
 
     def __init__(self, form: Form, code: str) -> None:
         super().__init__(f"form {form.pk} is not sent: {code}")
@@ -56,8 +58,10 @@ def start(
     begin: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Creates a run that queries these forms from one budget. Raises Refused for a form that must not be sent (of several such
-    forms are left out), ValueError for invalid options, runs.Busy if a form is already being harvested."""
+    """Creates a run that harvests these forms with one common budget; forms that must not be submitted are left out. `begin`
+    false creates the run without starting it. Raises Refused if none of the forms may be submitted, ValueError for invalid
+    options or no form, runs.Busy if a form is already being harvested or its site is being deleted.
+    """
     HarvestOptions.from_mapping(wishes)
     CrawlSettings.from_mapping(settings or {})
     allowed = [form for form in chosen if forms.why_not(form) is None]
@@ -69,7 +73,7 @@ def start(
     keys = [form.pk for form in allowed]
     frozen = {**wishes, "forms": keys, "settings": dict(settings or {})}
     with transaction.atomic():
-        # lock the forms, so that concurrent starts on the same form wait for each other
+        # Locks the forms, so that concurrent starts on the same form wait for each other.
         list(Form.objects.select_for_update().filter(pk__in=keys).order_by("pk").only("pk"))
         asking = Run.objects.filter(state__in=ACTIVE, harvests__form__in=allowed, harvests__ended=False).first()
         if asking is not None:
@@ -96,13 +100,14 @@ def _label(chosen: Sequence[Form]) -> str:
 
 
 def of_cluster(row: Cluster) -> list[Form]:
-    """The forms of a cluster that may be queried."""
+    """Returns the forms of a cluster that may be submitted."""
     return [form for form in row.forms.select_related("source").order_by("pk") if forms.why_not(form) is None]
 
 
 def next_links(run: Run, benches: Sequence[HarvestSession], wishes: HarvestOptions, now: datetime) -> list[NewUrl]:
-    """The first request of the run's next query, given to the form with the best yield; and the detail pages of finished
-    forms."""
+    """Begins the run's next query, at the form that currently yields most, and returns its first request. Forms whose querying
+    has ended contribute the requests for their records' detail pages. An empty list if all forms have ended.
+    """
     links: list[NewUrl] = []
     while True:
         bench = _most_promising([bench for bench in benches if not bench.harvest.ended], benches)
@@ -118,7 +123,8 @@ def next_links(run: Run, benches: Sequence[HarvestSession], wishes: HarvestOptio
 
 
 def _for_coverage(bench: HarvestSession) -> Ask | None:
-    """The next probe if a share of the database is the goal: random probes estimate its size during the harvest.
+    """Returns the next random probe, if the run is to end at a share of the database: probes then estimate the size during the
+    harvest. None if no probe is due.
 
     Ends the querying when the share is reached even for the upper bound of the size; if the size is unknown, probes again after
     twice as many queries.
@@ -151,8 +157,9 @@ def _spent(benches: Sequence[HarvestSession], wishes: HarvestOptions) -> bool:
 
 
 def _most_promising(open_: Sequence[HarvestSession], benches: Sequence[HarvestSession]) -> HarvestSession | None:
-    """The form that the next query goes to: each form first gets a few queries, then the form whose last queries brought most
-    new records per request."""
+    """Returns the session of the form that the next query goes to: each form first gets a few queries, then the form whose last
+    queries brought most new records per request. None if there is no form left in `open_`.
+    """
     if len(benches) == 1 or len(open_) < 2:
         return open_[0] if open_ else None
     young = [bench for bench in open_ if len(bench.log) < FIRST_QUERIES and "ending" not in bench.state]
@@ -163,7 +170,9 @@ def _most_promising(open_: Sequence[HarvestSession], benches: Sequence[HarvestSe
 
 
 def _begin_query(run: Run, bench: HarvestSession, ask: Ask, now: datetime) -> NewUrl:
-    """Stores a query before it is sent, so that it is known to have been in progress if work is interrupted."""
+    """Stores a query before it is sent, so that it is known to have been in progress if work is interrupted. Returns its first
+    request.
+    """
     harvest = bench.harvest
     bench.state["number"] = number = int(bench.state.get("number", 0)) + 1
     row = Query.objects.create(
@@ -181,7 +190,9 @@ def _begin_query(run: Run, bench: HarvestSession, ask: Ask, now: datetime) -> Ne
 
 
 def page_link(bench: HarvestSession, row: Query, submission: Submission, number: int, attempt: int = 0) -> NewUrl:
-    """The address of one page of a query's answer. A POST is marked to be sent only once."""
+    """Returns the request for page `number` of the answer to the query `row`. A POST request is marked to be sent only once.
+    `attempt` distinguishes requests for the same page that are repeated in a new session.
+    """
     payload: dict[str, Any] = {"query": row.pk, "page": number}
     if submission.method == "POST":
         payload |= {"body": submission.body, "once": True}
@@ -197,15 +208,17 @@ def page_link(bench: HarvestSession, row: Query, submission: Submission, number:
 
 
 def save(bench: HarvestSession) -> None:
-    """Writes the harvest's counters and state."""
+    """Writes the harvest's counters and state to the database."""
     bench.harvest.state = bench.state
     bench.harvest.save()
 
 
 def finish(bench: HarvestSession, now: datetime) -> list[NewUrl]:
-    """Ends the querying of a form; its detail pages remain to be fetched."""
+    """Ends the querying of a form and stores the reason. Returns the requests for the detail pages of its records, which remain
+    to be fetched.
+    """
     harvest, reason = bench.harvest, str(bench.state.get("ending", "queries"))
-    if not harvest.requests:  # nothing was ever sent
+    if not harvest.requests:  # no request was sent at all
         reason = f"{NOT_ASKED}: {reason}"
     harvest.ended, harvest.stopped_by = True, reason[:60]
     links = _details(bench)
@@ -214,8 +227,9 @@ def finish(bench: HarvestSession, now: datetime) -> list[NewUrl]:
 
 
 def _details(bench: HarvestSession) -> list[NewUrl]:
-    """The detail pages to fetch, at most the wanted number. If the lists do not show by which words the probes' records are
-    found, a sample of these records comes first; then the other records in order."""
+    """Returns the requests for detail pages, at most as many as the options allow. If lists of results do not show why the
+    probes' words found their records, a sample of these records comes first; then the other records in order.
+    """
     limit = MAX_QUEUED if bench.wishes.details is None else min(bench.wishes.details, MAX_QUEUED)
     if limit == 0:
         return []
@@ -246,7 +260,7 @@ def _details(bench: HarvestSession) -> list[NewUrl]:
 
 
 def count_detail_requests(bench: HarvestSession, number: int) -> None:
-    """Adds the requests of a detail page to the counters."""
+    """Adds the number of requests for a detail page to the harvest's counter."""
     Harvest.objects.filter(pk=bench.harvest.pk).update(detail_requests=F("detail_requests") + number)
     bench.harvest.detail_requests += number
 
@@ -259,8 +273,9 @@ def _addresses(ids: Sequence[int]) -> dict[int, str]:
 
 
 def _understood(bench: HarvestSession) -> bool:
-    """Tells whether the fields shown in lists explain why the probes' words found their records: nearly every record contains
-    the word."""
+    """Tells whether the fields shown in lists of results explain why the probes' words found their records: nearly every record
+    contains the word.
+    """
     pairs = explained = 0
     for probe in bench.state["probes"]:
         name, value = probe["term"]
@@ -273,11 +288,11 @@ def _understood(bench: HarvestSession) -> bool:
 
 
 def is_session(bench: HarvestSession) -> bool:
-    """Tells whether the form's page has to be fetched first in each session."""
+    """Tells whether the page with the form has to be fetched first in each session."""
     return bool(bench.state.get("session")) or needs_session(bench.form)
 
 
 def submission_of(bench: HarvestSession, row: Query) -> Submission:
-    """The request of a query, with the form's most recent tokens."""
+    """Returns the request of a query, with the form's most recent hidden values (tokens)."""
     query = [Term(name, value) for name, value in row.terms]
     return fill(bench.form, bindings(tuple(query)), bench.harvest.form.charset)

@@ -1,4 +1,6 @@
-"""Choice of a harvest's next query: first the opening queries, then words, choices and ranges by the harvest's policy."""
+"""Chooses a harvest's next query: first the opening queries that explore the site, then words, choices and ranges by the
+harvest's policy.
+"""
 
 from __future__ import annotations
 
@@ -22,30 +24,30 @@ from deepweb.terms import WordMode, first_words, has_han
 SEEDS_WITHOUT_RECORDS = 30
 TRIES_A_WAY = 5
 ENOUGH_RECORDS = 3
-"""Number of records from which on query words are taken from records. Before that a choice of an input may be queried
+"""Number of known records from which on query words are taken from records. Before that a choice of an input may be queried
 instead, because first words without result cost more than a choice that returns few records."""
 VAIN_BEFORE_EVERYTHING = 2
 UNCUT_BEFORE_EVERYTHING = 3
 
 
 class Ask(NamedTuple):
-    """The next query, and its kind: what the harvest uses its answer for."""
+    """A query to send, and its kind, which tells what the harvest uses the answer for."""
 
     kind: QueryKind
     choice: Choice
 
 
 class NextQuery:
-    """Chooses the next query of a harvest; what has to be remembered between queries is written to the `state` of the
-    harvest's session.
+    """Chooses the next query of a harvest. What has to be remembered between queries is written to the `state` of the harvest's
+    session.
     """
 
     def __init__(self, bench: HarvestSession) -> None:
         self._bench = bench
 
     def choose(self) -> Ask | None:
-        """The next query of the opening or the policy, or the next of the fixed queries; None when querying is over, with the
-        reason code in the session's `state["ending"]`.
+        """Returns the next query of the opening or the policy, or the next of the fixed queries; None when querying is over,
+        with the reason code in the session's `state["ending"]`.
         """
         if self._bench.wishes.fixed:
             return self._fixed()
@@ -64,8 +66,8 @@ class NextQuery:
         return None
 
     def _first(self) -> Ask | str | None:
-        """The next opening query: nonsense, the first words, an empty query, and tests of how the site matches Chinese. A
-        reason code if the harvest has to end; None when the opening is over.
+        """Returns the next opening query: nonsense words, first words, an empty query, or a test of how the site matches
+        Chinese. Returns a reason code if the harvest has to end, and None when the opening is over.
         """
         box = self._bench.asking.box
         said = self._bench.state.get("nonsense", [])
@@ -94,9 +96,10 @@ class NextQuery:
         return self._trial()
 
     def _may_show_everything(self, valid: int) -> bool:
-        """Tells whether to try a query with an empty word: at once for a filter, never with other required choices, otherwise
-        if the first words find nothing or at least three (`valid`) returned records and their answers seem not to be
-        truncated."""
+        """Tells whether to try a query with an empty word, which may return all records. For a form whose words filter a list:
+        always; with other required choices: never. Otherwise after first words without result, or if at least three words
+        (`valid` of them) returned records and their answers seem not to be truncated.
+        """
         if self._bench.way.is_filter or self._bench.parts:
             return self._bench.way.is_filter
         if not valid:
@@ -104,8 +107,9 @@ class NextQuery:
         return valid >= UNCUT_BEFORE_EVERYTHING and likely_cut(self._bench.seen.outcomes) is None
 
     def _paper_seed(self) -> Ask | str | None:
-        """The next of the deep-web paper's seed words, each queried once whatever it returns. When all were queried: None if
-        there are records, so that the paper's rounds begin; otherwise a query of the next way of submitting, or a reason code.
+        """Returns a query for the next of the deep-web paper's seed words, each of which is queried once whatever it returns.
+        When all were queried: None if there are records, so that the paper's rounds begin; otherwise a query in the form's next
+        way of submitting, or a reason code to end.
         """
         words = list(self._bench.wishes.seed_terms) or paper_words(
             cluster_terms(self._bench.harvest.form), page_words(self._bench.harvest.form.words)
@@ -122,8 +126,10 @@ class NextQuery:
         return self._first() if self._bench.take_other_way() else in_vain(self._bench.form)
 
     def _seed(self, valid: int) -> Ask | None:
-        """Returns the next of the first words; if several returned nothing, a choice without a word instead. `valid` is the
-        number of first words that returned records. None if the tries of this way of submitting are used up."""
+        """Returns a query for the next of the first words or, if several returned nothing, a choice of an input without a word.
+        `valid` is the number of first words that returned records. None if the tries of the present way of submitting are used
+        up.
+        """
         part, asked = self._bench.parts.at(len(self._bench.log)), len(self._bench.log) - int(self._bench.state.get("way_from", 0))
         if not valid and asked >= TRIES_A_WAY and not self._bench.parts:
             choice = lone_choice(self._bench.slots, self._bench.seen)
@@ -135,7 +141,7 @@ class NextQuery:
             if valid or is_last
             else max(TRIES_A_WAY, len(self._bench.parts) if self._bench.way.is_filter else 0)
         )
-        if self._bench.seen.records and not valid:  # a choice alone, to learn words that the site contains
+        if self._bench.seen.records and not valid:  # a choice without a word was queried to learn words that the site contains
             tries += TRIES_A_WAY
         seed = next((term for term in self._seeds(valid) if not self._bench.seen.was_asked((term, *part))), None)
         return Ask(QueryKind.SEED, Choice((seed, *part))) if seed is not None and asked < tries + valid else None
@@ -153,8 +159,9 @@ class NextQuery:
         return [Term(self._bench.asking.box, word) for word in words]
 
     def _trial(self) -> Ask | None:
-        """A query that tests how the site matches Chinese texts: by parts of words, by words, or by whole runs of characters,
-        in this order. Each is tested once, until a test returns records; None if there is nothing to test."""
+        """Returns a query that tests how the site matches Chinese texts: by parts of words, by words, or by whole sequences of
+        characters, in this order. Each is tested once, until a test returns records; None if there is nothing to test.
+        """
         if self._bench.state.get("mode") or not self._bench.asking.box:
             return None
         texts = [value for listed in self._bench.listed.values() for value in listed.values() if has_han(str(value))]

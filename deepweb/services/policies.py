@@ -1,4 +1,4 @@
-"""Creates the policy of a harvest for its current state."""
+"""Sets up the policy of a harvest, which chooses its queries, for the harvest's current state."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ PAIRS_FROM = 8
 
 
 def barred_inputs(bench: HarvestSession) -> frozenset[str]:
-    """The inputs, other than the text box, that no longer are queried because three queries of them alone returned no record.
+    """Returns the names of the inputs, except text boxes, that are no longer queried because three queries of them alone
+    returned no record.
     """
     return frozenset(name for name, (asked, valid) in bench.by_input().items() if asked >= INPUT_TRIES and not valid)
 
 
 def stop_rule(bench: HarvestSession) -> str | None:
-    """The stopping rule that ends the querying early; None if none applies."""
+    """Returns the code of the stopping rule that ends the querying early; None if none applies."""
     if not bench.wishes.stop_rules:
         return None
     gain = bench.wishes.min_gain if bench.wishes.policy != "paper" else None
@@ -39,10 +40,10 @@ def stop_rule(bench: HarvestSession) -> str | None:
 
 
 def policy_of(bench: HarvestSession) -> Policy:
-    """The policy chosen for the harvest, set up with what the harvest has learned about the site."""
+    """Returns the policy chosen for the harvest, set up with what the harvest has learned about the site."""
     barred, seen = barred_inputs(bench), bench.seen
     refused = frozenset(term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred)
-    # with required choices, `parts` chooses the words: those already queried are not offered again
+    # With required choices, `parts` chooses the words; the policy must not choose those already queried again.
     beside = bench.asked_terms() if bench.parts else frozenset()
     if bench.wishes.policy == "frequency":
         return FrequencyPolicy((), refused | beside)
@@ -69,9 +70,10 @@ def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
 
 
 def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
-    """The next query: the best word if all answers were complete; otherwise, or without a text box, also choices and ranges
-    are considered. Among the kinds of queries, the first query of the plan for all remaining queries is taken
-    (`first_of_plan`)."""
+    """Returns the next query; None if there is none. It is the best word if all answers were complete; otherwise, or without a
+    text box, choices and ranges of other inputs are considered as well. Among the kinds of queries, the first query of a plan
+    for all remaining queries is taken (`first_of_plan`).
+    """
     seen, box = bench.seen, bench.asking.box
     choice, worth = _best_word(bench, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)
@@ -104,8 +106,8 @@ def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
 
 
 def _best_word(bench: HarvestSession, policy: Policy) -> tuple[Choice | None, float]:
-    """The query of one word that is expected to bring most new records, with the form's required choices, and how many; (None,
-    0) if no word is left. Policies other than `FreshPolicy` give no number: it is 0.
+    """Returns the query of one word that is expected to bring most new records, with the form's required choices, and the
+    expected number of new records; (None, 0) if no word is left. Policies other than `FreshPolicy` expect no number: it is 0.
     """
     seen = bench.seen
     if not isinstance(policy, FreshPolicy):

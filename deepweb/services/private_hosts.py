@@ -1,4 +1,6 @@
-"""Corrects search sites and runs for which an older command line allowed every private address: now only their own hosts."""
+"""Corrects search sites and runs for which an older command line allowed requests to all private addresses: afterwards only
+their own hosts are allowed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from crawlmgr.services import private_hosts
 
 
 def mend(apps: Any = installed) -> None:
-    """Runs after a migration or a restore. `apps` holds the models of that moment."""
+    """Corrects the stored settings of sites and runs. Called after a migration or a restore; `apps` holds the models of that
+    moment.
+    """
     sources = apps.get_model("deepweb", "Source").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("deepweb-find", "deepweb-harvest"))
 

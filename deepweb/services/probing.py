@@ -1,4 +1,6 @@
-"""Random probes after a harvest's queries: planned from its answers and sent one by one, to estimate the size of the database."""
+"""Random probes, queries drawn at random from known words to estimate the size of the database. They are planned from the
+harvest's answers and sent one by one after its queries.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ SCALE_UP = 2.0
 
 
 def next_probe(bench: HarvestSession) -> Ask | None:
-    """The next random probe, until all planned ones are done; None if probes cannot give an estimate."""
+    """Returns the next random probe, and plans the probes if necessary; None when all planned ones were sent, or if probes
+    cannot give an estimate.
+    """
     counted = len(bench.log)
     if bench.wishes.probes == 0 or counted < FROM_QUERIES or not bench.seen.records:
         return None
@@ -43,7 +47,7 @@ def next_probe(bench: HarvestSession) -> Ask | None:
 
 
 def _is_cut_too_often(bench: HarvestSession) -> bool:
-    """Tells whether probes' answers were truncated more often than expected, so that a plan with rarer words is needed."""
+    """Tells whether the answers to probes were truncated so often that a new plan with rarer words is needed."""
     probes = bench.state.get("probes", [])
     cut = sum(bool(probe["overflowed"]) for probe in probes)
     return (
@@ -55,8 +59,9 @@ def _is_cut_too_often(bench: HarvestSession) -> bool:
 
 
 def _plan_probes(bench: HarvestSession, count: int) -> None:
-    """Draws the words of a probe plan. A second plan with rarer words replaces the current one only if enough words are found
-    and they reach nearly as many records."""
+    """Draws the words of a probe plan. A further plan with rarer words replaces the present one only if enough words are found
+    and they occur in nearly as many records.
+    """
     number = int(bench.state.get("plans", 0)) + 1
     rng = np.random.default_rng([bench.wishes.random_seed, number])
     scale = FreshPolicy((), bench.limit).scales(bench.seen)[bench.seen.kinds] * SCALE_UP ** (number - 1)
@@ -78,6 +83,6 @@ def _plan_to_json(plan: ProbePlan) -> dict[str, Any]:
 
 
 def plan_from_json(known: Mapping[str, Any]) -> ProbePlan:
-    """The probe plan from a harvest's stored state."""
+    """Returns the probe plan from a harvest's stored state."""
     pool = {Term(name, value): weight for name, value, weight in known["pool"]}
     return ProbePlan(tuple(Term(*term) for term in known["drawn"]), pool, known["outside"])

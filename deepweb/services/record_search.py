@@ -1,4 +1,4 @@
-"""Substring search in the text of records, using the database's own index."""
+"""Search for parts of words in the text of records, by the database's own index."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from crawlmgr.services import sql
 from deepweb.models import Record
 
 MOST_WORDS = 8
-MOST_FOUND = 900  # with more matches than this, reading rows is faster than the index for the first page
-LEAST_LETTERS = 3  # shortest word that a trigram index finds
+MOST_FOUND = 900  # maximum number of matches for which the index is used; with more, reading rows is faster for the first page
+LEAST_LETTERS = 3  # length of the shortest word that a trigram index finds
 
 
 def narrowed(rows: QuerySet[Record], text: str) -> QuerySet[Record]:
-    """The records whose text contains every word of a search (MOST_WORDS at most), ignoring case, also inside other words."""
+    """Narrows a query to the records whose text contains every word of a search (MOST_WORDS at most), ignoring case, also
+    inside other words.
+    """
     words = text.split()[:MOST_WORDS]
     found = _indexed(words)
     if found is not None:
@@ -28,8 +30,9 @@ def narrowed(rows: QuerySet[Record], text: str) -> QuerySet[Record]:
 
 
 def _indexed(words: Sequence[str]) -> list[int] | None:
-    """Candidate records from SQLite's index: for one rare word, otherwise for all words that it knows; None if it knows none or
-    too many match. PostgreSQL uses its index by itself."""
+    """Returns the ids of candidate records from SQLite's index: for one rare word, otherwise for all words that are long enough
+    for the index. None if none is, if too many records match, or on PostgreSQL, which uses its index by itself.
+    """
     known = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= LEAST_LETTERS]
     if connection.vendor != "sqlite" or not known:
         return None

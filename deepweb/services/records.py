@@ -1,4 +1,6 @@
-"""Records: stored once per source, identified by their own address or by all their text; detail pages add fields."""
+"""Stores records, once per source (search site). They are identified by their own address or, without one, by all their text;
+detail pages add fields.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ MAX_TEXT = 100_000
 
 
 def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[int], int]:
-    """Stores the records of one result page; returns their ids in order, and how many were new to the source."""
+    """Stores the records of one page of results. Returns their ids in order, and how many were new to the source."""
     keys = {url_hash(record.key): record for record in found}
     known = {row.key_hash: row for row in Record.objects.filter(source_id=form.source_id, key_hash__in=keys)}
     fresh = [
@@ -51,7 +53,7 @@ def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[
 
 
 def add_detail(pk: int, fields: Mapping[str, str], now: datetime) -> bool:
-    """Adds the fields of a detail page to a record; False if the record was deleted."""
+    """Adds the fields of a detail page to a record. Returns False if the record was deleted meanwhile."""
     row = Record.objects.filter(pk=pk).first()
     if row is None:
         return False
@@ -63,6 +65,6 @@ def add_detail(pk: int, fields: Mapping[str, str], now: datetime) -> bool:
 
 
 def text_of(fields: Mapping[str, str]) -> str:
-    """The searchable text of a record, without addresses."""
+    """Returns the searchable text of a record: the values of its fields, except addresses."""
     said = (str(value) for value in fields.values() if not str(value).startswith(("http://", "https://")))
     return "\n".join(said)[:MAX_TEXT]

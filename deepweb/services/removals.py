@@ -17,32 +17,33 @@ KIND = "deepweb-removal"
 
 
 def check(*source_ids: int) -> None:
-    """Raises runs.Busy while one of the sites is being deleted."""
+    """Raises runs.Busy if one of the sites is being deleted."""
     removals.check(KIND, *source_ids)
 
 
 def delete(source: Source, now: datetime) -> None:
-    """Deletes a site while the caller waits; may be called again if the process was killed."""
+    """Deletes a site and returns when it is done; if it is killed, it can be called again."""
     _end_runs(source, now)
     removals.at_once(_removal(source))
 
 
 def start(source: Source, now: datetime, user: Any = None) -> Run | None:
-    """Deletes a small site at once; for a large one returns the run that deletes it. Raises runs.Busy if it is already being
-    deleted."""
+    """Deletes a small site at once and returns None; for a large one starts a run that deletes it and returns that run. Raises
+    runs.Busy if it is already being deleted.
+    """
     quieten = partial(_end_runs, source, now)
     return removals.start(KIND, source.pk, source.name, _removal(source), quieten, now=now, user=user)
 
 
 def start_by_key(source_id: int, now: datetime, user: Any = None) -> None:
-    """Starts the deletion of a site (see `start`), if it still exists."""
+    """Starts the deletion of the site with this id (see `start`), if it still exists."""
     source = Source.objects.filter(pk=source_id).first()
     if source is not None:
         start(source, now, user)
 
 
 class SourceRemoval(removals.RemovalJob):
-    """The job that deletes a large site."""
+    """The job that deletes a large site in steps."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run, self._left, lambda: Run.objects.filter(pk__in=_runs(run.target)))
@@ -53,7 +54,7 @@ class SourceRemoval(removals.RemovalJob):
 
 
 def _runs(source_id: int | None) -> list[int]:
-    """The active runs that concern the site: its harvests, and searches for forms that visit it."""
+    """Returns the ids of the active runs that concern the site: its harvests, and searches for forms that visit it."""
     asking = Q(kind="deepweb-harvest", harvests__form__source=source_id)
     rows = Run.objects.filter(asking | Q(kind="deepweb-find"), state__in=ACTIVE).distinct()
     return [run.pk for run in rows if run.kind != "deepweb-find" or source_id in run.parameters["sources"]]

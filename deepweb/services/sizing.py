@@ -1,5 +1,5 @@
-"""Size estimate of a harvested database, from its random probes. If result lists show too little of a record, its detail page
-is read as well.
+"""Estimate of the size of a harvested database from its random probes. If lists of results show too little of a record, its
+detail page is used as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ ADDRESSES = ("http://", "https://")
 
 
 def size_up(bench: HarvestSession) -> None:
-    """Estimates the size of the database from the harvest's probes, or stores why that is not possible."""
+    """Estimates the size of the database from the harvest's probes and sets it in the harvest; if that is not possible, sets
+    the reason.
+    """
     harvest, size = bench.harvest, size_of(bench)
     if size is None:
         harvest.unknown = "no_records" if not bench.known else "too_few_words" if "plan" in bench.state else "no_probes"
@@ -34,7 +36,7 @@ def size_up(bench: HarvestSession) -> None:
 
 
 def size_of(bench: HarvestSession) -> Estimate | None:
-    """The estimated size of the database, from the probes answered so far; None before the first probe."""
+    """Returns the estimated size of the database, from the probes answered so far; None before the first probe."""
     plan = bench.state.get("plan")
     probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
     if not plan or not probes:
@@ -64,11 +66,11 @@ def _answers(bench: HarvestSession, drawn: Sequence[Any], sampled: bool, known: 
 
 
 def _whole_others(bench: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
-    """The known records whose detail pages were read and that no probe returned (`sampled` are the ids of those that probes
-    did return).
+    """Returns, by id, the known records whose detail pages were read and that no probe returned. `sampled` has the ids of those
+    that probes did return.
 
-    If lists show too little of a record, these records are used to estimate how often a word occurs in the database, and which
-    share of the records no word of the pool finds.
+    If lists show too little of a record, the records returned are used to estimate how often a word occurs in the database, and
+    which share of the records no word of the probe plan finds.
     """
     ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
     return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
@@ -93,8 +95,9 @@ def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
 
 
 def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
-    """The records with the given fields (by id) as the size estimate needs them: their terms, and the text of only those
-    fields that the form searches."""
+    """Returns, by id, the records with the given fields as the size estimate needs them: their terms, and the text of only
+    those fields that the form searches.
+    """
     searched = _searched_columns(bench, fields)
     known = {}
     for pk, own in fields.items():
@@ -105,8 +108,9 @@ def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]
 
 
 def _searched_columns(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
-    """The names of the record fields that the text box searches: according to all complete answers to single words, a record
-    with the word in such a field is nearly always found. `fields` are the complete fields of records, by id."""
+    """Returns the names of the record fields that the text box searches: according to all complete answers to single words, a
+    record with the word in such a field is nearly always found. `fields` are the complete fields of records, by id.
+    """
     counts: dict[str, list[int]] = {}
     for term, found in _whole_answers(bench):
         for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), bench.asking.mode).items():

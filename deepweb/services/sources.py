@@ -1,4 +1,4 @@
-"""Search sites: added, and crawled for forms."""
+"""Sources (sites with search forms): adds them, and crawls them for forms."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ PAGES = 150
 
 
 class BadAddress(ValueError):
-    """An invalid address; the text says which and why."""
+    """Raised for an invalid address; its text says which and why."""
 
 
 def add(urls: Sequence[str], now: datetime, settings: Mapping[str, Any] | None = None) -> list[Source]:
-    """The sources of these addresses, created if new. Raises BadAddress before anything is stored."""
+    """Returns the sources (sites) with these addresses, created if new, with the given crawl settings added to their own.
+    Raises BadAddress before anything is stored.
+    """
     settings = sealed_settings.sealed(settings or {})
     wanted = {}
     for url in urls:
@@ -61,10 +63,11 @@ def find(
     user: Any = None,
     start: bool = True,
 ) -> Run:
-    """Creates a run that crawls each site to `depth` for its forms, at most `pages` pages per site.
+    """Creates a run that crawls each site to `depth` clicks for its forms, at most `pages` pages per site. `start` false
+    creates the run without starting it.
 
     Raises BadAddress for a bad address, ValueError for settings out of range, runs.Busy if a site is already being crawled for
-    forms.
+    forms or is being deleted.
     """
     CrawlSettings.from_mapping(settings or {})
     sources = add(urls, now, settings)
@@ -88,13 +91,14 @@ def find(
 
 
 def settings_of(source: Source, run: Run) -> CrawlSettings:
-    """The crawl settings of a site: its own, where the run does not override them."""
+    """Returns the crawl settings for a site: its own, except those that the run overrides."""
     return CrawlSettings.from_mapping(source.parameters, run.parameters.get("settings", {}))
 
 
 def settings_of_all(chosen: Sequence[Source], run: Run) -> CrawlSettings:
-    """The settings of a run over several sites: the address guard's exceptions of all of them, robots.txt obeyed if one wants it,
-    other values from the first. Each host's delay is set separately."""
+    """Returns the crawl settings of a run over several sites: all private hosts that any of them allows, robots.txt obeyed if
+    one of them wants it, other values from the first. Each host's delay is set separately.
+    """
     if not chosen:
         return CrawlSettings.from_mapping(run.parameters.get("settings", {}))
     each = [(source, settings_of(source, run)) for source in dict.fromkeys(chosen)]
@@ -106,6 +110,7 @@ def settings_of_all(chosen: Sequence[Source], run: Run) -> CrawlSettings:
 
 
 def delete(source: Source, now: datetime) -> None:
-    """Deletes a site with its forms, harvests and records, after stopping its runs and waiting for them; archived pages are
-    kept."""
+    """Deletes a site with its forms, harvests and records, after stopping its runs, and returns when it is done; archived pages
+    are kept.
+    """
     removals.delete(source, now)

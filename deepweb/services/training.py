@@ -1,4 +1,6 @@
-"""The operators' corrections of forms as training examples. A separate module because it imports the learning library."""
+"""Training examples from the operators' corrections of forms. A separate module because it imports the machine learning
+library.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,6 @@ from deepweb.services.forms import described_form
 
 
 def corrected_examples() -> list[Example]:
-    """The forms whose type an operator corrected."""
+    """Returns the forms whose type an operator corrected, as examples for training the classifier."""
     rows = Form.objects.exclude(corrected="").defer("words").order_by("pk")
     return [example_of_form(described_form(row), FormType(row.corrected)) for row in rows]
