@@ -1,4 +1,6 @@
-"""Admin views of the deep web; Django's admin imports this package by itself."""
+"""Web interface of the deep web (databases behind search forms): the views and tables of Django's admin. Django imports this
+package when it searches the applications for admin modules.
+"""
 
 from deepweb.admin import asking, clusters, harvests, pages, palette, panels, records, runs, schedules, sources, tiles
 

@@ -1,4 +1,6 @@
-"""Admin views of one search form (correct, release, try, harvest), and of one harvest with its curve and queries."""
+"""Views of one search form (correct its type, allow it to be sent, try a query, start a harvest), and of one harvest with its
+curve and queries.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ PAPER = ("paper_seeds", "per_round", "rounds", "min_candidates", "too_common", "
 
 
 class BudgetForm(django_forms.Form):
-    """Form with the budget and options of a harvest."""
+    """Form with the budget and the other options of a harvest."""
 
     policy = django_forms.ChoiceField(
         label=gettext_lazy("Policy"), choices=[(name, name) for name in POLICIES], initial="fresh", required=False
@@ -84,13 +86,13 @@ def find(pk: int) -> Form:
 
 
 def trail(form: Form) -> list[tuple[str, str]]:
-    """The breadcrumb of a form's page."""
+    """Returns the breadcrumb of a form's page: titles and addresses of the pages above."""
     return [(_("Search sites"), reverse("admin:sources")), (form.source.name, reverse("admin:source", args=[form.source_id]))]
 
 
 @room("deepweb/form/<int:pk>/", "search-form", "deepweb.view_form")
 def form_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows a form: its type and fields, its harvests, and the possible actions."""
+    """Shows a form: its type and fields, its harvests, and the actions that are possible on it."""
     form = find(pk)
     refused = reads.may_be_asked(form)
     past = reads.harvests(form, 10)
@@ -146,7 +148,7 @@ def set_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/form/<int:pk>/release/", "form-release", "deepweb.change_form")
 def release(request: HttpRequest, pk: int) -> HttpResponse:
-    """Allows or forbids sending a POST form."""
+    """Allows or forbids submitting a form that is sent by POST."""
     form, wanted = find(pk), request.POST.get("released") == "1"
     forms.release(form, wanted)
     messages.success(request, _("The form may be sent.") if wanted else _("The form may no longer be sent."))
@@ -155,7 +157,7 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/form/<int:pk>/harvest/", "form-harvest", "crawlmgr.add_run")
 def harvest(request: HttpRequest, pk: int) -> HttpResponse:
-    """Starts a harvest of a form."""
+    """Starts a harvest of a form with the submitted budget and options."""
     form, budget = find(pk), BudgetForm(request.POST)
     if not budget.is_valid():
         for name, errors in budget.errors.items():
@@ -184,7 +186,7 @@ def _start(
 
 @act("deepweb/form/<int:pk>/try/", "form-try", "crawlmgr.add_run")
 def try_query(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sends one query to a form and shows the answer."""
+    """Sends one query with the submitted values to a form, and shows the answer as a harvest of one query."""
     form = find(pk)
     names = {each.name for each in inputs_of(forms.page_form(form))}
     bound = [(name, request.POST.get(f"input-{name}", "").strip()) for name in sorted(names)]
@@ -201,8 +203,9 @@ def try_query(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("deepweb/harvest/<int:pk>/", "harvest", "deepweb.view_harvest")
 def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one harvest: its figures, the curve of records against requests with the estimated coverage as a band, and its
-    queries."""
+    """Shows one harvest: its figures, the curve of records against requests with the bounds of the estimated coverage, and its
+    queries.
+    """
     row = Harvest.objects.select_related("run", "form__source").defer("state", "form__words").filter(pk=pk).first()
     if row is None:
         raise Http404(_("There is no such harvest."))
@@ -240,7 +243,9 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _sent(row: Harvest) -> dict[str, str]:
-    """The request of a trial query: its method, address and body."""
+    """Returns the request of a trial query: its method, address and body; empty if the form no longer has the field that was
+    filled.
+    """
     bound = dict(row.run.parameters["fixed"][0])
     try:
         submission = fill(forms.page_form(row.form), bound, row.form.charset)

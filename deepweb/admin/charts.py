@@ -1,4 +1,6 @@
-"""The deep web's charts: records and coverage by request, new records by query, the map of clusters, efficiency."""
+"""Charts of the deep web: records and coverage by request, new records by query, the map of clusters of forms, and the share of
+valid queries.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,14 @@ MOST_POINTS = 400
 MAP_FORMS = 1_000
 MAP_NAMES = 12
 ROOM_FOR_NAMES = 0.25
-"""Share of the map's extent left free at each end."""
+"""Share of the map's extent that is added at each end, for names."""
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 def harvest_curve(harvest: Harvest) -> Chart:
-    """Chart of the number of records found against the number of requests sent; if the database's size was estimated, also
-    the coverage, as a band between its bounds."""
+    """Makes a chart of the number of records found by the number of requests sent; if the database's size was estimated, also
+    the upper and lower bound of the coverage.
+    """
     points = reads.curve(harvest)
     step = max(1, len(points) // MOST_POINTS)
     points = points[::step]
@@ -68,14 +71,16 @@ def harvest_curve(harvest: Harvest) -> Chart:
 
 
 def new_by_query(harvest: Harvest) -> Chart:
-    """Chart of the new records of each of the last queries."""
+    """Makes a chart of the number of new records that each of the last queries brought."""
     points = reads.curve(harvest)[-MOST_POINTS:]
     series = [Series(_("new records"), list(range(1, len(points) + 1)), [new for _x, _r, new in points], UPDATED)]
     return chart("chart-new", _("New records by query"), series, x=_("query"), y=_("new records"), numbers=True)
 
 
 def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
-    """Map of the forms in two dimensions, one colour per cluster; forms are near each other if their pages use the same words."""
+    """Makes a map of the forms in two dimensions, with one colour per cluster; forms are near each other if their pages use the
+    same words.
+    """
     title = _("Map of the search forms")
     if not any(row.forms for row in rows):
         return Chart("chart-map", title, empty=_("No search form has been clustered yet."))
@@ -112,14 +117,14 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
 
 
 def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
-    """The names of the largest clusters as a trace of the chart, each at the centre of its forms."""
+    """Returns the names of the largest clusters as data of the chart, each at the centre of the cluster's forms."""
     named = [row for row in rows if row.forms][:MAP_NAMES]
     return {
         "type": "scatter",
         "mode": "text",
         "x": [sum(form.x for form in row.forms) / len(row.forms) for row in named],
         "y": [sum(form.y for form in row.forms) / len(row.forms) for row in named],
-        # the empty line keeps a name off the dot below it
+        # the empty line keeps a name above the dot at its position
         "text": [escape(row.cluster.name.split(",")[0][:18]).replace("%", "%&#8203;") + "<br>&#8203;" for row in named],
         "textposition": "top center",
         "hoverinfo": "skip",
@@ -128,7 +133,7 @@ def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
 
 
 def _axis(title: str, values: list[float]) -> dict[str, Any]:
-    """An axis of the map, with room at both ends for the names of clusters there."""
+    """Returns the layout of an axis of the map, extended at both ends so that names of clusters fit."""
     room = ROOM_FOR_NAMES * ((max(values) - min(values)) or 1.0)
     ends = [min(values) - room, max(values) + room]
     named = {"text": title, "font": {"size": 11}, "standoff": 6}
@@ -136,7 +141,7 @@ def _axis(title: str, values: list[float]) -> dict[str, Any]:
 
 
 def efficiency(rows: list[reads.ClusterRow]) -> Chart:
-    """Chart of valid submissions as a share of all submissions, by cluster (figure 4 of the deep-web paper)."""
+    """Makes a chart of valid submissions as a share of all submissions, by cluster (figure 4 of the deep-web paper)."""
     asked = [row for row in rows if row.queries]
     names = [row.cluster.name[:28] for row in asked]
     series = [Series(_("efficiency"), names, [row.efficiency for row in asked], COLOURS[1])]

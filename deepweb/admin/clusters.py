@@ -1,4 +1,4 @@
-"""Admin views of clusters of search forms: map, lists, names, and one harvest budget for all forms of a cluster."""
+"""Views of clusters of search forms: map, lists, names, and a harvest of all forms of a cluster."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def make(request: HttpRequest) -> HttpResponse:
 
 
 def _share(text: str, usual: float) -> float | None:
-    """Parses a submitted weight C1 or C2 of eq. (3) of the deep-web paper: `usual` if the field is empty, None if invalid."""
+    """Parses a submitted weight C1 or C2 of eq. (3) of the deep-web paper. Returns `usual` if the field is empty, None if it is
+    invalid.
+    """
     if not text.strip():
         return usual
     try:
@@ -76,7 +78,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/cluster/<int:pk>/harvest/", "cluster-harvest", "crawlmgr.add_run")
 def harvest(request: HttpRequest, pk: int) -> HttpResponse:
-    """Harvests all forms of a cluster from one common budget."""
+    """Starts a harvest of all forms of a cluster with one common budget."""
     row = _find(pk)
     queries = number(request.POST.get("queries", ""), 100_000)
     if not queries:

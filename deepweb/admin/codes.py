@@ -1,4 +1,4 @@
-"""Interface texts for the reason codes that deep-web tables store."""
+"""Texts of the web interface for the codes (of reasons, policies and kinds of runs) that the deep web's tables store."""
 
 from __future__ import annotations
 

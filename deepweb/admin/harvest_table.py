@@ -1,4 +1,4 @@
-"""The list of all harvests: its columns and filters."""
+"""The table of all harvests: its columns and filters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _end(one: Harvest) -> str:
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """A column of the list for one of the harvest's counters; `usual` tells whether it is shown by default."""
+    """Returns a column of the table for one of the harvest's counters; `usual` tells whether it is shown by default."""
 
     def value(one: Harvest) -> int:
         return int(getattr(one, name))

@@ -1,4 +1,4 @@
-"""Admin view of all harvests of all forms."""
+"""View of all harvests of all forms."""
 
 from __future__ import annotations
 

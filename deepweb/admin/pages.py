@@ -1,4 +1,4 @@
-"""Preview of a form: its fields as a visitor would see them, without the site's own markup."""
+"""Preview of a form: its fields as a visitor would see them, without the site's own HTML; and the roles of the fields."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ ROLES = {
     FieldRole.SORT: gettext_lazy("sort order"),
     FieldRole.FIXED: gettext_lazy("left at its default"),
 }
-"""The roles that an operator can choose, with their names."""
+"""The roles of fields that an operator can choose, with their display names."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleOf:
-    """The role of one field, and whether the form, harvests or an operator decided it."""
+    """The role of one field (`said` is its display name), who decided it (`by`, "" if it was read from the form), and the role
+    set by an operator (`set_by_hand`, "" for none).
+    """
 
     name: str
     label: str
@@ -44,7 +46,7 @@ class RoleOf:
 
 
 def roles(form: Form) -> list[RoleOf]:
-    """The fields of a search form that a query can fill or an operator can assign a role to."""
+    """Returns the roles of the fields of a search form that a query can fill or to which an operator can assign a role."""
     found = []
     for field in forms.page_form(form).fields:
         if not field.name or field.kind in forms.NEVER_ASKED:
@@ -56,13 +58,13 @@ def roles(form: Form) -> list[RoleOf]:
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """The (value, name) pairs of the roles to choose from."""
+    """Returns the pairs (value, display name) of the roles to choose from."""
     return [(role.value, str(ROLES[role])) for role in ASKED_ROLES]
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """One field of a form as the preview draws it."""
+    """One field of a form as the preview shows it, with its first options; `more` is the number of further options."""
 
     label: str
     kind: str
@@ -75,7 +77,7 @@ class Drawn:
 
 
 def picture(form: Form, most: int = 40) -> list[Drawn]:
-    """The visible fields of a form, in order, with their contents; at most `most`."""
+    """Returns the visible fields of a form, in order, with their contents; at most `most`."""
     return [_drawn(field) for field in form.described.get("fields", ()) if field["kind"] not in _UNSEEN][:most]
 
 

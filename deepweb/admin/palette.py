@@ -1,4 +1,4 @@
-"""Search sites in the command palette, with the actions on them."""
+"""Adds search sites, with the actions on them, to the command palette of the web interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The deep web's panel on the home page and its branch of the tree."""
+"""Adds the deep web to the home page (a panel of search sites) and to the navigation tree (a branch)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ SOURCES_SHOWN = 8
 
 
 def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
-    """Panel of search sites with their forms and records; None if there is no site."""
+    """Returns the context of the panel with search sites, their forms and records; None if there is no site or the user may not
+    see them.
+    """
     if not request.user.has_perm("deepweb.view_source"):
         return None
     rows = reads.newest_sources(SOURCES_SHOWN + 1)
@@ -30,7 +32,9 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Branch of the tree: search sites with their names, records and clusters."""
+    """Returns the branch of the navigation tree with search sites by name, records, harvests and clusters; None if the user may
+    not see them.
+    """
     if not request.user.has_perm("deepweb.view_source"):
         return None
     rows = reads.tree_sources()

@@ -1,4 +1,4 @@
-"""The list of records: columns for their names, for the most frequent fields, and for their origin."""
+"""The table of records: columns for their names, for the most frequent fields, and for their origin."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from crawlmgr.admin.tree import address
 from deepweb.models import Record, Source
 from deepweb.services import record_search
 
-USUAL = 6  # fields shown if none are chosen; the first of them is the record's name
+USUAL = 6  # number of fields shown if a user chose none; the first of them is the record's name
 MOST_SITES = 200
 LONGEST_CELL = 160
 OWN = ("record", "site", "page", "first_seen", "url")
 
 
 def name_of(record: Record) -> str:
-    """The name of a record in a list: its first field other than its address."""
+    """Returns the name of a record in a list: the value of its first field that is not its address."""
     named = (str(value) for value in record.fields.values() if value and value != record.url)
     return next(named, "") or str(record)
 
@@ -62,8 +62,9 @@ def _state(record: Record) -> str | None:
 
 
 def table(fields: Sequence[str], asked: Collection[str]) -> Table:
-    """The definition of the record list: a column for each of these fields (the first ones shown by default), and for further
-    fields that the query string asks for."""
+    """Returns the definition of the table of records, with a column for each of `fields` (the first ones are shown by default),
+    and for the further fields `asked` that the query string names.
+    """
     names = [name for name in dict.fromkeys([*fields, *asked]) if name not in OWN]
     of_fields = [
         Column(name, name, partial(_field, name=name), partial(_cell, name=name), look="one", usual=name in fields[1:USUAL])

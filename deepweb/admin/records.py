@@ -1,4 +1,4 @@
-"""Admin views of records: a table of their fields with a word search, and one record with all fields."""
+"""Views of records: a table of their fields with a search for words, and one record with all its fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deepweb import reads
 from deepweb.admin.record_table import name_of, table
 from deepweb.models import Record
 
-MOST_ASKED = 40  # fields that a query string may name
+MOST_ASKED = 40  # maximum number of fields that a query string may name
 
 
 @room("deepweb/records/", "records", "deepweb.view_record")

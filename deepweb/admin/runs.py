@@ -1,4 +1,4 @@
-"""Additions to a run's page: the harvests of the run, and a link to its site."""
+"""Additions to the general page of a run: the harvests of the run, and a link to its site."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from deepweb.services import removals
 
 
 def harvest_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Addition to the page of a run: its harvests, one per form."""
+    """Returns the harvests of a run, one per form, as context for the template of the run's page."""
     rows = Harvest.objects.filter(run=run).select_related("form__source").defer("state", "form__words", "form__described")
     return {"template": "deepweb/run_harvests.html", "harvests": list(rows.order_by("position"))}
 
 
 def find_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Addition to the page of a run that searches for forms: the link to the site."""
+    """Returns the link to the site of a run that searches for forms, as context for the template of the run's page."""
     source = Source.objects.only("id").filter(pk=run.target).first()
     if source is None:
         return {"link": reverse("admin:sources"), "link_text": _("To the search sites")}

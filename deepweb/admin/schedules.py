@@ -1,4 +1,4 @@
-"""Admin views of scheduled harvests: set how often a form is harvested again, and start such a harvest now."""
+"""Views of scheduled harvests: set the interval at which a form is harvested again, and start such a harvest at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _find(pk: int) -> Form:
 
 @act("deepweb/form/<int:pk>/schedule/", "form-schedule", "deepweb.change_form")
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets the interval at which the form is harvested again."""
+    """Sets the interval at which the form is harvested again, or none."""
     form, seconds = _find(pk), number(request.POST.get("interval", ""))
     if seconds not in {value for value, _name in INTERVALS}:
         messages.error(request, _("Choose an interval."))
@@ -44,7 +44,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/form/<int:pk>/again/", "form-again", "crawlmgr.add_run")
 def again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Starts a harvest of the form now, with the settings of its last harvest."""
+    """Starts a harvest of the form at once, with the settings of its last harvest."""
     form, now = _find(pk), datetime.now(UTC)
     wishes, web = dispatch.last_settings(form)
     done = _("The harvest has started.")

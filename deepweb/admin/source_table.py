@@ -1,4 +1,4 @@
-"""The list of search sites: its columns, filters, and the actions on selected rows."""
+"""The table of search sites: its columns, filters, and actions on selected rows."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ VERBS: dict[str, table_actions.Verb] = {"find": _find}
 
 @act("deepweb/do/", "sources-do", "deepweb.change_source")
 def do(request: HttpRequest) -> HttpResponse:
-    """Actions on the selected sites: search for forms again, delete, or undo the deletion."""
+    """Carries out an action on the selected sites: search for forms again, delete, or undo the deletion."""
     def told(count: int) -> str:
         return ngettext("Applied to %(count)s search site.", "Applied to %(count)s search sites.", count)
 

@@ -1,4 +1,4 @@
-"""Admin views of search sites: the list, adding sites, one site with its forms."""
+"""Views of search sites: the list of all, adding sites, and one site with its forms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HARVESTS = 10
 
 
 class AddForm(django_forms.Form):
-    """Form for addresses of sites, one per line."""
+    """Form with the addresses of sites, one per line, and the settings of the crawl for forms."""
 
     addresses = django_forms.CharField(label=gettext_lazy("Addresses"), max_length=100_000)
     depth = django_forms.IntegerField(label=gettext_lazy("Depth"), min_value=0, max_value=10, initial=sources.DEPTH)
@@ -45,7 +45,9 @@ class AddForm(django_forms.Form):
     private = django_forms.BooleanField(label=gettext_lazy("Private network"), required=False)
 
     def clean_addresses(self) -> list[str]:
-        """The valid addresses; `wrong` holds the numbers of invalid lines. Raises an error only if none is valid."""
+        """Returns the valid addresses in canonical form, and sets `wrong` to the numbers of the invalid lines. Raises
+        ValidationError if no address is valid or there are too many.
+        """
         lines = [line.strip() for line in str(self.cleaned_data["addresses"]).splitlines()]
         wanted: list[str] = []
         self.wrong: list[str] = []
@@ -71,7 +73,7 @@ def _wrong_lines(numbers: list[str]) -> str:
 
 @room("deepweb/", "sources", "deepweb.view_source")
 def source_list(request: HttpRequest) -> HttpResponseBase:
-    """All sites, newest first."""
+    """Lists all search sites, newest first."""
     def context() -> dict[str, Any]:
         return {"harvests": reads.harvests(size=8), "downloads": exports.choices(TABLES)}
 
@@ -83,7 +85,7 @@ def source_list(request: HttpRequest) -> HttpResponseBase:
 
 @room("deepweb/add/", "source-add", "deepweb.view_source", post="deepweb.add_source")
 def add(request: HttpRequest) -> HttpResponse:
-    """Form for new sites; starts a crawl for forms."""
+    """Shows and processes the form for new sites; starts a crawl of them for forms."""
     if not request.user.has_perm("deepweb.add_source"):
         raise PermissionDenied
     form = AddForm(request.POST or None)
@@ -110,7 +112,7 @@ def add(request: HttpRequest) -> HttpResponse:
 def _find(request: HttpRequest, form: AddForm) -> Run | None:
     data = form.cleaned_data
     chosen: dict[str, Any] = {"delay_seconds": data["delay_seconds"]}
-    if data["private"]:  # the guard's exception for private addresses applies to these sites only
+    if data["private"]:  # the exception for private addresses applies to the hosts of these sites only
         chosen["allow_private"] = ",".join(sorted({host_key(address) for address in data["addresses"]}))
     started: list[Run] = []
 
@@ -168,7 +170,7 @@ def source_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/site/<int:pk>/find/", "source-find", "crawlmgr.add_run")
 def look_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Searches the site for forms again."""
+    """Starts a crawl of the site for forms."""
     source = find(pk)
     attempt(
         request,
@@ -180,7 +182,7 @@ def look_again(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("deepweb/site/<int:pk>/delete/", "source-delete", "deepweb.delete_source", post="deepweb.delete_source")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks for confirmation, showing what would be lost; the site's name has to be typed."""
+    """Asks for confirmation, for which the site's name has to be typed, showing what will be lost; then deletes the site."""
     source = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != source.name.strip()
     if request.method == "POST" and not wrong:

@@ -1,4 +1,4 @@
-"""The deep web's figures in the head of the home page."""
+"""Adds the figures of the deep web to the row of figures at the top of the home page."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from deepweb.services import harvests
 
 
 def _sums(now: datetime) -> dict[str, int]:
-    """The sums of the last day: new records, and queries. Nonsense queries are not counted, as in the figures of harvests."""
+    """Returns the numbers of new records and of queries of the last day. Nonsense queries are not counted, as in the figures of
+    harvests.
+    """
     active = [run.pk for run in runs.lately(harvests.KIND, now - DAY)]
     asked = Query.objects.filter(harvest__run_id__in=active, ended_at__gte=now - DAY)
     return asked.aggregate(new=Sum("new", default=0), queries=Count("id", filter=~Q(kind=QueryKind.NONSENSE)))
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Tile of the new records of the last day; none if there is no search site."""
+    """Returns the figure of new records of the last day; nothing if there is no search site or the user may not see them."""
     if not request.user.has_perm("deepweb.view_source") or not Source.objects.exists():
         return ()
     found = remembered("records", lambda: _sums(now))

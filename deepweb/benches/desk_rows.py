@@ -1,4 +1,4 @@
-"""Generated rows for `bench desk`: search sites with forms, harvests, queries and records."""
+"""Fills the database for `bench desk` with generated search sites, forms, harvests, queries and records."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from deepweb.form_json import form_to_json
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import read_forms
 
-FORMS = 3  # forms per site
+FORMS = 3  # number of forms per site
 QUERIES_OF_A_HARVEST = 60
 PAGE = "<form action=/search><label for=q>Search</label><input id=q name=q><input type=submit></form>"
 
 
 def fill(sizes: Sizes) -> None:
-    """Inserts the rows: a search site for every three forums, each form harvested once, and one record for every twenty
-    posts."""
+    """Inserts the rows, in numbers that follow from `sizes`: a search site for every three forums, each form harvested once,
+    and one record for every twenty posts.
+    """
     now, sources, first = sizes.now, max(1, sizes.forums // 3), sizes.runs + 100
     forms, records = sources * FORMS, sizes.posts // 20
     described = form_to_json(read_forms(PAGE, "http://catalogue.example/")[0])
@@ -40,9 +41,9 @@ def fill(sizes: Sizes) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The URL arguments with which `bench desk` opens the views of one object, by view name."""
+    """Returns the URL arguments with which `bench desk` opens the views of one object, by view name."""
     return {name: {"pk": 1} for name in ("source", "source-delete", "search-form", "harvest", "record")}
 
 
 QUERIES = {"records": ("q=Book", "q=Author+976", "q=nothing", "last", "site=1", "sort=-first_seen"), "harvests": ("sort=records", "show=active"), "harvest": ("part=live", "last"), "source": ("part=live",), "sources": ("sort=records", "sort=search", "sort=-inspected", "q=catalogue+9", "last")}
-"""Further query strings with which `bench desk` measures views, by view name."""
+"""Query strings with which `bench desk` also measures views, by view name."""

@@ -1,4 +1,6 @@
-"""The kinds of search form of the local test web: their inputs, and how their sites match, paginate and lay out results."""
+"""The kinds of search form of the local web for `bench harvest --forms`: their inputs, and how their sites match words,
+paginate and lay out results.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import NamedTuple
 
 
 class Select(NamedTuple):
-    """A select, or radios or checkboxes, over a field of the records."""
+    """A select element, or radio buttons or checkboxes (`kind`), over a field of the records."""
 
     name: str
     field: str
@@ -17,7 +19,7 @@ class Select(NamedTuple):
 
 
 class Between(NamedTuple):
-    """Two inputs for the ends of a range of a field."""
+    """Two inputs for the ends of a range of a field; `kind` is "number" or "date"."""
 
     low: str
     high: str
@@ -28,13 +30,16 @@ class Between(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of form and how its site answers.
+    """One kind of form, and how its site answers.
 
-    `box`: name of the input for words ("" for none). `matches`: how words find records: "words", "parts" (of words), "or"
-    (any of the words) or "phrase". `cut`: the most records that an answer shows. `ranked`: whether all answers list
-    records in one common order. `paging`: link, path, button, post, number, offset, more, cursor, postback, data or none.
-    `layout`: list, table, cards, definitions, flat, bare or data. `answer`: page, script (the form is made by a script,
-    records are JSON) or aspnet. `extra`: HTML inside the form that chooses no records.
+    `box`: name of the input for words ("" for none). `matches`: how words find records: "words", "parts" (of words), "or" (any
+    of the words) or "phrase". `cut`: the maximum number of records that an answer shows (None: all). `ranked`: whether all
+    answers list records in one common order. `paging`: link, path, button, post, number, offset, more, cursor, postback, data
+    or none. `layout`: list, table, cards, definitions, flat, bare or data. `answer`: page, script (the form is made by a
+    script, records are JSON) or aspnet. `extra`: HTML inside the form that chooses no records. `least`: minimum length of a
+    word. `states`: text with the number of results. `busy`: some requests are refused with status 429. `missing`: status of an
+    answer without results. `leads_on`: a single result is shown by a redirect to its page. `filters`: a query names a field, an
+    operator and a value. `everything`: an empty query returns all records.
     """
 
     name: str
@@ -127,5 +132,5 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 def small(kind: Kind, records: int) -> Kind:
-    """The same kind with fewer records, for tests."""
+    """Returns the same kind of form with fewer records, for tests."""
     return replace(kind, records=records)

@@ -1,4 +1,6 @@
-"""HTML of the local web of search forms: the form of a kind, its pager, and result lists in every layout."""
+"""HTML pages of the local web of search forms: the form of a kind, its links to further pages, and lists of results in every
+layout.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from deepweb.benches.form_records import Record
 
 
 class FormPages:
-    """The pages of a site of one kind."""
+    """Makes the HTML of a site with one kind of form over the given records."""
 
     def __init__(self, kind: Kind, records: Sequence[Record]) -> None:
         self.kind, self.records = kind, records
@@ -51,7 +53,7 @@ class FormPages:
         )
 
     def values(self, field: str) -> list[str]:
-        """The distinct values of a field of the records, sorted."""
+        """Returns the distinct values of a field of the records, sorted."""
         return sorted({str(record.fields[field]) for record in self.records})
 
     def _select(self, select: Select) -> str:

@@ -1,4 +1,6 @@
-"""The records of the local web of forms: invented texts over a Zipf vocabulary, with authors, kinds, dates and prices."""
+"""The records of the local web of search forms: invented texts over a vocabulary with Zipf frequencies, with authors, genres,
+places, dates and prices.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,7 @@ TOPICS = 8
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; `fields` are all fields shown on its detail page."""
+    """One record; `fields` are all fields shown on its detail page, `number` is its position from 1."""
 
     number: int
     fields: dict[str, Any]
@@ -98,12 +100,12 @@ class Record:
         return str(self.fields["title"])
 
     def searched(self, title_only: bool = False) -> str:
-        """The text that words in the search box are matched against, in lower case."""
+        """Returns the text that words in the search box are matched against, in lower case: title and text, or the title only."""
         return (self.title if title_only else f"{self.title} {self.fields['text']}").lower()
 
 
 def records_of(count: int, seed: int, language: str = "en") -> list[Record]:
-    """`count` random records, determined by seed and language."""
+    """Generates `count` random records, which are determined by count, seed and language."""
     rng = np.random.default_rng([seed, count])
     words = _chinese(rng) if language == "zh" else _words(rng)
     common = 1.0 / (np.arange(len(words)) + 2.7)
@@ -154,7 +156,7 @@ def _words(rng: np.random.Generator) -> list[str]:
         if len(word) > 2:
             found[word] = None
     invented = [word for word in found if word not in _REAL]
-    # the real words are distributed over the more frequent quarter of the vocabulary
+    # The real words are a quarter of the most frequent words, among which they are distributed at random.
     early = rng.permutation([*_REAL, *invented[: 3 * len(_REAL)]]).tolist()
     return [*early, *invented[3 * len(_REAL) :]]
 

@@ -1,4 +1,6 @@
-"""The measured process of `bench harvest --forms`: finds and harvests each given site, in an installation of its own."""
+"""The process that `bench harvest --forms` measures: finds and harvests the form of each given site, with a database of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SETTINGS = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
 
 
 def work(url: str, wishes: dict[str, Any]) -> dict[str, Any]:
-    """Finds and harvests the form of one site; returns the run's result with its stored queries and records."""
+    """Finds and harvests the form of one site. Returns the run's result with its stored queries and records; "failed" gives the
+    reason if the form was not found or may not be sent.
+    """
     began = time.process_time()
     look = sources.find([url], now=SYSTEM.now(), depth=0, pages=1, settings=SETTINGS, start=False)
     engine.run_slice(look.pk, seconds=None)
@@ -55,7 +59,7 @@ def work(url: str, wishes: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Reads lines of JSON {"url", "wishes"} and writes one line of JSON for each."""
+    """Reads lines of JSON {"url", "wishes"} from standard input, and writes one line of JSON with the result for each."""
     database.ready()
     for line in sys.stdin:
         wanted = json.loads(line)

@@ -1,4 +1,4 @@
-"""A local web of search forms of every kind over one table of known records, for measuring harvests."""
+"""A local web of search forms of every kind over a set of known records, for measuring harvests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def _page(title: str, body: str, language: str = "en") -> str:
 
 
 class FormSite:
-    """One site: a form at /, its answers at /find, each record at /item/N. `asked` holds the requests it received."""
+    """One site of the local web: a form at /, its answers at /find, each record at /item/N. `asked` holds the requests it
+    received, `cut_answers` whether the answer to a query was truncated.
+    """
 
     def __init__(self, kind: Kind, seed: int = 1) -> None:
         self.kind = kind
@@ -54,15 +56,19 @@ class FormSite:
                 self.words.setdefault(word, []).append(place)
 
     def _words_of(self, text: str) -> set[str]:
-        """The query terms that find a text: its words; for Chinese, its characters and pairs of neighbouring characters."""
+        """Returns the query terms that find a text: its words; for Chinese, its characters and pairs of neighbouring
+        characters.
+        """
         if self.kind.language != "zh":
             return set(re.findall(r"\w+", text))
         runs = re.findall(r"\w+", text)
         return {run[at : at + size] for run in runs for size in (1, 2) for at in range(len(run) - size + 1)}
 
-    # --- what a query finds
+    # --- matching of records
     def matching(self, given: Mapping[str, str]) -> list[int] | None:
-        """Indices of the matching records, in the site's order; None if a required input is missing."""
+        """Returns the indices of the records that match the submitted values, in the site's order; None if no value, or none
+        for a required input, was submitted.
+        """
         kind = self.kind
         found: list[int] | None = None
         word = given.get(kind.box, "").strip().lower() if kind.box else ""
@@ -105,7 +111,7 @@ class FormSite:
         return [p for p, text in enumerate(said) if (text == value if same else value in text)]
 
     def finding(self, word: str) -> list[int]:
-        """Indices of the records that match the words entered in the box."""
+        """Returns the indices of the records that match the words entered in the box."""
         words = re.findall(r"\w+", word)
         if len(word) < self.kind.least or not words:
             return []
@@ -117,9 +123,9 @@ class FormSite:
         sets = [set(self.words.get(each, ())) for each in words]
         return sorted(set.union(*sets) if self.kind.matches == "or" else set.intersection(*sets))
 
-    # --- the pages
+    # --- answers to requests
     def answer(self, method: str, target: str, body: str, cookie: str) -> Answer:
-        """The site's answer to a request."""
+        """Returns the site's answer to a request. `target` is its path and query, `cookie` its Cookie header."""
         parts = urlsplit(target)
         raw = parse_qs(body if method == "POST" else parts.query, keep_blank_values=True)
         given = {name: "\n".join(values) for name, values in raw.items()}
@@ -223,7 +229,7 @@ def _inside(value: Any, low: str, high: str, kind: str) -> bool:
 
 
 class FormServer:
-    """Context manager that serves a FormSite on a free loopback port."""
+    """Context manager that serves a FormSite on a free port of the loopback interface; `url` is its address."""
 
     def __init__(self, site: FormSite) -> None:
         self.site = site

@@ -1,4 +1,6 @@
-"""`bench forms`: accuracy of form types on unseen domains, compared with the rules, over several splits."""
+"""`bench forms`: measures how accurately the types of forms on unseen domains are classified, compared with the rules alone,
+over several splits of the domains.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from deepweb.form_types import FormType
 from deepweb.submission import SURE
 
 FEW = 8
-"""Languages with fewer forms are counted together."""
+"""Languages with fewer forms than this are counted together."""
 
 HELP = "form types by cross-validation over domains, with the rules alone beside it (--data: folder with forms.jsonl.gz)"
 
@@ -54,14 +56,17 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sent(examples: Sequence[Example], told: Sequence[tuple[FormType, float]], true: FormType) -> int:
-    """The number of forms of the type `true` that would be submitted without an operator's consent, because they are taken
-    for searches."""
+    """Counts the forms of the type `true` that would be submitted without an operator's consent, because they are taken for
+    search forms. `told` holds the predicted type and its probability for each example.
+    """
     pairs = [(example, kind, sure) for example, (kind, sure) in zip(examples, told, strict=True) if example.type is true]
     return sum(kind is FormType.SEARCH and sure >= SURE and not asks_for_something_else(e.form) for e, kind, sure in pairs)
 
 
 def _by_language(examples: Sequence[Example], splits: Sequence[Sequence[FormType]]) -> list[dict[str, Any]]:
-    """Number of forms, accuracy and F1 of search for each language over all splits, most forms first."""
+    """Returns for each language the number of forms, and over all splits the accuracy and the F1 of the type search; most forms
+    first.
+    """
     sizes = Counter(example.language or "not stated" for example in examples)
     names = [(e.language or "not stated") if sizes[e.language or "not stated"] >= FEW else "others" for e in examples]
     rows = []

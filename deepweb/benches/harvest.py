@@ -1,5 +1,6 @@
-"""Benchmark of harvests of a real form over a known database: coverage by policy compared with a greedy oracle, estimated
-size, and correctness of records."""
+"""`bench harvest`: measures harvests of a form over a known database: coverage by policy compared with a greedy oracle,
+estimated size, and correctness of records.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ def _figures(found: dict[str, Any], whole: int) -> dict[str, Any]:
 
 
 def _harvest(options: dict[str, Any], further: Sequence[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Runs one harvest in a data folder of its own; returns the command's result and the exported records."""
+    """Runs one harvest by the command line, with a database of its own. Returns the command's result and the exported records."""
     with tempfile.TemporaryDirectory(prefix="harvest-") as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder}
         words = ["deepweb", "harvest", options["url"], "--queries", str(options["queries"]), *further]
@@ -116,15 +117,18 @@ def _manage(words: Sequence[str], environment: dict[str, str]) -> str:
 
 
 def _oracle(options: dict[str, Any], records: Sequence[dict[str, Any]]) -> list[int]:
-    """Records covered after each query of a greedy oracle that knows the database, by single words of the searched fields."""
+    """Returns the number of records found after each query of a greedy oracle, which knows the database and queries single
+    words of the searched fields.
+    """
     names, mode = options["fields"].split(","), WordMode(options["match"])
     terms = [[Term(BOX, word) for word in words_of("\n".join(str(r["fields"].get(n, "")) for n in names), mode)] for r in records]
     return greedy_oracle(HiddenDatabase(terms, options["cut"]), options["queries"])
 
 
 def _equal(exported: Sequence[dict[str, Any]], records: Sequence[dict[str, Any]], seed: int) -> dict[str, Any]:
-    """Compares a random sample of the records with detail pages with the database: for each field, in how many of them it has
-    the true value."""
+    """Compares a random sample of the harvested records that have detail pages with the true records. Returns how many were
+    compared, how many have the true value in all fields, and a few of the others.
+    """
     truth = {record["url"]: record["fields"] for record in records}
     whole = [row for row in exported if row["_detail_at"]]
     chosen = np.random.default_rng(seed).permutation(len(whole))[:SAMPLE]

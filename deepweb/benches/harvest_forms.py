@@ -1,5 +1,6 @@
-"""Benchmark of harvests on local forms of every kind: records found compared with a greedy oracle, correctness of the marks
-of truncated answers, and values of fields."""
+"""`bench harvest --forms`: measures harvests of local forms of every kind: records found compared with a greedy oracle,
+correctness of the marks of truncated answers, and values of fields.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class _Query(NamedTuple):
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures each kind of form; `only` restricts the kinds."""
+    """Harvests each kind of form, or those named in `only_forms`, and returns a row of figures for each."""
     names = [name for name in options["only_forms"].split(",") if name] or [kind.name for kind in KINDS]
     kinds = [small(BY_NAME[name], options["form_records"]) for name in names]
     with tempfile.TemporaryDirectory(prefix="forms-") as folder:
@@ -101,8 +102,9 @@ def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dict[int, bool]:
-    """For each record of the site that was found, by its number: whether title and author are stored as complete, separate
-    fields."""
+    """Tells for each record of the site that was found, by its number, whether title and author are stored as complete,
+    separate fields.
+    """
     by_title = {record.title: record for record in site.all}
     found = {}
     for url, fields in records:
@@ -122,7 +124,7 @@ def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dic
 
 
 def _cuts_right(site: FormSite, queries: Sequence[_Query]) -> float | None:
-    """The share of valid queries for records that were correctly marked as truncated or complete; None without any."""
+    """Returns the share of valid queries for records that were correctly marked as truncated or complete; None without any."""
     marks = []
     for query in queries:
         if query.kind in ("seed", "trial", "policy") and query.state == "valid" and not query.partial:
@@ -137,8 +139,9 @@ def _as_sent(site: FormSite, bound: dict[str, str]) -> dict[str, str]:
 
 
 def oracle(site: FormSite, queries: int) -> int:
-    """The number of records that a greedy oracle with full knowledge finds with `queries` single-word queries (with the required
-    choices); if the form has no text box, by choices or by the best disjoint ranges."""
+    """Returns the number of records that a greedy oracle, which knows all records, finds with `queries` queries of single words
+    (with the required choices); if the form has no text box, by choices or by the best disjoint ranges.
+    """
     kind, count = site.kind, len(site.all)
     if kind.everything:
         return count
@@ -164,7 +167,7 @@ def oracle(site: FormSite, queries: int) -> int:
 
 
 def _said_in(site: FormSite, name: str) -> list[str]:
-    """The `WORDS_A_COLUMN` words of a column that occur in most records."""
+    """Returns the `WORDS_A_COLUMN` words of a field that occur in most records."""
     counts = Counter(word for record in site.all for word in set(re.findall(r"\w+", str(record.fields[name]).lower())))
     return [word for word, _ in counts.most_common(WORDS_A_COLUMN)]
 

@@ -1,4 +1,4 @@
-"""The parsing functions of the deep-web crawler that `bench hostile` runs on hostile input."""
+"""The parsing functions of the deep-web crawler that `bench hostile` runs on hostile input (very large or malformed texts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`bench selection`: query policies and size estimates on synthetic hidden databases, against a greedy oracle."""
+"""`bench selection`: measures policies for choosing queries, and size estimates, on synthetic hidden databases, compared with a
+greedy oracle.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +40,13 @@ def add_arguments(parser: Any) -> None:
 
 
 class RandomPolicy:
-    """The baseline policy: a random word of those seen."""
+    """The baseline policy: queries a random word of those seen in records."""
 
     def __init__(self, seeds: list[Term], rng: np.random.Generator, refused: frozenset[Term]) -> None:
         self._seeds, self._rng, self._refused = list(seeds), rng, refused
 
     def next(self, seen: Seen) -> Choice | None:
-        """A seed first, then any seen word not queried yet."""
+        """Returns the first seed word that was not queried yet, then any seen word not queried yet; None if there is none."""
         for seed in self._seeds:
             if not seen.was_asked((seed,)):
                 return Choice((seed,))
@@ -56,7 +58,9 @@ class RandomPolicy:
 
 
 def harvest(database: HiddenDatabase, policy: Policy, queries: int) -> tuple[Seen, list[int]]:
-    """The state of a policy (`Seen`) after `queries` queries, and the number of records found after each."""
+    """Runs `queries` queries chosen by a policy on a database. Returns what they showed (`Seen`), and the number of records
+    found after each.
+    """
     seen, curve = Seen(), []
     for _ in range(queries):
         choice = policy.next(seen)
@@ -112,7 +116,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(options: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Results after 60 queries as shares of the greedy oracle's, mean over pairs of seed words, by kind of database."""
+    """Computes, for each kind of database, the results of policies after KIND_QUERIES queries as shares of the greedy oracle's,
+    as means over pairs of seed words.
+    """
     found: dict[str, dict[str, float]] = {}
     size, words = options["documents"], options["vocabulary"]
     for place, name in enumerate(KINDS):
@@ -161,7 +167,9 @@ def _to_90(curves: list[list[float]]) -> float | None:
 
 
 def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries: int) -> dict[str, float]:
-    """Estimated sizes divided by the true size, from complete answers to random words of middle frequency."""
+    """Computes estimates of the database's size, divided by the true size, from complete answers to random words of middle
+    frequency.
+    """
     terms = middling_terms(database, rng, queries)
     answers = [database.matches((term,)) for term in terms]
     times = np.bincount(np.concatenate([np.array(answer, dtype=np.int64) for answer in answers]), minlength=len(database))
@@ -173,8 +181,9 @@ def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries
 
 
 def _interval(database: HiddenDatabase, seeds: list[Term], probes: int, number: int) -> dict[str, Any]:
-    """The interval of the size estimated from probes, divided by the true size, after 100 queries of policy `fresh` with
-    truncated answers."""
+    """Returns the interval of the size estimated from random probes, divided by the true size, after 100 queries of the policy
+    `fresh`, whose answers are truncated; None for a bound that is unknown.
+    """
     policy = FreshPolicy(seeds, database.limit, database.refused)
     seen, _ = harvest(database, policy, 100)
     plan = plan_probes(seen, policy.scale(seen), database.limit, np.random.default_rng(number), probes)

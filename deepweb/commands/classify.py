@@ -1,4 +1,4 @@
-"""`deepweb classify`: prints the types of forms read from a file of JSON lines."""
+"""The command `deepweb classify`: prints the types of forms read from a file of JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deepweb cluster`: clusters the search forms by subject."""
+"""The command `deepweb cluster`: clusters the search forms by subject."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The searchable database of `demo`: its forms are found and classified, and the search form is harvested until few new records
-come."""
+"""The searchable database of the command `demo`: its forms are found and classified, and the search form is harvested until few
+new records come.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +19,13 @@ from deepweb.models import Form, Harvest, Source
 from deepweb.services import figures, harvests, sources
 
 NAME = "Museum of instruments (demo)"
-WISHES = {"queries": 50, "probes": 40, "details": 120}  # with fewer detail pages the size of its database cannot be estimated
+WISHES = {"queries": 50, "probes": 40, "details": 120}  # with fewer detail pages the size of the database cannot be estimated
 
 
 class DeepwebDemo:
-    """The deep web's part of the demonstration (see `Part`). A second `demo` harvests only if the first was not completed."""
+    """The part of the command `demo` that concerns the deep web (implements the demonstration's `Part`). A second `demo`
+    harvests only if the first was not completed.
+    """
 
     def kept(self) -> Served | None:
         source = _source()
@@ -78,7 +81,7 @@ class DeepwebDemo:
         return [Room("database", "source", (source.pk,)), Room("its harvest", "harvest", (harvest.pk,))]
 
     def leave(self, now: datetime) -> None:
-        """Does nothing: forms are only queried on request, so no schedule has to be held back."""
+        """Does nothing: forms are queried only on request, so there is no schedule to pause when the demonstration ends."""
 
     def remove(self, now: datetime) -> list[str]:
         told = []

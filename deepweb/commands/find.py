@@ -1,4 +1,4 @@
-"""`deepweb find`: crawls sites for their forms."""
+"""The command `deepweb find`: crawls sites for their forms."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any], *, by_nodes: bool = False) -> Run:
-    """Searches sites for forms in the foreground or by worker nodes; continues an interrupted run on the same sites."""
+    """Crawls sites for forms while the user waits, in this process or by worker nodes; an interrupted run on the same sites is
+    continued. Returns the run. Raises CommandError for invalid arguments.
+    """
     if depth < 0 or pages < 1:
         raise CommandError("--depth is at least 0 and --pages at least 1", returncode=2)
     try:
@@ -58,22 +60,23 @@ def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any], *, b
 
 
 def why_nothing(run: Run) -> str:
-    """Why a run read no page: the first five start addresses with the outcome of each, otherwise the reason why the run
-    ended."""
+    """Returns why a run read no page: the first five start addresses with the outcome of each, otherwise the reason why the run
+    ended.
+    """
     rows = Url.objects.filter(run=run, depth=0).exclude(reason="").values_list("url", "reason")
     told = [f"{url}: {say_code(reason)}" for url, reason in rows[:5]]
     return "; ".join(told) or run.stopped_by
 
 
 def say_code(reason: str) -> str:
-    """A stored reason code, with a hint if one helps."""
+    """Returns a stored reason code, with a hint if one helps."""
     if reason.startswith("refused_address") and "no_contact" not in reason:
         return f"{reason} (private addresses need --allow-private)"
     return reason
 
 
 def describe(form: Form) -> dict[str, Any]:
-    """A form as a JSON document for the command line."""
+    """Returns a form as a JSON document for the command line."""
     fields = form.described.get("fields", [])
     shown = ("name", "kind", "label", "value", "role", "required")
     return {

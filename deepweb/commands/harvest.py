@@ -1,4 +1,6 @@
-"""`deepweb harvest`: harvests a form, or all forms of a cluster, and stores the records."""
+"""Arguments of the command `deepweb harvest`, which harvests a form, or all forms of a cluster, and stores the records. They
+are separate from `harvest_work`, so that showing the help loads no libraries.
+"""
 
 from __future__ import annotations
 

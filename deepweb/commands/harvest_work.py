@@ -1,4 +1,4 @@
-"""`deepweb harvest`: harvests a form, or all forms of a cluster, and stores the records."""
+"""Runs the command `deepweb harvest`: harvests a form, or all forms of a cluster, and stores the records."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _wishes(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stored(chosen: list[Form]) -> str:
-    """The private addresses already allowed by the settings of these forms' sites."""
+    """Returns the private addresses that the settings of these forms' sites already allow, separated by commas."""
     allowed = (CrawlSettings.from_mapping(form.source.parameters).allowed_private for form in chosen)
     return ",".join(sorted(frozenset().union(*allowed)))
 
@@ -89,7 +89,9 @@ def _chosen(options: dict[str, Any]) -> list[Form]:
 
 
 def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
-    """Reads a page now and returns the form on it that is most likely a search form."""
+    """Returns the form on a page that is most likely a search form; reads the page if its form is not known yet. Raises
+    CommandError if there is no search form.
+    """
     known = _known(url)
     if known is not None:
         return known
@@ -106,7 +108,7 @@ def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
 
 
 def _known(url: str) -> Form | None:
-    """The stored search form that was found at this address, or that submits to it; None if there is none."""
+    """Returns the stored search form that was found at this address, or that submits to it; None if there is none."""
     rows = Form.objects.select_related("source", "cluster").filter(Q(page_url=url) | Q(action=url), searchable=True)
     return rows.order_by("-confidence").first()
 

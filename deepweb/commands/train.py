@@ -1,4 +1,4 @@
-"""`deepweb train`: rebuilds the form classifier from labelled forms and reports its accuracy on unseen domains."""
+"""The command `deepweb train`: trains the form classifier on labelled forms and reports its accuracy on unseen domains."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _corrected() -> list[Example]:
-    """The operators' corrections from the database."""
+    """Returns the forms whose type operators corrected, from the database, as examples."""
     database.ready()
     return training.corrected_examples()
 
 
 def report(learned: Scores, rules: Scores) -> str:
-    """A text report: F1 by type, learned and by rules, and the confusion table of the learned model."""
+    """Formats a text report: F1 by type, of the learned model and of the rules, and the confusion table of the learned model."""
     types = list(learned.confusion)
     rows: list[tuple[Any, ...]] = [(name, learned.f1[name], rules.f1.get(name)) for name in types]
     rows += [("macro F1", learned.macro_f1, rules.macro_f1), ("accuracy", learned.accuracy, rules.accuracy)]
