@@ -35,7 +35,7 @@ def _load_queue_settings() -> None:
             del sys.modules[name]
 
 
-_load_queue_settings()  # before django-q2's own app is imported
+_load_queue_settings()  # called before django-q2's own app is imported, which reads these settings
 
 
 class CrawlmgrConfig(AppConfig):

@@ -11,9 +11,9 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 @register("crawling")
 def times_fit(**_: Any) -> list[CheckMessage]:
-    """Checks that the time limits of tasks fit together: slice < timeout, lease < retry, and retry > timeout × (2 + queue_limit
-    / workers), since django-q2 counts `retry` from the moment a task is taken from the table, after which it waits in the
-    cluster's memory behind others. Returns one error for each rule that is broken."""
+    """Checks that the time limits of tasks fit together and returns one error for each rule that is broken: slice < timeout;
+    lease < retry; stall >= 2 × tick; retry > timeout × (2 + queue_limit / workers), since django-q2 counts `retry` from the
+    moment a task is taken from the table, after which it waits in the cluster's memory behind others."""
     workers, limit = settings.Q_CLUSTER["workers"], settings.Q_CLUSTER["queue_limit"]
     timeout, retry = settings.Q_CLUSTER["timeout"], settings.Q_CLUSTER["retry"]
     part, lease, stall, tick = settings.SLICE_SECONDS, settings.LEASE_SECONDS, settings.STALL_SECONDS, settings.TICK_SECONDS
@@ -49,7 +49,7 @@ def contact_given(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.files)
 def folders_writable(**_: Any) -> list[CheckMessage]:
-    """Checks that the folders for archive, exports and logs are writable."""
+    """Checks that the folders for data, archive, exports and logs are writable; returns one error for each that is not."""
     return [
         Error(f"{folder} cannot be written.", hint="Change its owner or set CRAWLMGR_DATA.", id="crawlmgr.E005")
         for folder in (settings.DATA_DIR, settings.ARCHIVE_DIR, settings.EXPORT_DIR, settings.LOG_DIR)

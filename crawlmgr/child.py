@@ -16,7 +16,8 @@ import sys
 import threading
 
 PR_SET_PDEATHSIG = 1
-_prctl = ctypes.CDLL(None).prctl if sys.platform.startswith("linux") else None  # looked up before any fork
+# looked up on import, since a freshly forked process should load no library
+_prctl = ctypes.CDLL(None).prctl if sys.platform.startswith("linux") else None
 
 
 def watch(descriptor: int) -> None:

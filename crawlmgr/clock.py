@@ -18,7 +18,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The machine's clock: real time, and `sleep` really waits."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -60,7 +60,7 @@ class PastClock:
         self._time = at if at < SYSTEM.now() else None
 
     def let_go(self) -> None:
-        """Makes it the machine's clock again."""
+        """Makes this the machine's clock again."""
         self._time = None
 
     def sleep(self, seconds: float) -> None:

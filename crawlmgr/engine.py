@@ -60,8 +60,8 @@ def run_slice(
     """Works on a run for one slice of `seconds` (None: until it ends or must wait long) and returns the run's state, or
     "leased" if another worker has it.
 
-    The caller queues the next slice. `on_page(run, address, response)` is called after each stored page. `lag` is explained in
-    `runs.Lease`.
+    The caller queues the next slice. `on_page(run, address, response)` is called after each stored page. `lag` returns by how
+    many seconds `clock` is behind real time; leases are made longer by that.
     """
 
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
@@ -95,9 +95,10 @@ class _Slice:
         self.held: list[Held] = []  # pages that were parsed and not yet stored
         self.held_since = 0.0
         self.held_bytes = 0
-        self.held_error = False  # whether an error of a host that allows several connections is among `held`
-        self.looked = 0.0  # monotonic time of the last check for due addresses
-        self.waiting_until: datetime | None = None  # for a command in the foreground: end of the wait that is stored with the run
+        self.held_error = False  # whether `held` contains an error response of a host that allows several connections
+        self.looked = 0.0  # monotonic time of the last check for addresses that may be requested
+        # end of the present wait as stored with the run; only set while a command works on the run itself
+        self.waiting_until: datetime | None = None
         self.naught = 0  # number of attempts in a row in which all due hosts were in use by others
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
@@ -206,7 +207,7 @@ class _Slice:
 
     @property
     def _free(self) -> int:
-        """How many more requests may be in flight."""
+        """Number of requests that may be sent in addition to those in flight."""
         return self.settings.in_flight - len(self.line)
 
     def _claim(self, now: datetime) -> list[Url]:
@@ -371,7 +372,7 @@ class _Slice:
         self._launch(free)
 
     def _give_back(self, items: Sequence[Url]) -> None:
-        """Returns claimed addresses that were not requested to the frontier."""
+        """Returns claimed addresses to the frontier because they were not requested; this does not count as a try."""
         with transaction.atomic():
             self.storing.count(self.clock.now(), {})
             for item in sorted(items, key=lambda item: item.host_id):

@@ -67,7 +67,8 @@ def words(name: str, default: tuple[str, ...]) -> list[str]:
 
 
 def token(name: str) -> str:
-    """Reads a secret of at least sixteen printable characters from an environment variable; "" if it is not set."""
+    """Reads a secret of at least sixteen printable ASCII characters without spaces from an environment variable; "" if it is
+    not set."""
     text = os.environ.get(name, "").strip()
     if text and (len(text) < 16 or not text.isascii() or not text.isprintable() or " " in text):
         refuse(name, "the token needs sixteen letters or more without spaces, for example what `openssl rand -hex 16` prints.")

@@ -61,7 +61,8 @@ class _Slice:
         self.job.ended(RunState.FAILED, now)
 
     def forget(self) -> None:
-        """Does nothing: no state is kept in memory between slices, since each slice creates its job anew."""
+        """Does nothing; called after a transaction was rolled back. No state is kept in memory between slices, since each slice
+        creates its job anew."""
 
     def work(self) -> str:
         """Makes steps until the slice or the run ends; returns the run's state."""

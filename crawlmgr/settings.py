@@ -17,7 +17,8 @@ share_memory()  # called before a library starts threads: the first thread fixes
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.data_folder(BASE_DIR / "var")
 ARCHIVE_DIR = DATA_DIR / "archive"
-ARCHIVE_STORE = environment.store("CRAWLMGR_ARCHIVE_STORE")  # s3://bucket/folder that closed WARC files are moved to
+# s3://bucket/folder to which completed WARC files are moved; "" to keep them here
+ARCHIVE_STORE = environment.store("CRAWLMGR_ARCHIVE_STORE")
 ARCHIVE_S3_ENDPOINT = environment.endpoint("CRAWLMGR_S3_ENDPOINT")
 EXPORT_DIR = DATA_DIR / "exports"
 BACKUP_DIR = environment.folder("CRAWLMGR_BACKUPS", DATA_DIR / "backups")
@@ -29,7 +30,7 @@ DEBUG = False
 ALLOWED_HOSTS = environment.words("CRAWLMGR_ALLOWED_HOSTS", ("127.0.0.1", "localhost", "[::1]"))
 CONTACT = environment.contact()
 METRICS_TOKEN = environment.token("CRAWLMGR_METRICS_TOKEN")
-API_RATE = f"{environment.whole('CRAWLMGR_API_RATE', 600, 1, 1_000_000)}/m"  # requests per minute and token
+API_RATE = f"{environment.whole('CRAWLMGR_API_RATE', 600, 1, 1_000_000)}/m"  # API requests allowed per minute for each token
 
 # --- crawling --- One task works on one slice. The times must satisfy: slice + the longest fetch < timeout < retry, and retry >
 # timeout x (2 + queue_limit / workers), because django-q2 counts retry from the moment a task is taken from the table, not from
@@ -175,12 +176,12 @@ CRAWL_SETTINGS = [  # where crawl settings are stored: (model, JSON field, key i
     ("crawlmgr.Run", "parameters", "settings"),
 ]
 KEPT_FOLDERS = ["events"]  # folders in the data folder that hold files which database rows refer to; backed up beside the archive
-TOPIC_STRATEGIES: dict[str, str] = {}  # additional strategies: name and dotted class name
+TOPIC_STRATEGIES: dict[str, str] = {}  # additional crawl strategies: dotted class name by name
 # processing of a page before its relevance is computed, outside any transaction
 TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]
 TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep", "focused.services.search.index"]
 
-BROKER_URL = environment.broker("CRAWLMGR_BROKER_URL")  # Redis or Valkey; "" keeps the queue in the database
+BROKER_URL = environment.broker("CRAWLMGR_BROKER_URL")  # address of Redis or Valkey; "" keeps the queue of tasks in the database
 QUEUE_STORE = "crawlmgr.services.queue_redis" if BROKER_URL else "crawlmgr.services.queue_rows"
 Q_CLUSTER = {
     "name": "crawl",
@@ -215,7 +216,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "axes",
-    "crawlmgr.apps.CrawlmgrConfig",  # before django-q2, whose import it prepares
+    "crawlmgr.apps.CrawlmgrConfig",  # must come before django-q2, whose import it prepares
     "django_q",
     "forums.apps.ForumsConfig",
     "focused.apps.FocusedConfig",
@@ -269,9 +270,10 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
-# Failed logins: django-axes counts them by name and address; the login form (crawlmgr.admin.login) asks it and refuses.
+# Failed logins: django-axes counts them by user name and IP address; the login form (crawlmgr.admin.login) asks django-axes and
+# refuses further tries.
 AXES_FAILURE_LIMIT = 5
-LOGIN_FAILURES_OF_ADDRESS = 30  # over all names from one address
+LOGIN_FAILURES_OF_ADDRESS = 30  # failed logins from one IP address, over all user names, after which it is refused
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_CLIENT_IP_CALLABLE = "crawlmgr.admin.login.client_address"
@@ -281,7 +283,8 @@ AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 # these ask for the middleware and backend of django-axes, which would respond in place of the login form
 SILENCED_SYSTEM_CHECKS = ["axes.W002", "axes.W003"]
-BEHIND_TLS = environment.switch("CRAWLMGR_TLS")  # a proxy in front speaks TLS and sets X-Forwarded-Proto and X-Forwarded-For
+# whether a proxy in front of the web server provides TLS and sets X-Forwarded-Proto and X-Forwarded-For
+BEHIND_TLS = environment.switch("CRAWLMGR_TLS")
 if BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 365 * 86400
@@ -303,7 +306,7 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
-MOST_UPLOAD_BYTES = 125_000_000  # size of a request including its files
+MOST_UPLOAD_BYTES = 125_000_000  # most bytes of a request, including uploaded files
 CSRF_FAILURE_VIEW = "crawlmgr.admin.errors.forged"
 FILE_UPLOAD_PERMISSIONS = 0o600  # also applies to files copied by collectstatic
 STORAGES = {

@@ -129,7 +129,7 @@ class Dispatcher:
         self._changed(name)
 
     def leave(self, name: str) -> None:
-        """Removes a node."""
+        """Removes a node; unknown names are ignored."""
         self._nodes.pop(name, None)
 
     def give(self, name: str, tasks: float) -> None:

@@ -29,7 +29,7 @@ class Window:
 
     @property
     def text(self) -> str:
-        """The hours in the text format of `parse`.
+        """The working hours as text, in the format that `parse` reads.
 
         >>> parse("sun,mon-wed 22:00-6:00", ZoneInfo("UTC")).text
         'mon-wed,sun 22:00-06:00'

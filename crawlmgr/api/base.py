@@ -62,7 +62,7 @@ def _for_who_may_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
 
 
 limit = PerToken("600/m")
-"""The rate limit; replaced by the configured one when the URLs are loaded."""
+"""The rate limit of every operation; the configured rate replaces this one when the URLs are loaded."""
 changes = Token(TokenRole.OPERATOR)
 """Authentication for operations that start or change something."""
 

@@ -152,7 +152,7 @@ class SubcommandCommand(BaseCommand):
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argparse parser that reports a wrong argument in one line with exit status 2."""
+    """An argument parser that reports a wrong argument in one line and exits with status 2."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.pop("called_from_command_line", None)

@@ -1,4 +1,4 @@
-"""Database tables shared by the three crawlers."""
+"""Database tables (Django models) shared by the three crawlers."""
 
 from crawlmgr.models.alarms import Alarm, AlarmChannel, AlarmMessage, ChannelKind, MessageState
 from crawlmgr.models.backups import BackupPlan

@@ -1,4 +1,4 @@
-"""The schedule of backups."""
+"""Table with the schedule of backups."""
 
 from __future__ import annotations
 

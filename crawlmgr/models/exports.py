@@ -10,7 +10,7 @@ from crawlmgr.models.runs import Run
 
 
 class Every(models.IntegerChoices):
-    """Intervals of scheduled exports, in hours."""
+    """Intervals in hours at which an export can be written."""
 
     NEVER = 0, _("only on request")
     HOUR = 1, _("every hour")

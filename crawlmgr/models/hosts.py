@@ -57,7 +57,7 @@ class HostHour(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["host", "hour"], name="hosthour_once")]
-        indexes = [  # covers all columns that charts of the last hours sum up
+        indexes = [  # contains all columns that charts of recent hours add up, so that the table itself need not be read
             models.Index(fields=["hour", "host", "requests", "bytes", "errors"], name="hosthour_lately")
         ]
 

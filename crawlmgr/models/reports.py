@@ -1,4 +1,4 @@
-"""Counts for the end report of a run."""
+"""Table of counts for the reports of runs."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _token(row: Any, order: Order) -> str:
     for name in order.fields:
         value = getattr(row, name)
         if isinstance(value, datetime):
-            # a plus sign in a query string is decoded as a space
+            # "Z" instead of "+00:00", because a plus sign in a query string is decoded as a space
             value = f"t{value.astimezone(UTC).isoformat().removesuffix('+00:00')}Z"
         elif isinstance(value, float):
             value = f"f{value!r}"

@@ -18,7 +18,7 @@ from crawlmgr.services import memory, tallies
 MOST_HOSTS = 20
 MOST_FULL = 1000
 MOST_NAMES = 50
-MANY = 20_000  # number of requests from which the addresses of an active run are counted only once in COUNTED_SECONDS
+MANY = 20_000  # number of requests from which the outcomes of an active run are cached for COUNTED_SECONDS
 COUNTED_SECONDS = 60
 
 

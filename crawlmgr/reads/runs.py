@@ -13,7 +13,7 @@ from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, Ur
 
 ENDED = tuple(state for state in RunState if state not in ACTIVE)
 DAYS_SHOWN = 30
-MOST_ACTIVE = 2_000  # most active runs that are read to make a short list
+MOST_ACTIVE = 2_000  # most active runs that are read and sorted to make a short list
 
 
 def listed() -> QuerySet[Run]:

@@ -48,7 +48,7 @@ def alive_since(now: datetime) -> datetime:
 
 
 def all_paused() -> bool:
-    """Tells whether all crawling is paused."""
+    """Tells whether all crawling is paused by an operator."""
     return Hold.objects.exists()
 
 
@@ -69,7 +69,8 @@ def _errors(now: datetime) -> QuerySet[Event]:
 
 def status(now: datetime) -> Status:
     """Returns the numbers of the status bar, in seven small queries whatever the size of the tables."""
-    gone = Q(state=NodeState.DRAINING, heartbeat__lt=alive_since(now))  # the node was asked to end
+    # a draining node that sends no heartbeats has ended as requested
+    gone = Q(state=NodeState.DRAINING, heartbeat__lt=alive_since(now))
     nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).exclude(gone).values_list("heartbeat", "workers")[:1000])
     alive = [workers for heartbeat, workers in nodes if heartbeat >= alive_since(now)]
     wait = Q(state=RunState.RUNNING, waiting_until__gt=now)

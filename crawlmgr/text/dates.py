@@ -200,7 +200,7 @@ def _numeric_day(shape: Shape, limit: date, day_first: bool | None) -> date | No
     usual order for the separator."""
     first, second = shape.first or 0, shape.second or 0
     if shape.year is None and shape.mark == "-":
-        day_first = first > 12 if day_first is None else day_first  # 6-25, as Chinese forums write it
+        day_first = first > 12 if day_first is None else day_first  # 6-25 is June 25th: Chinese forums write the month first
     if first > 12 or second > 12:
         day_first = first > 12
     readings = [_numeric_reading(shape, day, month, limit) for day, month in ((first, second), (second, first))]
@@ -232,7 +232,7 @@ def _without_year(month: int, day: int, weekday: int | None, limit: date) -> dat
         try:
             candidate = date(year, month, day)
         except ValueError:
-            continue  # 29 February in a year that has none
+            continue  # 29 February in a year without one
         if candidate <= limit:
             fitting.append(candidate)
     if not fitting:
@@ -246,7 +246,8 @@ def _without_year(month: int, day: int, weekday: int | None, limit: date) -> dat
 _ASK = re.compile(r"(?=.*\d)(?=.*(?:\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b))[\w\s.,:/’'-]{6,40}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DATE_NUMBERS = re.compile(r"\d+")
-_MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))  # marks of text direction and other invisible characters
+# removes marks of text direction and other invisible characters
+_MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))
 
 
 @lru_cache(maxsize=8192)

@@ -62,7 +62,8 @@ def canonical(text: str) -> str:
         text = unicodedata.normalize("NFKC", text).translate(_DASHES)
         text = _SPACED.sub("", _PAREN_WEEKDAY.sub(" ", text))
         text = _CHINESE_NUMBER.sub(lambda m: str(chinese_value(m.group())), _SHORT_YEAR_NAMED.sub(r"20\1", text))
-    text = " ".join(_GLUED.sub(" ", text).lower().split()).replace("(mo)", " ")  # "(mo)" is Monday here, not a month
+    # "(mo)" in brackets is the German abbreviation of Monday and can be left out; "mo" would be read as month
+    text = " ".join(_GLUED.sub(" ", text).lower().split()).replace("(mo)", " ")
     text = _AM_PM.sub(r"\1m", _DOTTED.sub(r"\1 \2:\3", text))
     if any(phrase in text for phrase in PHRASES):
         text = _PHRASES.sub(lambda m: PHRASES[m.group()], text)

@@ -176,7 +176,7 @@ def _dated(found: re.Match[str]) -> Shape | None:
         if not (1 <= first <= 31 and 1 <= second <= 31 and min(first, second) <= 12):
             return None
         if parts.get("year") and len(parts["year"]) == 2 and parts["mark"] == "." and len(found.group()) < 8:
-            return None  # 1.2.30 is a version number
+            return None  # short dotted numbers such as 1.2.30 are version numbers
         if not year and parts["mark"] == "/" and len(found.group()) < 5:
             return Shape(first=first, second=second, mark=_NEEDS_CLOCK)
         return Shape(year=year, first=first, second=second, mark=parts["mark"])

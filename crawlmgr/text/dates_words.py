@@ -57,7 +57,7 @@ _WEEKDAYS = (
     "sunday sun sonntag dimanche dim domingo dom воскресенье вс domenica zondag zon niedziela nie pazar söndag"
     " 星期日 星期天 周日 週日 礼拜天 禮拜天 日曜日 일요일",
 )
-# Weekdays of two letters are ordinary words in other languages, so they count only if nothing else fits.
+# Weekdays of two letters are ordinary words in other languages, so they are used only for words without any other code.
 _SHORT_WEEKDAYS = ("mo ma", "di", "mi wo", "do", "fr vr", "sa za", "so zo")
 _DAYS = {
     0: "today heute hoy сегодня oggi hoje vandaag dzisiaj dziś bugün idag dnes 今天 今日 本日 きょう 오늘",
@@ -126,7 +126,7 @@ _OTHERS = {
     " 回复于 回覆於 编辑于 更新于 更新 创建于 注册于 时间 投稿 投稿日 投稿日時 作成日 更新日 日時 最終更新 작성"
     " 작성일",
 }
-_LAST_UNITS = {  # single words for the last week, month, year
+_LAST_UNITS = {  # by seconds: single words for "last week", "last month", "last year"
     WEEK: "上周 上週 上星期 先週",
     MONTH: "上月 上个月 上個月 先月",
     YEAR: "去年 昨年",
@@ -146,7 +146,7 @@ def plain(word: str) -> str:
 
 def _codes() -> Iterator[tuple[str, str]]:
     """Yields each code with its words, separated by spaces. A word that occurs under several codes has the first of them."""
-    yield "N", _OTHERS["N"]  # must come before `mär`, which becomes `mar` without its accent
+    yield "N", _OTHERS["N"]  # must come before "mär" (March), which would otherwise take "mar" when its accent is removed
     yield from ((f"M{number:02d}", text) for number, text in enumerate(_MONTHS, 1))
     yield from ((f"W{number}", text) for number, text in enumerate(_WEEKDAYS, 1))
     yield from ((f"R{number};", text) for number, text in _DAYS.items())

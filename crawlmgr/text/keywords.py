@@ -32,7 +32,7 @@ def _ranker() -> jieba.analyse.TextRank:
     return ranker
 
 
-MAX_CHARS = 6_000  # characters of a text that are ranked; the beginning of a longer text is representative
+MAX_CHARS = 6_000  # only so many characters of a text are ranked; the beginning of a longer text is representative
 _LONG_WORD = re.compile(r"[^\W_]{101,}", re.ASCII)
 
 

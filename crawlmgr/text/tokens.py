@@ -171,7 +171,7 @@ class Tokenizer:
         """Returns the cache of words, emptied if it has grown too large."""
         memo = self._memo
         if len(memo) > MEMO_WORDS:
-            memo = self._memo = _Memo(self._word)  # replace it: another thread may be reading the old one
+            memo = self._memo = _Memo(self._word)  # replaced, not cleared: another thread may be reading the old one
         return memo
 
     def _word(self, piece: str) -> str | None:
@@ -227,7 +227,7 @@ def _ascii_words(text: str) -> list[str]:
     return words
 
 
-@lru_cache(maxsize=4)  # a jieba dictionary takes some 60 MB
+@lru_cache(maxsize=4)  # few are kept, since a jieba dictionary takes some 60 MB
 def _reference_cutter(user_words: frozenset[str]) -> Callable[[str], list[str]]:
     """Returns the segmentation function of a jieba tokenizer with these user words."""
     cut: Callable[[str], list[str]] = jieba_with(sorted(user_words)).lcut

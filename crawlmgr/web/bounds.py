@@ -22,9 +22,9 @@ _SHALLOW = frozenset(
 
 
 def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
-    """Returns `html`, truncated where it exceeds a limit, and whether it was truncated. The limits: MAX_CHARS characters,
-    `max_tags` tags, MAX_OPEN elements open at once. Tags with more than a thousand attributes are left out. Takes time linear
-    in the length, tens of milliseconds per megabyte.
+    """Returns `html`, truncated where it exceeds a limit, and whether anything was removed. The limits: MAX_CHARS characters,
+    `max_tags` tags, MAX_OPEN nested elements. Extremely long tags with more than a thousand attributes are removed. Takes time
+    linear in the length, tens of milliseconds per megabyte.
 
     >>> bounded_markup("<p>one</p>"), bounded_markup("<div>" * 5_000)[1]
     (('<p>one</p>', False), True)

@@ -62,7 +62,7 @@ class _Timer:
 
     def start(self) -> None:
         if signal.getsignal(signal.SIGPROF) is not _Timer.rings:
-            signal.signal(signal.SIGPROF, _Timer.rings)  # the handler stays installed for late signals
+            signal.signal(signal.SIGPROF, _Timer.rings)  # the handler is never removed, because a signal may come after `stop`
         _Timer._running = self
         signal.setitimer(signal.ITIMER_PROF, self.seconds)
 

@@ -17,9 +17,10 @@ from urllib3.util.url import _encode_target
 
 from crawlmgr.web.wire import Answer, Exchange, wait
 
-_EASY_TARGET = re.compile(r"/[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # targets without characters to escape
+_EASY_TARGET = re.compile(r"/[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # request targets (path and query) without characters to escape
 _NAME = re.compile(r"[!-9;-~]+")
-_NO_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})  # methods that need no Content-Length without a body
+# methods for which a request without a body needs no Content-Length
+_NO_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
 _SWITCHING = 101
 
 

@@ -19,7 +19,7 @@ _WIDE = re.compile("[\u0800-\U0010ffff]")  # any character that takes three or m
 
 # bytes searched for a declaration; the HTML standard says 1,024, but real pages put scripts and comments in front
 _META_WINDOW = 4096
-_SAMPLE = 65536  # bytes that detection examines
+_SAMPLE = 65536  # number of bytes from which the encoding is detected
 _DAMAGE = 0.02  # share of undecodable characters up to which a declared charset is accepted
 
 # Python codecs used for these charset names: as in browsers, supersets of the named charset.

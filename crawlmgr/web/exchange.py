@@ -24,20 +24,20 @@ class Failure(StrEnum):
     refused_address = "refused_address"  # the address guard refused a private or otherwise forbidden address
     connect = "connect"  # the connection was refused, or the network is unreachable
     proxy = "proxy"  # the proxy could not be reached or refused to pass the request on
-    tls = "tls"  # handshake or certificate
-    timeout = "timeout"  # no data within the connect or read time-out
+    tls = "tls"  # the TLS handshake failed or the certificate is not valid
+    timeout = "timeout"  # no connection or no data within the connect or read time-out
     too_slow = "too_slow"  # the whole exchange took longer than allowed
     reset = "reset"  # the connection was closed before any response
     protocol = "protocol"  # the response is not valid HTTP: garbage, endless headers, broken chunks
     too_large = "too_large"  # the body is larger than allowed
-    bomb = "bomb"  # more bytes after decompression than allowed
-    truncated = "truncated"  # the body ended before its announced end
+    bomb = "bomb"  # the body is larger than allowed after decompression
+    truncated = "truncated"  # the connection ended before the whole body had arrived
     length = "length"  # the server sent more than its Content-Length
     bad_encoding = "bad_encoding"  # Content-Encoding unknown or broken
-    type = "type"  # a Content-Type that is not accepted
+    type = "type"  # the Content-Type is not one that the settings accept
     too_many_redirects = "too_many_redirects"
     redirect_loop = "redirect_loop"
-    bad_redirect = "bad_redirect"  # a Location that is no http(s) address
+    bad_redirect = "bad_redirect"  # the Location header is not an http(s) address, or may not be requested
     # the caller refused a redirect's target, because of robots.txt or because it is outside of the crawl
     refused_hop = "refused_hop"
 
@@ -183,7 +183,7 @@ class FetchResponse:
 
     @property
     def not_modified(self) -> bool:
-        """True if the server reports that the stored copy is still valid."""
+        """True if the server responded with 304: the stored copy is still valid."""
         return self.failure is None and self.status == 304
 
     def header(self, name: str) -> str | None:

@@ -45,11 +45,11 @@ __all__ = ["EMPTY", "Failure", "FetchRequest", "FetchResponse", "FetchSettings",
 _MAX_ORIGINS = 512
 _MAX_CONNECTIONS_PER_HOST = 16
 
-Address = tuple[int, tuple[Any, ...]]  # (family, sockaddr)
+Address = tuple[int, tuple[Any, ...]]  # address family and socket address, as the socket module uses them
 
 
 def utc_now() -> datetime:
-    """The default clock of a Fetcher: the current time in UTC."""
+    """Returns the current time in UTC; the default clock of a Fetcher."""
     return datetime.now(UTC)
 
 
@@ -98,7 +98,7 @@ class _Guarded:
     port: int
     proxy: Any
     response_class = Answer
-    peer = ""  # the address connected to
+    peer = ""  # the IP address that this connection was made to
 
     def _new_conn(self) -> socket.socket:
         """Opens the socket; called by urllib3. Raises AddressRefused, or an OSError after recording the failure in the current
@@ -113,7 +113,8 @@ class _Guarded:
         for _family, sockaddr in addresses:
             if self.proxy is None:
                 _check(sockaddr[0], self.host, self.port, exchange.settings)
-            elif not exchange.settings.proxy_private:  # the target is checked before, in `_check_target`
+            # the addresses here are those of the proxy; the target was checked in `_check_target`
+            elif not exchange.settings.proxy_private:
                 check_address(sockaddr[0], self.host, self.port)
         reason: OSError = exchange.failed(Failure.dns, "no address") if not addresses else OSError()
         for family, sockaddr in addresses:
@@ -195,7 +196,8 @@ class _Adapter(HTTPAdapter):
         return self._pool
 
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing: the TLS context already holds the certificates, which urllib3 would load again for every connection."""
+        """Does nothing, unlike the overridden method: the TLS context already holds the certificates, which urllib3 would
+        otherwise load again for every connection."""
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> Any:
         return resp

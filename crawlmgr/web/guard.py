@@ -59,7 +59,7 @@ _CLOSED_V6: tuple[tuple[ipaddress.IPv6Network, str], ...] = tuple(
         ("ff00::/8", "multicast"),
     )
 )
-_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")  # the only part of IPv6 allocated so far
+_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")  # the only part of IPv6 allocated for public use so far
 
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f#/:<>?@\[\\\]^|%]")
 _LABELS = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")

@@ -21,21 +21,21 @@ MAX_LINKS = 20_000
 MAX_ANCHOR_CHARS = 1_000
 CONTEXT_CHARS = 200
 
-# Limits for parsing to a tree: the worst known pages of this size take lexbor about half a second.
+# Largest number of characters for parsing to a tree; the worst known pages of this size take lexbor about half a second.
 _TREE_CHARS = 400_000
 # characters up to which a page is not checked for endless tags: in so few, a tag full of attributes costs little
 _UNCHECKED_CHARS = 100_000
 _TAG_CHARS = 20_000
 _WHOLE_TAG = re.compile(rf"!--|(?:[^\"'>]|\"[^\"]*\"|'[^']*'){{0,{_TAG_CHARS}}}+>")
 _TREE_TAGS, _TREE_UNCLOSED = 6_000, 1_500
-_HEAD_CHARS = 100_000  # characters searched for a title in a page not parsed to a tree
+_HEAD_CHARS = 100_000  # characters in which a title is searched if the page is not parsed to a tree
 _FEED_BYTES = 1 << 14
 _MAX_DEPTH = 1_000  # open elements at once, in the stream of events; each end tag may cost libxml2 a search through all of them
 
 _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)
 _QUERY = "html,title,base[href],meta,link[rel],a[href],area[href],frame[src]"
-_MARK = "\x01"  # inserted before each link to find its position in the text
+_MARK = "\x01"  # marker character inserted before each link to find its position in the text
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^']*)|(\S+))", re.IGNORECASE)
 
 
@@ -172,7 +172,7 @@ class _Page:
     def head(self, tag: str, attributes: Mapping[str, str | None]) -> None:
         """Records an element of the head: base, meta, link or html, with its attributes."""
         if tag == "base":
-            if not self.based:  # only the first base counts
+            if not self.based:  # as in browsers, only the first <base> counts
                 self.based = True
                 base = self.resolver.absolute(attributes.get("href") or "")
                 if base is not None:
@@ -295,13 +295,13 @@ class _Stream:
         self.depth = 0
         self.hidden = 0  # number of open script, style, template and similar elements
         self.aside = 0  # number of open noscript elements
-        self.heading = False  # inside the page's title
+        self.heading = False  # True inside the page's title element
         self.drawn = 0
         self.buffer: list[str] = []
         self.parts: list[str] = []
         self.length = 0  # length of the page's text so far: all parts with a space after each
         self.open: tuple[str, str, int | None] | None = None  # href, rel and offset of the open link
-        self.words: list[str] = []  # anchor text of that link
+        self.words: list[str] = []  # parts of the open link's anchor text
         self.late: list[_Found] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:

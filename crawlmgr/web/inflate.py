@@ -1,4 +1,4 @@
-"""Decoding of Content-Encoding with a limit on the output, so that a decompression bomb is stopped early."""
+"""Decodes Content-Encoding with a limit on the output, so that a decompression bomb is stopped early."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def _gunzip(raw: bytes, max_bytes: int) -> bytes:
 
 
 def _deflate(raw: bytes, max_bytes: int) -> bytes:
-    for wbits in (zlib.MAX_WBITS, -zlib.MAX_WBITS):  # the standard's form, then the raw form that some servers send
+    # first with zlib header, as the standard says, then raw, as some servers send it
+    for wbits in (zlib.MAX_WBITS, -zlib.MAX_WBITS):
         decoder = zlib.decompressobj(wbits=wbits)
         try:
             out = decoder.decompress(raw, max_bytes + 1)

@@ -13,7 +13,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 MAX_NODES = 120_000
-MAX_TEXT = 4_000_000  # characters; the rest of a longer page is not read
+MAX_TEXT = 4_000_000  # characters of text; the rest of a longer page is not read
 
 MAX_SPAN = 1_000  # greatest rowspan that is honoured
 

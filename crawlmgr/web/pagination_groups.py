@@ -28,9 +28,9 @@ class PageLink:
     url: str
     target: Address
     number: int | None
-    word: str | None  # next, previous, last, first, or None
+    word: str | None  # "next", "previous", "last", "first", or None: what its text says
     rel_next: bool
-    named: bool  # a class, id or title says "next"
+    named: bool  # whether a class, id or title of the link says "next"
 
 
 @dataclass(slots=True)

@@ -214,7 +214,7 @@ def similarity(template: str, page: Address) -> float:
     for key in counted:
         prefix = pairs[key].replace("{}", "")
         if key in own and prefix and not own[key].startswith(prefix) and own[key] != prefix.rstrip("/.,"):
-            return 0.0  # board=18.20 is not a page of board=7.0
+            return 0.0  # for example board=18.20, which is not a page of board=7.0
     shared = sum(own_ids.get(key) == value for key, value in ids.items())
     if any(key in own_ids and own_ids[key] != value for key, value in ids.items()):
         return 0.0
@@ -240,7 +240,7 @@ def _path_similarity(template: str, path: str) -> float:
     while start < limit and template[start] == page[start]:
         start += 1
     while start and (page[start - 1].isalnum() and page[start : start + 1].isalnum()):
-        start -= 1  # never split a word or number
+        start -= 1  # moves the point of difference back to the beginning of a word or number
     left, right = template[start:], page[start:]
     if _ADDED.fullmatch(left) and _FILLED.fullmatch(right) and (start > 1 or not right):
         return 1.0

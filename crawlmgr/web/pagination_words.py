@@ -1,4 +1,5 @@
-"""Words and symbols of pagination links in some thirty languages, and of links to neighbouring threads that look like them."""
+"""Recognises pagination links by words and symbols in some thirty languages, and links to neighbouring threads that look like
+them."""
 
 from __future__ import annotations
 

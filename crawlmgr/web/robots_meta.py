@@ -1,4 +1,4 @@
-"""A page's own robots directives: `<meta name=robots>` and the X-Robots-Tag header."""
+"""Reads a page's own robots directives: `<meta name=robots>` and the X-Robots-Tag header."""
 
 from __future__ import annotations
 

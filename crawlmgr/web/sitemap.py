@@ -15,7 +15,7 @@ from crawlmgr.web.encoding import decode
 from crawlmgr.web.inflate import InflateError, inflate
 from crawlmgr.web.url import Resolver
 
-MAX_BYTES = 52_428_800  # after decompression; the sitemap protocol's own limits
+MAX_BYTES = 52_428_800  # most bytes after decompression: like MAX_ENTRIES, the limit of the sitemap protocol
 MAX_ENTRIES = 50_000
 _MAX_FIELD_CHARS = 2_048
 _KINDS = {"urlset": "urlset", "sitemapindex": "index", "rss": "rss", "RDF": "rss", "feed": "atom"}
@@ -104,7 +104,7 @@ def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
         text = (child.text or "").strip()
         if name == "loc" or (name == "link" and kind == "rss"):
             address = address or text
-        elif name == "link":  # Atom: the page itself, not its comments or enclosures
+        elif name == "link":  # Atom: only the link to the page itself, not those to its comments or enclosures
             if child.get("rel", "alternate") == "alternate":
                 address = address or child.get("href", "")
         elif name == "guid" and child.get("isPermaLink", "true") != "false":

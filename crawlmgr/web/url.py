@@ -21,9 +21,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
 _EDGES = "".join(map(chr, range(0x21)))  # C0 controls and space, stripped at both ends
 _INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
-_INNER = {ord(char): None for char in "\t\n\r"}  # removed anywhere
+_INNER = {ord(char): None for char in "\t\n\r"}  # translation table that removes tabs and line breaks
 _QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
-_SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # characters that no standard escapes in a path or query
+_SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # characters that are never escaped in a path or query
 # A percent-escape that does not begin inside a broken one: "%%34%31" unescaped twice would give another address each time.
 _PERCENT = re.compile(r"(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -162,7 +162,7 @@ def _escaped(prefix: str, rest: str) -> str:
     existing escapes are kept. `prefix` (an origin) is not changed."""
     if _SAFE.fullmatch(rest):
         return prefix + rest
-    text = rest.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded
+    text = rest.encode("utf-8", "replace").decode()  # replaces lone surrogates, which cannot be encoded
     return prefix + safe_url_string(_ANY_ORIGIN + text)[len(_ANY_ORIGIN) :]
 
 
@@ -320,7 +320,7 @@ def _canonical_by_default(url: str) -> str:
 @lru_cache(maxsize=16384)
 def _canonical(url: str, rules: UrlRules) -> str:
     prefix, path, query, fragment = _pieces(url)
-    # the rules apply to the normalised spelling
+    # normalised first, because the rules apply to the normalised spelling
     path, _, query = _normalise(_escaped("", f"{path}?{query}" if query else path)).partition("?")
     if rules.strip_sessions:
         if ";" in path:

@@ -93,7 +93,7 @@ class WarcRecord:
 
     @property
     def status(self) -> int:
-        """The HTTP status of a response or revisit; 0 for other records."""
+        """The HTTP status of a response or revisit record; 0 for other records."""
         return self._http[0]
 
     @property
@@ -182,7 +182,7 @@ class _Source:
         file.seek(offset)
         self.at = offset  # file position of the next byte to decompress
         self.buffer = bytearray()
-        self.start = 0  # decompressed position of the buffer's first byte
+        self.start = 0  # position of the buffer's first byte in the decompressed file
         # (decompressed position, file position) of the beginnings of members not yet passed
         self.members: list[tuple[int, int]] = []
         self.packed = file.read(2) == b"\x1f\x8b"

@@ -106,7 +106,8 @@ class Window(Generic[Key, Value]):
                 given = self._jobs.get(timeout=IDLE_SECONDS)
             except queue.Empty:
                 with self._lock:
-                    if self._idle == 0:  # a job is waiting for some thread, perhaps this one
+                    # `start` has counted on an idle thread, perhaps this one, for a job that is about to come
+                    if self._idle == 0:
                         continue
                     self._idle -= 1
                     self._threads -= 1

@@ -62,11 +62,11 @@ class Exchange:
         self.deadline = self.started + settings.total_timeout_seconds
         self.wire_limit = 2 * settings.max_body_bytes + _WIRE_SLACK_BYTES
         self.wire_bytes = 0
-        self.fresh = False  # a connection was opened for this request
+        self.fresh = False  # True if a new connection was opened for this request
         self.ended = False  # the server has closed its side of the connection
-        self.excess = False  # bytes came after the announced end of the body
+        self.excess = False  # True if bytes came after the announced end of the body
         self.address = ""
-        self.sent: tuple[tuple[str, str], ...] = ()  # the request's header lines
+        self.sent: tuple[tuple[str, str], ...] = ()  # the headers of the request as sent
         self.handed = ""  # the checked IP address that a proxy is asked to connect to instead of the name; "" to use the name
         self.failure: Failure | None = None
 
@@ -156,7 +156,7 @@ class Answer(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self._exchange = current.exchange
-        if not self._exchange.address:  # a reused connection to a proxy
+        if not self._exchange.address:  # still unknown for a reused connection to a proxy
             with contextlib.suppress(OSError):  # the connection is already closed: reading from it raises the reason
                 self._exchange.address = sock.getpeername()[0]
         self._socket: socket.socket | None = sock
@@ -254,7 +254,7 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
         received, failure, detail = read_body(raw, limit, exchange)
     body, cut = received, "body" if failure is not None else None
     if redirect and failure is not Failure.too_slow:
-        failure, detail = None, ""  # the body of a redirect is not needed
+        failure, detail = None, ""  # an incomplete body of a redirect does not matter
     encoding = raw.headers.get("content-encoding")
     if encoding and received and not redirect:
         try:

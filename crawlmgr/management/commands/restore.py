@@ -1,4 +1,4 @@
-"""`restore FILE`: fills an empty installation from a backup."""
+"""`restore FILE`: fills an empty installation with the data in a file that `backup` wrote."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def address(text: str) -> Address:
 
 
 def worker_count(text: str) -> int:
-    """Parses a number of workers, 1 to 64. Raises ArgumentTypeError."""
+    """Parses a number of workers from 1 to 64. Raises ArgumentTypeError."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 64:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers; enter 1 to 64")
     return int(text)
