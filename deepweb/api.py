@@ -1,4 +1,4 @@
-"""API operations for databases behind search forms: find forms, harvest them."""
+"""HTTP API for databases behind search forms: operations that find forms on sites and harvest the databases behind them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ FIELDS = ("id", "url", "name", "pages", "records", "created", "looked_at")
 
 
 class Find(Schema):
-    """Sites to crawl for search forms, each to a depth."""
+    """Request body of `find`: addresses of the sites to crawl for search forms, and the number of links to follow from each
+    (`depth`)."""
 
     urls: list[str]
     depth: int = sources.DEPTH
 
 
 class Harvest(Schema):
-    """Budget and options of a harvest."""
+    """Request body of `harvest`: number of queries, policy by which they are chosen, and first query words (empty: chosen by
+    the program)."""
 
     queries: int = 100
     policy: str = "fresh"

@@ -1,4 +1,4 @@
-"""Django application."""
+"""Django application for the deep web."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _

@@ -1,5 +1,5 @@
-"""The start of a harvest: the ways of submitting the form that are tried in turn, and the alternatives tried if query words
-return no record."""
+"""The start of a harvest: the ways of filling in the form that are tried in turn, and alternatives if query words return no
+record."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ PAGE_WORDS = 10
 
 
 class Way(NamedTuple):
-    """A way to submit a form: its text box, and inputs that every query must set although the form does not mark them as
-    required.
-    """
+    """A way to fill in a form: the name of the text box for words, and the inputs that every query must set as well although
+    the form does not mark them as required."""
 
     box: str
     required: tuple[str, ...] = ()
 
     @property
     def is_filter(self) -> bool:
-        """Tells whether the text box is the value of a filter, so that queries also choose the record field to compare and an
-        operator.
-        """
+        """Tells whether the text box is the value of a filter, so that each query also sets the record field to compare and an
+        operator."""
         return len(self.required) > 1
 
 
 def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
-    """The ways to submit a form, in the order in which they are tried: the most likely box alone; the value of a filter, with
-    its record field and operator (first, if the most likely box is that value); the most likely box with each optional choice;
-    every other text box whose role is not in `personal`; and the first way once more, for which more words are tried."""
+    """Returns the ways to fill in a form, in the order in which they are tried: the form's filter, if it has one (see
+    `filter_way`); the most likely text box alone; this box with each optional choice that has no default; every other text box
+    whose role is not in `personal`; and, if there are several ways, the most likely box once more, for which more words are
+    tried."""
     first = asking_of(form).box
     if not first:
         return [Way("")]
@@ -54,8 +53,8 @@ def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
 
 
 def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
-    """The form's filter, if it has one: a select of record fields, then a select of operators (=, contains, …), then a text
-    box for the value, whose role is not in `personal`."""
+    """Returns the form's filter: a select of record fields, then a select of operators (=, contains, …), then a text box for
+    the value, whose role is not in `personal`. None if the form has none."""
     named = [field for field in form.fields if field.name]
     place = next((place for place, field in enumerate(named) if is_operator(field)), None)
     if place is None:
@@ -71,19 +70,19 @@ def looks_inside_values(form: Form, way: Way) -> bool:
 
 
 def unfiltered(form: Form, way: Way) -> Query:
-    """The choice that makes a filter search all record fields ("any column"), if the form offers it; otherwise, and for other
-    ways of submitting, an empty query."""
+    """Returns the choice by which a filter searches all record fields ("any column") as a query of one term; an empty query if
+    the form does not offer it or `way` is not a filter."""
     column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)
     open_ = [o for o in column.options if not o.value.strip()] if column is not None else []
     return (Term(column.name, open_[0].value),) if column is not None and open_ else ()
 
 
 def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, part: Query) -> Query:
-    """A calibration query: the content of its answer, which should have no results, belongs to the site's template.
+    """Returns a calibration query: its answer should have no results and so shows the page template of the site.
 
-    A form with the text box `box` gets the word `nonsense`, with the choices of `part` (inputs that the site requires).
-    Without a text box the query is one of two choices of an input, or one of the two ends of a range: the first or the second
-    by `number` (0 or 1). Empty if the form has none of these.
+    If the form has a text box `box`, the query is the word `nonsense` with the choices of `part` (inputs that the site
+    requires). Otherwise it is the first (`number` 0) or last (`number` 1) choice of an input, or the lowest or highest value of
+    a range. Empty if the form has none of these.
     """
     if box:
         return (Term(box, nonsense), *part)
@@ -95,11 +94,11 @@ def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, par
 
 
 def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:
-    """A choice to submit without a word after words have returned nothing: the records that it returns show words that the
-    site contains.
+    """Returns a choice to submit without a word, after words have returned nothing: the records that it returns show which
+    words the site contains.
 
-    The first choice of each of the first three inputs is tried once; None if records are known already or all three have been
-    tried.
+    The first choice of each of the first three inputs with choices is tried once; None if records are known already or all
+    three have been tried. `slots` are the inputs of the form.
     """
     if seen.records:
         return None
@@ -108,7 +107,7 @@ def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:
 
 
 def words_of_records(seen: Seen, box: str) -> list[Term]:
-    """The words for the text box `box` that most of the records seen contain, most frequent first: at most 20."""
+    """Returns the words for the text box `box` that most of the seen records contain, most frequent first: at most 20."""
     order = np.argsort(-np.asarray(seen.frequency), kind="stable")
     terms = (seen.term(int(place)) for place in order)
     found: list[Term] = []
@@ -121,25 +120,25 @@ def words_of_records(seen: Seen, box: str) -> list[Term]:
 
 
 def page_words(words: Mapping[str, Any]) -> list[str]:
-    """The heaviest words of the form's page, at most 10; `words` are weights by word space (see `models.Form.words`)."""
+    """Returns the words of the form's page with the largest weights, at most 10; `words` are weights by word space (see
+    `models.Form.words`)."""
     page = words.get("page", {})
     return sorted(page, key=lambda word: -page[word])[:PAGE_WORDS]
 
 
 def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """The seed words of the deep-web paper: the heaviest words of the form's cluster (`of_cluster`); if it has none, those of
-    the form's own page (`of_page`).
-    """
+    """Returns the seed words of the deep-web paper: the words with the largest weights in the form's cluster (`of_cluster`, in
+    order) or, if there are none, on the form's own page (`of_page`)."""
     return list(dict.fromkeys(of_cluster or of_page))
 
 
 def forget_what_was_shown(state: MutableMapping[str, Any]) -> None:
-    """Deletes the results of nonsense queries sent while a required choice was missing, since the site responds differently
-    with the choice."""
+    """Deletes from a harvest's state what was learned from nonsense queries that lacked a required choice, since the site
+    responds differently with the choice."""
     for name in ("nonsense", "nonsense_failed", "furniture"):
         state.pop(name, None)
 
 
 def in_vain(form: Form) -> str:
-    """The reason code for ending the harvest of a form that returned no record."""
+    """Returns the reason code for ending the harvest of a form that returned no record."""
     return "needs_browser" if form.scripted else "no_results"

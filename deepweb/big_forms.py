@@ -1,6 +1,5 @@
-"""Pages that consist of one big form (ASP.NET): splits the form into parts, each an element with a button and something to
-fill in.
-"""
+"""Pages that consist of one big form, as ASP.NET makes them: splits the form into parts, each an element with a button and
+something to fill in."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ _NOT_FILLED = frozenset(("hidden", "submit", "image", "button", "reset"))
 
 
 def parts_of(form: HtmlElement) -> list[HtmlElement]:
-    """The parts of such a form: for each button, the smallest element around it that contains something to fill in. Empty if
-    there are fewer than two parts, if a part is the whole form, or if one contains another."""
+    """Returns the parts of a form of ASP.NET: for each button, the smallest element around it that contains something to fill
+    in. Empty for other forms, if there are fewer than two parts, if a part is the whole form, or if one contains another."""
     if not any((control.get("name") or "").startswith("__VIEWSTATE") for control in form.iter("input")):
         return []
     parts: list[HtmlElement] = []

@@ -1,6 +1,5 @@
-"""Estimates how many records match each choice of a form's selects, fitted to the answers to queries of choices alone and of
-choices with words.
-"""
+"""Estimates how many records match each choice of a form's selects, from the answers to queries of choices alone and of
+choices with words."""
 
 from __future__ import annotations
 
@@ -24,9 +23,9 @@ _PSEUDO, _MOST_PSEUDO = 2.0, 3
 
 
 class ChoiceSizes(NamedTuple):
-    """Estimated numbers of records. `total`: in the database. `sizes`: for each input, an array over its values, how many
-    records match the value. `members`: for each input, a matrix with a row for each record seen and a column for each value,
-    the probability that the record matches the value; 1 if it contains the value or was found by querying it."""
+    """Estimated numbers of records. `total`: number of records in the database. `sizes`: for each input, how many records
+    match each of its values, (values,). `members`: for each input, the probability that a seen record matches a value, (seen
+    records, values); it is 1 if the record contains the value or was found by querying it."""
 
     total: float
     sizes: dict[str, np.ndarray]
@@ -34,8 +33,8 @@ class ChoiceSizes(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A query that binds a choice and has a known number of matches: the logarithm of that number, and the weight of this
-    evidence (1 / variance of the logarithm)."""
+    """A query that sets a choice and whose number of matching records is known: the logarithm of that number, and the weight
+    of this evidence (1 / variance of the logarithm)."""
 
     query: Query
     log_matching: float
@@ -43,19 +42,21 @@ class _Told(NamedTuple):
 
 
 def matches_told(outcome: Outcome) -> int | None:
-    """How many records match a query: the stated number, or all returned ones if the answer was complete; None if unknown."""
+    """Returns how many records match a query, if its answer shows it: the number that the site states, or the number of
+    returned records if the answer was complete; None if unknown."""
     return outcome.matching or (outcome.returned if outcome.is_whole else None) or None
 
 
 def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, words: Mapping[Term, float]) -> ChoiceSizes:
-    """Fits, by coordinate descent, log matches of a query = sum of log matches of each of its k terms - (k - 1) log total, as
-    if terms occurred independently.
+    """Estimates, by coordinate descent, the number of records that match each of the values in `choices`, so that for every
+    queried combination of k terms: log matches = sum of the log matches of its terms - (k - 1) log total, as if terms occurred
+    independently.
 
-    Priors: log total is normal about log `size`, variance 1/2; the share of a value in `choices` is log-normal about its share
-    of the records seen, or equal for all values of an input if records do not show its values, with standard deviation 0.7 /
-    sqrt(1 + count), count being the number of records seen with the value. `words` are the estimated numbers of matches of the
-    words that choices were combined with. If all values of an input were queried, their numbers of matches should add up to
-    the total.
+    Priors: log total is normal about log `size` with variance 1/2; the share of a value is log-normal about its share of the
+    seen records, or equal for all values of an input if records do not show its values, with standard deviation 0.7 / sqrt(1 +
+    count), where count is the number of seen records with the value. `words` are the estimated numbers of matches of the words
+    that choices were combined with. If all values of an input were queried, their numbers of matches should add up to the
+    total.
     """
     fit = _Fit(seen, choices, size, words)
     fit.run()
@@ -67,7 +68,7 @@ def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, 
 
 def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
     found = marks.any(axis=1)
-    if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:  # records often have several of the values
+    if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:  # Records often have several of the values.
         either: np.ndarray = np.maximum(marks, shares)
         return either
     members = marks.copy()
@@ -76,16 +77,14 @@ def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _weight(query: Query, matching: int) -> float:
-    """The weight (1 / variance) of the logarithm of a known number of matches: large for a query of one term, lower for
-    several terms, as these may not be independent.
-    """
+    """Returns the weight (1 / variance) of the logarithm of a known number of matching records: larger for a query of one term
+    than for one of several terms, which may not be independent."""
     return _WORD_TOLD if len(query) == 1 else 1 / (_SPREAD_OF_COUNTS + 1 / matching)
 
 
 class _Fit:
-    """State of the fit. `logs`: for each input, the logarithms of the numbers of records that match each of its values;
-    `log_total`: the logarithm of the number of all records.
-    """
+    """State of the estimation by coordinate descent. `logs`: for each input, the logarithms of the numbers of records that
+    match each of its values; `log_total`: the logarithm of the number of all records."""
 
     def __init__(self, seen: Seen, choices: Mapping[str, Sequence[str]], size: float, words: Mapping[Term, float]) -> None:
         self._places = {name: {value: place for place, value in enumerate(values)} for name, values in choices.items()}
@@ -118,7 +117,7 @@ class _Fit:
         """Determines which of the seen records match each value of the input `name` (they contain the value, or were found by
         querying it), and sets the priors of the values' shares."""
         marks = seen.having([Term(name, value) for value in values])
-        other = np.zeros(seen.records, dtype=bool)  # found by queries that do not bind this input
+        other = np.zeros(seen.records, dtype=bool)  # records that were found by queries which do not set this input
         for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
             if all(term.input != name for term in outcome.query):
                 other[answer] = True
@@ -146,8 +145,7 @@ class _Fit:
 
     def _move(self, term: Term) -> None:
         """Sets the logarithm of a term's number of matches to the mean of its prior and of the values that follow from each
-        answer to a query with the term, weighted by 1 / variance.
-        """
+        answer to a query with the term, weighted by 1 / variance."""
         if self._is_choice(term):
             place = self._places[term.input][term.value]
             mean, weight = float(self._prior[term.input][place]) + self.log_total, float(self._trust[term.input][place])
@@ -183,9 +181,8 @@ class _Fit:
         self.log_total = total / weights
 
     def _share_out(self, name: str) -> None:
-        """Sets the values of the input `name` that were not queried: the total, minus the matches of its queried values, is
-        divided among them in proportion to their priors.
-        """
+        """Sets the numbers of matches of those values of the input `name` that were not queried: the total, minus the matches
+        of the queried values, is divided among them in proportion to their priors."""
         asked, shares = self._asked[name], np.exp(self._prior[name])
         if not asked.all():
             whole = float(np.exp(self.log_total))

@@ -1,4 +1,5 @@
-"""The trained classifier of forms: weights from a JSON file, evaluated without pickle or a learning library."""
+"""The trained classifier of forms by type. Its weights are read from a JSON file and evaluated without pickle or a learning
+library."""
 
 from __future__ import annotations
 
@@ -20,18 +21,19 @@ from deepweb.search_forms import Form, read_forms
 MODEL_FORMAT = "crawlmgr-form-model"
 MODEL_VERSION = 1
 WORD_NORM = 2.0
-"""Euclidean length to which the words of a form are scaled, beside the counts."""
+"""Euclidean length to which the vector of a form's words is scaled, relative to its numeric features."""
 
 _BINDABLE = ("text", "search", "number", "date", "range", "select", "radio", "checkbox")
 
 
 class ModelError(ValueError):
-    """Raised for a file that is damaged or is not a model of this version."""
+    """Raised for a model file that is damaged or does not belong to this version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A form's type, whether it can be queried, and the classifier's confidence in [0, 1]."""
+    """A form's type, the classifier's `confidence` in it (its probability, in [0, 1]), whether the form can be queried, and
+    the probability of every type (`shares`)."""
 
     type: FormType
     confidence: float
@@ -54,13 +56,12 @@ class FormModel:
     weights: Mapping[str, np.ndarray]
 
     def shares(self, form: Form) -> np.ndarray:
-        """Probability of every class, in the order of `classes`; sums to 1."""
+        """Returns the probability of every class, in the order of `classes`; they sum to 1."""
         return self.shares_of(counts(form), word_features(form))
 
     def shares_of(self, numbers: Mapping[str, float], said: Mapping[str, float]) -> np.ndarray:
-        """Probabilities of the classes, in the order of `classes`, from computed features: `numbers` by name, and the words
-        `said`.
-        """
+        """Returns the probabilities of the classes, in the order of `classes`, from computed features: `numbers` (numeric
+        features by name) and `said` (word features by name)."""
         scores = self.bias.astype(float).copy()
         for name, value in numbers.items():
             row = self.weights.get(name)
@@ -75,7 +76,8 @@ class FormModel:
         return shares
 
     def classify(self, form: Form) -> Verdict:
-        """The likeliest type. `searchable`: type search, with a field to query and without a password or file field."""
+        """Returns the likeliest type of a form. It is `searchable` if the type is search and it has a field to query and no
+        password or file field."""
         shares = self.shares(form)
         best = int(shares.argmax())
         found = self.classes[best]
@@ -87,7 +89,7 @@ class FormModel:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The model as the content of its file; weights are rounded to three decimals."""
+        """Returns the model as the content of its file; weights are rounded to three decimals."""
         return {
             "format": MODEL_FORMAT,
             "version": MODEL_VERSION,
@@ -99,7 +101,8 @@ class FormModel:
 
 
 def can_be_asked(form: Form) -> bool:
-    """Tells whether a form has a field that a query can fill, and no field that a query must never fill."""
+    """Tells whether a form has a field that a query can fill in, and no field that a query must never fill in (password,
+    file)."""
     return bool(form.of_kind(*_BINDABLE)) and not form.of_kind("password", "file")
 
 
@@ -125,7 +128,7 @@ def model_from_json(document: Any) -> FormModel:
 
 
 def load_model(path: Path) -> FormModel:
-    """Loads a model from a file."""
+    """Loads a model from a JSON file. Raises ModelError for an invalid one."""
     try:
         return model_from_json(json.loads(path.read_text(encoding="utf-8")))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -134,15 +137,15 @@ def load_model(path: Path) -> FormModel:
 
 @functools.cache
 def shipped_model() -> FormModel:
-    """The model packaged with the program."""
+    """Returns the model packaged with the program."""
     return model_from_json(json.loads(resources.files("deepweb").joinpath("form_model.json").read_text(encoding="utf-8")))
 
 
 def classify_html(html: str | bytes, url: str, model: FormModel) -> tuple[Form | None, Verdict]:
-    """Classifies a form's HTML, or one form of a page.
+    """Classifies the HTML of a form, or one form of a page. Returns the form and its verdict.
 
-    Of several forms on a page it takes the one most likely to be a search form that can be queried; if none is, the one with most
-    fields. Without any form: other, confidence 0.
+    If there are several forms, it takes the one most likely to be a search form that can be queried; if none can, the one with
+    most fields. Without any form, returns None and the type other with confidence 0.
     """
     read = [(form, model.classify(form)) for form in read_forms(html, url, cut=False)]
     if not read:

@@ -1,7 +1,7 @@
-"""Clustering of form pages in two word spaces, after the deep-web paper: weights by eq. (1), eq. (3) as one dot product,
-k-means, and the paper's own algorithm as printed.
+"""Clustering of form pages in two word spaces, after the deep-web paper: weights by eq. (1), similarity by eq. (3) as a dot
+product, k-means, and the paper's own algorithm as printed.
 
-scikit-learn is imported where it is used: every worker and every page of the desk imports this module, but few cluster
+scikit-learn is imported inside the functions that use it: every worker and web page imports this module, but few cluster
 anything.
 """
 
@@ -26,9 +26,8 @@ _MOVED = 0.10
 
 
 class TwoSpaces(NamedTuple):
-    """The weights of n form pages by eq. (1), as two sparse matrices with a row for each page: `page` has a column for each
-    word of the page space, `form` for each word of the form space.
-    """
+    """The weights of n form pages by eq. (1), as two sparse matrices: `page` (pages, words of the page space) and `form`
+    (pages, words of the form space)."""
 
     page: sparse.csr_matrix
     form: sparse.csr_matrix
@@ -36,17 +35,16 @@ class TwoSpaces(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The words of one word space, `frequencies` (parallel to `words`), the number of pages that contain each, and
-    `documents`, the number of all pages.
-    """
+    """The words of one word space; parallel to `words`, the number of pages that contain each (`frequencies`); and the number
+    of all pages (`documents`)."""
 
     words: tuple[str, ...]
     frequencies: np.ndarray
     documents: int
 
     def weigh(self, pages: Sequence[Mapping[str, float]]) -> sparse.csr_matrix:
-        """The weights of pages by eq. (1): (sum of K over the word's occurrences) * ln(N / n_i), with N pages of which n_i
-        contain the word. `pages` are the sums of K, by word. A word on every page has weight 0: it belongs to the template.
+        """Returns the weights of pages by eq. (1): (sum of K over the word's occurrences) * ln(N / n_i), with N pages of which
+        n_i contain the word. `pages` are the sums of K, by word. A word on every page has weight 0: it belongs to the template.
 
         If the space was made of a single page, the template is unknown, and ln(N / n_i) is replaced by 1. Words unknown to the
         space are left out. The matrix has a row for each of `pages` and a column for each of `words`.
@@ -65,9 +63,8 @@ class Space:
 
 
 def space_of(pages: Sequence[Mapping[str, float]], min_documents: int = 1) -> Space:
-    """The word space of all words of `pages`, without words that occur on fewer than `min_documents` pages. Raises ValueError
-    if there is no page.
-    """
+    """Returns the word space of all words of `pages`, without words that occur on fewer than `min_documents` pages. Raises
+    ValueError if there is no page."""
     if not pages:
         raise ValueError("no pages, no space")
     frequencies: dict[str, int] = {}
@@ -79,12 +76,12 @@ def space_of(pages: Sequence[Mapping[str, float]], min_documents: int = 1) -> Sp
 
 
 def spaces_of(pages: Sequence[FormPageWords]) -> tuple[Space, Space]:
-    """The spaces Pc (page) and Fc (form) of a set of form pages."""
+    """Returns the spaces Pc (page) and Fc (form) of a set of form pages."""
     return space_of([page.page for page in pages]), space_of([page.form for page in pages])
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Cosine of two vectors, eq. (2) of the deep-web paper; 0 if one of them is empty."""
+    """Returns the cosine of two vectors, eq. (2) of the deep-web paper; 0 if one of them is zero."""
     length = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
     return float(a @ b) / length if length else 0.0
 
@@ -92,17 +89,19 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 def similarity(
     page_a: np.ndarray, form_a: np.ndarray, page_b: np.ndarray, form_b: np.ndarray, c1: float = C1, c2: float = C2
 ) -> float:
-    """Eq. (3) of the deep-web paper as printed: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2), where cos(Pc) compares the page vectors
-    and cos(Fc) the form vectors of pages a and b. Dense arrays; the result is in [0, 1] if all weights are at least 0."""
+    """Computes eq. (3) of the deep-web paper as printed: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2), where cos(Pc) compares the
+    page vectors and cos(Fc) the form vectors of pages a and b. Dense arrays; the result is in [0, 1] if all weights are at
+    least 0."""
     return (c1 * cosine(page_a, page_b) + c2 * cosine(form_a, form_b)) / (c1 + c2)
 
 
 def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matrix:
-    """A matrix with a row for each page, so that the dot product of two rows is the similarity of the pages by eq. (3): a row
-    is the page vector scaled to length sqrt(C1 / (C1 + C2)), followed by the form vector scaled to length sqrt(C2 / (C1 +
-    C2)).
+    """Returns a matrix with a row for each page, such that the dot product of two rows is the similarity of the pages by eq.
+    (3): a row is the page vector scaled to length sqrt(C1 / (C1 + C2)), followed by the form vector scaled to length sqrt(C2 /
+    (C1 + C2)).
 
-    A row has length 1 if the page has words in both spaces; without words on the form, only its first part is not zero.
+    A row has length 1 if the page has words in both spaces; if the form has no words, only the first part of the row is not
+    zero.
     """
     from sklearn.preprocessing import normalize
 
@@ -113,9 +112,9 @@ def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matr
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """A partition of n pages: the cluster of each page, from 0 to k-1; the k centres, as rows of the form that `joined` makes;
-    and the mean similarity of the pages to the centres of their clusters.
-    """
+    """A partition of n pages: the cluster of each page, from 0 to k-1 (`labels`); the k centres, as rows in the form of
+    `joined`; the mean similarity of the pages to the centres of their clusters (`cohesion`); and the number of iterations
+    (`rounds`)."""
 
     labels: np.ndarray
     centres: np.ndarray
@@ -129,10 +128,11 @@ class Clustering:
 
 
 def kmeans(rows: sparse.csr_matrix, k: int, random_seed: int, starts: int = 10) -> Clustering:
-    """k-means over rows of `joined`; since ||x-y||² = 2 - 2 eq. (3) for rows of length 1, it maximises the similarity of eq.
-    (3), and its means are the centres of eq. (4).
+    """Clusters the rows of `joined` by k-means. Since ||x-y||² = 2 - 2 eq. (3) for rows of length 1, this maximises the
+    similarity of eq. (3), and the means are the centres of eq. (4).
 
-    `k` is limited to the number of different pages. ValueError for k < 1 or no rows.
+    `k` is limited to the number of different pages; `starts` is the number of random starts, of which the best result is kept.
+    Raises ValueError for k < 1 or no rows.
     """
     from sklearn.cluster import KMeans
 
@@ -166,9 +166,9 @@ def literal(
     moved: float = _MOVED,
     max_rounds: int = 100,
 ) -> Clustering:
-    """Algorithm 1 of the deep-web paper as printed. The first centres are k random pages; each page is assigned to the most
-    similar centre by eq. (3), and that centre is updated at once by eq. (4) over raw weights. Rounds are repeated until fewer
-    than the share `moved` of the pages changed their cluster."""
+    """Clusters pages by Algorithm 1 of the deep-web paper as printed. The first centres are k random pages; each page is
+    assigned to the most similar centre by eq. (3), and that centre is updated at once by eq. (4) over raw weights. Rounds are
+    repeated until fewer than the share `moved` of the pages changed their cluster, at most `max_rounds` times."""
     page, form = spaces.page.toarray(), spaces.form.toarray()
     k = _possible(joined(spaces, c1, c2), k)
     n = len(page)
@@ -209,9 +209,8 @@ def _means(rows: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:
 
 
 def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) -> float | None:
-    """Mean silhouette of the pages by cosine distance, in [-1, 1]; computed from a sample if there are over 2,000 pages. None
-    if there is only one cluster, or each page is a cluster of its own.
-    """
+    """Returns the mean silhouette of the pages by cosine distance, in [-1, 1]; computed from a sample if there are over 2,000
+    pages. None if there is only one cluster, or each page is a cluster of its own."""
     from sklearn.metrics import silhouette_score
 
     different = len(set(labels.tolist()))
@@ -222,8 +221,8 @@ def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) ->
 
 
 def silhouettes(rows: sparse.csr_matrix, labels: np.ndarray) -> dict[int, float]:
-    """The mean silhouette of each cluster by cosine distance, in [-1, 1]. Empty if there is only one cluster, if each page is
-    a cluster of its own, or for over 2,000 pages, where the distances of all pairs would take too much memory."""
+    """Returns the mean silhouette of each cluster by cosine distance, in [-1, 1]. Empty if there is only one cluster, if each
+    page is a cluster of its own, or for over 2,000 pages, where the distances of all pairs would take too much memory."""
     from sklearn.metrics import silhouette_samples
 
     different = sorted(set(labels.tolist()))
@@ -234,7 +233,8 @@ def silhouettes(rows: sparse.csr_matrix, labels: np.ndarray) -> dict[int, float]
 
 
 class ChosenK(NamedTuple):
-    """The clustering of the best K, and the silhouette of every K tried."""
+    """The clustering with the best number of clusters, its silhouette (None if the pages form only one cluster), and the
+    silhouette of every number of clusters tried."""
 
     clustering: Clustering
     silhouette: float | None
@@ -263,9 +263,8 @@ def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None
 
 
 def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each new page (a row of `rows`): the index of the most similar existing centre, and that similarity, in [0, 1]. The
-    centres do not change.
-    """
+    """Returns for each new page (a row of `rows`): the index of the most similar existing centre, and that similarity, in [0,
+    1]. The centres do not change."""
     from sklearn.preprocessing import normalize
 
     alike = rows @ normalize(centres).T
@@ -273,7 +272,7 @@ def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np
 
 
 def top_terms(weights: sparse.csr_matrix, words: Sequence[str], labels: np.ndarray, cluster: int, count: int = 10) -> list[str]:
-    """The words of a cluster with the largest sum of eq. (1) weights, heaviest first; ties by the word itself.
+    """Returns the words of a cluster with the largest sum of eq. (1) weights, heaviest first; ties by the word itself.
 
     They name the cluster and are the seed words of section 2.2 of the deep-web paper.
     """
@@ -283,7 +282,7 @@ def top_terms(weights: sparse.csr_matrix, words: Sequence[str], labels: np.ndarr
 
 
 def flat_map(rows: sparse.csr_matrix) -> np.ndarray:
-    """Coordinates (n, 2) for a map of the pages: the two principal components; all 0 for fewer than three pages."""
+    """Returns coordinates (n, 2) for a map of the pages: the two principal components; all 0 for fewer than three pages."""
     from sklearn.decomposition import PCA
 
     n = rows.shape[0]

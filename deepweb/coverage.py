@@ -1,4 +1,5 @@
-"""Size and coverage of a hidden database by capture-recapture (from records returned more than once); stopping rules."""
+"""Size and coverage of a hidden database by capture-recapture, that is from how many records were returned more than once; and
+rules for ending a harvest."""
 
 from __future__ import annotations
 
@@ -18,8 +19,7 @@ WINDOW = 10
 
 class Captures(NamedTuple):
     """How often records were returned: the number D of distinct records, the number n of returns in all, and the numbers of
-    records returned exactly once (f1) and exactly twice (f2).
-    """
+    records returned exactly once (f1) and exactly twice (f2)."""
 
     distinct: int
     returned: int
@@ -46,21 +46,19 @@ def captures(times: Sequence[int]) -> Captures:
 
 
 def chapman(first: int, second: int, both: int) -> float:
-    """Chapman's estimate of the database size from two independent samples of n1 (`first`) and n2 (`second`) records that have
-    m (`both`) in common: (n1 + 1)(n2 + 1) / (m + 1) - 1.
-    """
+    """Returns Chapman's estimate of the database size from two independent samples of n1 (`first`) and n2 (`second`) records
+    that have m (`both`) in common: (n1 + 1)(n2 + 1) / (m + 1) - 1."""
     return (first + 1) * (second + 1) / (both + 1) - 1
 
 
 def chao1(seen: Captures) -> float:
-    """Chao1, a lower bound of the database size: D + f1 (f1 - 1) / (2 (f2 + 1)), with the symbols of `Captures`."""
+    """Returns Chao1, a lower bound of the database size: D + f1 (f1 - 1) / (2 (f2 + 1)), with the symbols of `Captures`."""
     return seen.distinct + seen.once * (seen.once - 1) / (2 * (seen.twice + 1))
 
 
 def chao1_interval(seen: Captures, z: float = 1.96) -> tuple[float, float]:
-    """Log-normal interval of Chao1 (Chao 1987), by default the 95 % interval: from D + T/C to D + T C, with T = Chao1 - D, C =
-    exp(z sqrt(ln(1 + var/T²))), and var the variance of Chao1.
-    """
+    """Returns the log-normal interval (low, high) of Chao1 (Chao 1987), by default the 95 % interval: from D + T/C to D + T C,
+    with T = Chao1 - D, C = exp(z sqrt(ln(1 + var/T²))), and var the variance of Chao1."""
     unseen = chao1(seen) - seen.distinct
     if unseen <= 0:
         return float(seen.distinct), float(seen.distinct)
@@ -75,16 +73,16 @@ def chao1_interval(seen: Captures, z: float = 1.96) -> tuple[float, float]:
 
 
 def lu_li(seen: Captures) -> float | None:
-    """Lu and Li's estimate of the database size, D / (1 - OR^-1.1) with OR as in `Captures.overlap_rate`, whose exponent was
-    fitted on real collections with uneven records; None if no record was returned twice."""
+    """Returns Lu and Li's estimate of the database size, D / (1 - OR^-1.1) with OR as in `Captures.overlap_rate`, whose
+    exponent was fitted on real collections with uneven records; None if no record was returned twice."""
     rate = seen.overlap_rate
     return seen.distinct / (1 - rate**-LU_LI_EXPONENT) if rate > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The answer to one random word, chosen without regard to its expected yield: the keys of the records returned, and
-    whether the site left some matching records out (`overflowed`)."""
+    """The answer to one random word that was chosen without regard to its expected yield: the keys of the records returned,
+    and whether the site left some matching records out (`overflowed`)."""
 
     records: frozenset[Hashable]
     overflowed: bool
@@ -93,8 +91,8 @@ class Probe:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """The size of the database as an interval from `low` to `high`, or the code `reason` why there is none. `low` is at least
-    the number of records seen. `probes` is the number of answers used; the results of single estimators are kept for display.
-    """
+    the number of seen records. `probes` is the number of answers used; `chapman`, `chao1` and `lu_li` are the results of single
+    estimators, kept for display."""
 
     low: float | None
     high: float | None
@@ -110,7 +108,8 @@ class Estimate:
         return self.low is not None and self.high is not None
 
     def coverage(self, records: int) -> tuple[float, float] | None:
-        """The share of the database that `records` records make up, as an interval in [0, 1]; None if the size is unknown."""
+        """Returns the share of the database that `records` records make up, as an interval in [0, 1]; None if the size is
+        unknown."""
         if self.low is None or self.high is None:
             return None
         return min(1.0, records / max(self.high, 1.0)), min(1.0, records / max(self.low, 1.0))
@@ -153,11 +152,11 @@ class StopRules(NamedTuple):
 
 
 def stopped_by(outcomes: Sequence[Outcome], times: Sequence[int], rules: StopRules, size: Estimate | None = None) -> str | None:
-    """The name of the rule that ends a harvest: "queries", "records", "coverage" (reached by the lower bound), "gain" or
-    "good_turing"; None if no rule does.
+    """Returns the name of the rule that ends a harvest: "queries", "records", "coverage" (reached by the lower bound), "gain"
+    or "good_turing"; None if no rule does.
 
-    `times` holds the number of returns of each record. "gain" and "good_turing" need ten queries. "good_turing" applies only
-    if at most a tenth of the answers were truncated, because truncated answers return the same records again and again, which
+    `times` holds the number of returns of each record. "gain" and "good_turing" need ten queries. "good_turing" applies only if
+    at most a tenth of the answers were truncated, because truncated answers return the same records again and again, which
     would look like completeness.
     """
     seen = captures(times)

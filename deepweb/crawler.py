@@ -1,4 +1,5 @@
-"""Crawlers of the deep web, run by the engine: a finder of search forms and a harvester of their databases."""
+"""The two crawlers of the deep web that the engine runs: one finds search forms on sites, one harvests the databases behind
+them."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class _PageRead(NamedTuple):
 
 
 class FormFinder:
-    """Crawls sites for their forms to a depth, fetching the links most likely to lead to a search form first."""
+    """Crawls sites to a given depth and stores their forms. Links that most likely lead to a search form are fetched first."""
 
     kind = "deepweb-find"
 
@@ -141,7 +142,7 @@ class _Opening(NamedTuple):
 
 
 class HarvestCrawler:
-    """Queries search forms, one query at a time, and fetches the detail pages of the records found."""
+    """Queries search forms, one query at a time for each form, and fetches the detail pages of the records found."""
 
     kind = "deepweb-harvest"
     tells_why = True
@@ -171,7 +172,8 @@ class HarvestCrawler:
         return harvests.next_links(run, self._all(run), HarvestOptions.from_mapping(run.parameters), now)
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """The query's request; or first the form's own page, if the form needs a session from it."""
+        """Returns the request of a query or a detail page; for a form that needs a session, first the request of the page with
+        the form."""
         if item.kind == "detail":
             return FetchRequest(item.url)
         bench = self._bench(run, item)
@@ -265,7 +267,7 @@ class HarvestCrawler:
         Run.objects.filter(pk=run.pk).update(result=figures.result_of(run))
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
-        """Stores the results so far of a harvest that was stopped."""
+        """Stores the results of a harvest that was stopped or failed before its end."""
         if state not in ("stopped", "failed"):
             return
         benches = self._all(run)

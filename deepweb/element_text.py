@@ -1,4 +1,4 @@
-"""The visible text of elements of a form."""
+"""The visible text of elements inside and around forms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def visible_text(element: HtmlElement) -> str:
-    """The text of an element with its images' alternative texts; scripts and the options of selects are left out."""
+    """Returns the text of an element with its images' alternative texts; scripts and the options of selects are left out."""
     parts: list[str] = []
     for node in element.iter():
         if not isinstance(node.tag, str) or node.tag in ("script", "style"):
@@ -46,5 +46,5 @@ def visible_text(element: HtmlElement) -> str:
 
 
 def squeezed(text: str) -> str:
-    """A text with runs of white space as one space, and none at the ends."""
+    """Returns a text with runs of white space as one space, and none at the ends."""
     return _SPACES.sub(" ", text).strip()

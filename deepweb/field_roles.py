@@ -1,4 +1,4 @@
-"""The role of one form control, from its kind and the words around it."""
+"""The role of one form field (query, date, password …), from its kind and the words around it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _BY_KIND = {
     "week": FieldRole.DATE,
     "time": FieldRole.DATE,
 }
-# The first concept found for a text field decides; specific concepts come before vague ones.
+# The first concept found in the words of a text field decides; specific concepts come before vague ones.
 _TEXT_ORDER = (
     ("password", FieldRole.PASSWORD),
     ("email", FieldRole.EMAIL),
@@ -88,10 +88,11 @@ _CAPTCHA = re.compile(r"captcha|验证码|驗證碼|капч|seccode|vcode", re.
 
 
 def role_of(kind: str, name: str, said: str, choices: int) -> FieldRole:
-    """The role of a field by its kind, its name and everything said about it (label, placeholder, identifiers).
+    """Returns the role of a field by its kind, its name, and the texts and identifiers that describe it (`said`: label,
+    placeholder, class names).
 
-    `choices` is the number of options of a select, radio group or checkbox group. Identifiers are checked before visible words: a
-    label can apply to a whole row, an identifier to one field only.
+    `choices` is the number of options of a select, radio group or checkbox group. The name is examined before the other words,
+    because a label can apply to a whole row, a name to one field only.
 
     >>> role_of("text", "q", "Stichwort", 0), role_of("select", "cat", "Rubrik", 12)
     (<FieldRole.QUERY: 'query'>, <FieldRole.REFINEMENT: 'refinement'>)

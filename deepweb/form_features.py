@@ -1,4 +1,5 @@
-"""Numeric features for classifying forms by type: the deep-web paper's structural counts, concepts by position, and words."""
+"""Features for classifying forms by type: the deep-web paper's counts of controls, concepts (such as "search" or "password")
+by where they are named, and words."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ _EMPTY_VALUES = {"", "on", "1", "0", "true", "yes"}
 
 
 def places(form: Form) -> dict[str, list[str]]:
-    """The texts of a form by where they stand (button, action, name, label, heading and so on); each text is one phrase."""
+    """Returns the texts of a form by position (button, action, name, label, heading and so on), each position with a list of
+    phrases."""
     address, page = urlsplit(form.action), urlsplit(form.page_url)
     typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
     return {
@@ -55,8 +57,9 @@ def _prompt(value: str) -> str:
 
 
 def counts(form: Form) -> dict[str, float]:
-    """Structure and concepts: the deep-web paper's counts (checkbox, radio, file, submit, password, text, select options, a
-    search word in the tag), method, hidden fields, text density, and each concept by position. All values in [0, ~8]."""
+    """Returns the numeric features of a form by name, in [0, ~8]; zeros are left out. They are the deep-web paper's counts
+    (checkbox, radio, file, submit, password, text, select options, a search word in the tag), and method, hidden fields, text
+    density, and each concept by position."""
     kinds = Counter(field.kind for field in form.fields)
     typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
     said = places(form)
@@ -109,7 +112,8 @@ def counts(form: Form) -> dict[str, float]:
 
 
 def word_features(form: Form) -> dict[str, float]:
-    """Words by position: `button=search`, `name=q`; words of scripts without spaces as pairs of characters."""
+    """Returns the word features of a form: the key is position and word (`button=search`, `name=q`), the value 1. Words of
+    scripts without spaces are split into pairs of characters."""
     found: dict[str, float] = {}
     for place, phrases in places(form).items():
         if place in _CONCEPTS_ONLY:

@@ -15,7 +15,7 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "legend")
 
 
 class About(NamedTuple):
-    """The title of a form's page, the heading above the form, the ids and classes of the elements around it."""
+    """The title of a form's page, the nearest heading above the form, and the ids and classes of the elements around it."""
 
     title: str
     above: str
@@ -23,7 +23,8 @@ class About(NamedTuple):
 
 
 def headings_above(root: HtmlElement) -> list[str]:
-    """For each form of a page the nearest heading before it, outside all forms and with no other form in between; else ""."""
+    """Returns for each form of a page the nearest heading before it that is outside all forms, with no other form in between;
+    "" if there is none."""
     inside = {heading for form in root.iter("form") for heading in form.iter(*_HEADINGS)}
     found: list[str] = []
     heading = ""
@@ -37,7 +38,7 @@ def headings_above(root: HtmlElement) -> list[str]:
 
 
 def about_forms(root: HtmlElement | None) -> list[About]:
-    """The surroundings of each form of a page, in page order."""
+    """Returns the surroundings of each form of a page, in page order."""
     if root is None:
         return []
     title = squeezed(root.findtext(".//title") or "")
@@ -46,6 +47,6 @@ def about_forms(root: HtmlElement | None) -> list[About]:
 
 
 def around_of(element: HtmlElement) -> str:
-    """Ids and classes of an element's nearest `PARENTS` ancestors."""
+    """Returns the ids and classes of an element's three nearest ancestors, as one string."""
     names = (f"{parent.get('id') or ''} {parent.get('class') or ''}" for parent in islice(element.iterancestors(), PARENTS))
     return squeezed(" ".join(names))[:200]

@@ -1,5 +1,5 @@
-"""The roles of a form's fields considered together: a prior from names, kinds and labels, overridden by what probes or operators
-found."""
+"""The roles of a form's fields, decided together: first guessed from names, kinds and labels, then overridden by what harvests
+found or operators set."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ _PAGE_LABEL = re.compile(
 
 
 def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
-    """The form with the final roles of its fields; `told` holds roles, by field name, that harvests proved or an operator set,
-    and which override those read from the form.
+    """Returns the form with the final roles of its fields; `told` holds, by field name, the roles that harvests proved or an
+    operator set, which override those read from the form.
 
     A single text box is the query whatever its name, because names such as `page`, `from`, `start` and `p` only have a meaning
-    if there is another box. Two inputs that are the ends of a range are taken for nothing else, such as a page number. A
-    choice marked as required that has no "any" option must be set in every query.
+    if there is another box. Two inputs that are the ends of a range have no other role, such as that of a page number. A choice
+    that is marked as required and has no "any" option gets the role REQUIRED: every query must set it.
     """
     told = told or {}
     ends = {
@@ -73,13 +73,15 @@ def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
 
 
 def asks_for_something_else(form: Form) -> bool:
-    """Tells whether a form that looks like a search wants something other than search words: none of its boxes is a query by its
-    own name, it offers no choices to narrow by, and its boxes are for personal data, an order, or a page number; or none of its
-    boxes has a name, so that only its other inputs (a poll beside the box) would be sent; or it has no box and its choices only
-    order a list or set how many rows a page shows.
+    """Tells whether a form that looks like a search form wants something other than search words. This is so if
+
+    - its boxes are for personal data, an order or a page number, none is a query by its own name, and there are no choices to
+      narrow a search by; or
+    - none of its boxes has a name, so that only other inputs (such as a poll beside the box) would be sent; or
+    - it has no box, and its choices only set the order or the length of a list.
 
     Such forms (naming a filter, tracking an order, "ask a question", "go to page", "sort by") are only submitted with an
-    operator's consent. Roles here are as read from the form, not yet `settled`.
+    operator's consent. Roles are those read from the form, before `settled`.
     """
     boxes = [field for field in form.fields if field.kind in (*_TEXTS, *_LOOSE, "textarea")]
     if boxes and not any(field.name for field in boxes):
@@ -118,8 +120,8 @@ def _must_choose(field: FormField) -> bool:
 
 
 def _query_box(fields: Sequence[FormField], roles: Mapping[str, FieldRole], ends: set[str]) -> str | None:
-    """The name of the text box to take as the query box if no field has that role by itself. None if a field has it, or if
-    there is no suitable box."""
+    """Returns the name of the text box to use for query words if no field has the role QUERY by itself. None if a field has
+    it, or if there is no suitable box. `ends` are the names of fields that are ends of ranges."""
     free = [f for f in fields if f.kind in _TEXTS and f.name and f.name not in ends and roles[f.name] not in _KEPT]
     if any(roles[field.name] is FieldRole.QUERY for field in free):
         return None

@@ -1,4 +1,4 @@
-"""The deep-web paper's rules for form types: structure first, a search word second; nothing is learned."""
+"""The deep-web paper's rules for form types, by the kinds of fields first and search words second. Nothing is learned."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _BUTTONS = ("submit", "image", "button")
 
 
 class RuleVerdict(NamedTuple):
-    """The type by the rules, and the rule that decided."""
+    """The type of a form by the rules, and the name of the rule that decided."""
 
     type: FormType
     rule: str
 
 
 def rule_type(form: Form) -> RuleVerdict:
-    """The type of a form by the rules of the deep-web paper, and the rule that decided.
+    """Returns the type of a form by the rules of the deep-web paper, and the rule that decided.
 
     The first rule that applies decides, by: password fields (login or registration; password recovery if there is nothing
     else); a text area (contact); a file field (other); words or fields of an order (order); nothing to fill in (other); an
     e-mail, phone or captcha field with at most one more line (newsletter, or password recovery if its words say so); any other
-    e-mail field (registration if its words say so, otherwise other); a search word in the tag, the button or a prompt
-    (search); a single text box sent by GET (search). Everything else has the type other.
+    e-mail field (registration if its words say so, otherwise other); a search word in the tag, the button or a prompt (search);
+    a single text box sent by GET (search). Everything else has the type other.
     """
     passwords, lines = form.of_kind("password"), form.of_kind("text", "search", "email", "tel", "url", "number")
     said = concepts_in(_tag_words(form))

@@ -1,4 +1,4 @@
-"""Training and cross-validation of the form classifier; folds never share a domain."""
+"""Training and cross-validation of the form classifier. Forms of one domain are never in both training and test data."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from deepweb.terms import language_of
 MIN_DOMAINS = 2
 """A word is used only if forms of at least this many domains contain it."""
 
-_STRENGTH = 1.0  # inverse regularisation; values from .5 to 3 differ by less than the folds do
+_STRENGTH = 1.0  # inverse strength of regularisation; values from .5 to 3 change the accuracy less than it varies between folds
 _NEGLIGIBLE = 0.03
 _UNSTATED = "--"
 
 
 class TrainingError(ValueError):
-    """Raised if nothing can be learned from the examples; the text says why."""
+    """Raised if nothing can be learned from the examples; its text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A labelled form: its type, its registered domain, and its features as numbers (`numbers`) and word counts (`words`).
+    """A labelled form: its type, its registered domain, its numeric features (`numbers`) and word features (`words`).
     `language` follows from its script or its page's declaration, "" if unknown; `weight` is its weight in training, 1 for a
     form of a real page."""
 
@@ -93,20 +93,19 @@ def _weight(said: Any) -> float:
 
 
 def _in_page(form: Form, about: Sequence[About], index: int) -> Form:
-    """A form with the surroundings of the page's form at `index` (`about` holds those of all forms); unchanged if there is
-    none.
-    """
+    """Returns a form with the surroundings of the page's form at `index` (`about` holds those of all forms); unchanged if
+    there is none."""
     return replace(form, **about[index]._asdict()) if 0 <= index < len(about) else form
 
 
 def example_of_form(form: Form, kind: FormType) -> Example:
-    """An example from an already parsed form, such as one whose type an operator corrected."""
+    """Returns an example from an already parsed form, such as one whose type an operator corrected."""
     return Example(form, kind, registered_domain(urlsplit(form.page_url).hostname or ""), counts(form), word_features(form))
 
 
 def read_examples(path: Path) -> list[Example]:
-    """The labelled forms of a file of JSON lines; an invalid line raises TrainingError with its number. Lines for forms of one
-    page have the same "page_id", and only the first of them contains the "page_html"."""
+    """Returns the labelled forms of a file of JSON lines; an invalid line raises TrainingError with its number. Lines for
+    forms of one page have the same "page_id", and only the first of them contains the "page_html"."""
     examples = []
     pages: dict[str, list[About]] = {}
     for number, row in read_lines(path):
@@ -147,9 +146,8 @@ def train(examples: Sequence[Example]) -> FormModel:
 
 
 def _balanced(examples: Sequence[Example]) -> np.ndarray:
-    """The training weight of each example, in the order of `examples`, scaled so that the weights of every form type have the
-    same sum.
-    """
+    """Returns the training weight of each example, in the order of `examples`, scaled so that the weights of every form type
+    have the same sum."""
     sums: dict[FormType, float] = defaultdict(float)
     for example in examples:
         sums[example.type] += example.weight
@@ -187,7 +185,8 @@ def _matrix(examples: Sequence[Example], columns: dict[str, int]) -> sparse.csr_
 
 
 def folds_by_domain(domains: Iterable[str], folds: int, random_seed: int) -> dict[str, int]:
-    """Assigns each domain to a fold, so that all forms of a domain are in one fold."""
+    """Assigns each domain to one of `folds` folds, and returns the fold of each, so that all forms of a domain are in the same
+    fold."""
     names = sorted(set(domains))
     np.random.default_rng(random_seed).shuffle(names)
     return {name: place % folds for place, name in enumerate(names)}
@@ -200,9 +199,10 @@ def cross_validate(
     told: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[FormType]:
-    """The type predicted for each example by a model that was trained without the forms of its registered domain. `told` is
-    called after each fold, with the fold's number. `more` are additional training examples: they are never judged, and left
-    out of a fold that judges forms of their domain."""
+    """Returns the type predicted for each example by a model that was trained without the forms of its registered domain.
+    `told` is called with the number of each fold when it is done. `more` are additional training examples, which are never
+    judged, and are left out of a fold that judges forms of their domain. Raises TrainingError if there are fewer domains than
+    folds."""
     return [kind for kind, _ in predictions(examples, folds, random_seed, told, more)]
 
 
@@ -213,9 +213,8 @@ def predictions(
     told: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[tuple[FormType, float]]:
-    """The type predicted for each example as by `cross_validate`, whose parameters it takes, and the model's confidence in it,
-    in [0, 1].
-    """
+    """Returns the type predicted for each example as by `cross_validate`, whose parameters it takes, and the model's
+    confidence in it, in [0, 1]."""
     fold_of = folds_by_domain((example.domain for example in examples), folds, random_seed)
     if len(fold_of) < folds:
         raise TrainingError(f"{len(fold_of)} domains cannot be split into {folds} folds")
@@ -231,7 +230,8 @@ def predictions(
 
 
 def predict_by_rules(examples: Sequence[Example]) -> list[FormType]:
-    """The types predicted for the examples by the rules of the deep-web paper, for comparison with the trained model."""
+    """Returns the types predicted for the examples by the rules of the deep-web paper, for comparison with the trained model.
+    """
     return [rule_type(example.form).type for example in examples]
 
 
@@ -242,7 +242,8 @@ def measure(
     told: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> tuple[Scores, Scores]:
-    """Scores of the trained model in cross-validation (see `cross_validate` for the parameters), and scores of the rules."""
+    """Returns two scores: of the trained model in cross-validation (see `cross_validate` for the parameters), and of the rules
+    of the deep-web paper."""
     truth = [example.type for example in examples]
     learned = score(truth, cross_validate(examples, folds, random_seed, told, more))
     return learned, score(truth, predict_by_rules(examples))

@@ -1,4 +1,4 @@
-"""The purposes of forms, in a module of their own so that the tables can use them without loading the parser of HTML."""
+"""The types of forms, in a module of their own so that the database models can use them without importing the HTML parser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class FormType(StrEnum):
-    """The purpose of a form."""
+    """What a form is for."""
 
     SEARCH = "search"
     LOGIN = "login"

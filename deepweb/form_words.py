@@ -1,4 +1,5 @@
-"""Concepts named by the words on forms, in many languages: matched by word stems, so that related languages work too."""
+"""Finds concepts (search, login, e-mail …) in the words on forms, in many languages: by word stems, so that related languages
+are covered too."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from importlib import resources
 
 _IDENTIFIER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[\W_]+")
-_SPACED = re.compile(r"^[\x00-\u052f\u1e00-\u20ff]+$")  # Latin, Greek and Cyrillic, which separate their words
+_SPACED = re.compile(r"^[\x00-\u052f\u1e00-\u20ff]+$")  # Latin, Greek and Cyrillic script, which separate words by spaces
 _SHORT = 40
 
 
 def fold(text: str) -> str:
-    """The text in lower case without accents, full-width forms as plain ones.
+    """Returns the text in lower case without accents, full-width forms as plain ones.
 
     >>> fold("Búsqueda ＡＢＣ Поиск")
     'busqueda abc поиск'
@@ -24,7 +25,7 @@ def fold(text: str) -> str:
 
 
 def words(text: str) -> str:
-    """The folded words of a text or an identifier, separated and surrounded by single spaces.
+    """Returns the folded words of a text or an identifier, separated and surrounded by single spaces.
 
     >>> words("userLoginForm[e-mail]_2")
     ' user login form e mail 2 '
@@ -34,7 +35,7 @@ def words(text: str) -> str:
 
 @functools.cache
 def _stems() -> dict[str, tuple[str, ...]]:
-    """Each concept's stems as strings to be found in the result of `words`."""
+    """Returns for each concept the stems of its words, as strings to be searched for in the result of `words`."""
     source = resources.files("deepweb").joinpath("form_words.txt").read_text(encoding="utf-8")
     stems: dict[str, list[str]] = {}
     concept: list[str] = []
@@ -55,27 +56,26 @@ def _sought(stem: str) -> str:
 
 @functools.cache
 def _flat() -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """Two tuples of (stem, concept) pairs: all ASCII stems, and all other stems, which need not be searched for in an ASCII
-    text.
-    """
+    """Returns two tuples of (stem, concept) pairs: all ASCII stems, and all other stems, which need not be searched for in an
+    ASCII text."""
     pairs = [(stem, name) for name, stems in _stems().items() for stem in stems]
     return tuple(pair for pair in pairs if pair[0].isascii()), tuple(pair for pair in pairs if not pair[0].isascii())
 
 
 def concept_names() -> tuple[str, ...]:
-    """All concepts, in the order of the list of stems."""
+    """Returns all concepts, in the order of the list of stems."""
     return tuple(_stems())
 
 
 @functools.lru_cache(maxsize=20_000)
 def concepts_in(text: str) -> frozenset[str]:
-    """All concepts that a text or an identifier names; `text` is unprocessed.
+    """Returns all concepts that a text or an identifier names; `text` is unprocessed.
 
     >>> sorted(concepts_in("Mot de passe oublié ?"))
     ['password', 'recover']
     """
     folded = words(text)
-    if len(folded) < _SHORT:  # "sign up" and "signup" are equal; in a long text joined neighbours could form other words
+    if len(folded) < _SHORT:  # "sign up" and "signup" are equal; in a long text, joined neighbours could form other words
         folded += folded.replace(" ", "") + " "
     plain, other = _flat()
     found = {name for stem, name in plain if stem in folded}

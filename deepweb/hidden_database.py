@@ -1,4 +1,5 @@
-"""A simulated hidden database for testing query policies: records with terms, answers truncated at k, some words refused."""
+"""A simulated database behind a search form, for testing query policies: records with terms, answers truncated at a limit,
+some words refused."""
 
 from __future__ import annotations
 
@@ -42,11 +43,11 @@ class HiddenDatabase:
         return [term for term in self._postings if term not in self.refused]
 
     def frequency(self, term: Term) -> int:
-        """The number of records with the term."""
+        """Returns the number of records with the term."""
         return len(self._postings.get(term, ()))
 
     def matches(self, query: Query) -> list[int]:
-        """Indices of all matching records, best ranked first, not truncated."""
+        """Returns the indices of all matching records, best ranked first, not truncated."""
         if any(term in self.refused for term in query):
             return []
         found: set[int] | None = None
@@ -56,7 +57,8 @@ class HiddenDatabase:
         return sorted(found or ())
 
     def shown(self, query: Query, places: list[int]) -> list[int]:
-        """The matching records (`places`) that the answer to the query shows."""
+        """Returns, of the matching records `places` (indices, best ranked first), those that the answer to the query contains,
+        in its order."""
         if self.limit is None or len(places) <= self.limit:
             return places
         if not self.ranked:
@@ -65,7 +67,8 @@ class HiddenDatabase:
         return places[: self.limit]
 
     def ask(self, query: Query) -> tuple[list[tuple[Hashable, tuple[Term, ...]]], bool]:
-        """The answer to a query: the index and the terms of each record shown, and whether matching records were left out."""
+        """Returns the answer to a query: the index and the terms of each record shown, and whether matching records were left
+        out."""
         places = self.matches(query)
         shown = self.shown(query, places)
         return [(place, self._terms_of[place]) for place in shown], len(shown) < len(places)
@@ -81,7 +84,7 @@ def synthetic(
     mean_length: float = 120.0,
     own_share: float = 0.4,
 ) -> HiddenDatabase:
-    """A generated database of `documents` records on `topics` subjects, in random ranking order.
+    """Returns a generated database of `documents` records on `topics` subjects, in random ranking order.
 
     All words come from one Zipf distribution over `vocabulary` words. A share `own_share` of a document's words is replaced by
     means of a permutation of the vocabulary that belongs to the document's topic, so that each topic has frequent words of its
@@ -110,23 +113,23 @@ def _commonest(records: Sequence[Iterable[Term]], count: int) -> list[Term]:
 
 
 def middling_terms(database: HiddenDatabase, rng: np.random.Generator, count: int) -> list[Term]:
-    """Up to `count` different random terms that 0.2 % to 1 % of the records contain, for use as seeds."""
+    """Returns up to `count` different random terms that 0.2 % to 1 % of the records contain, for use as seeds."""
     low, high = 0.002 * len(database), 0.01 * len(database)
     pool = sorted(term for term in database.terms if low <= database.frequency(term) <= high)
     return [pool[place] for place in rng.choice(len(pool), size=min(count, len(pool)), replace=False)]
 
 
 def greedy_oracle(database: HiddenDatabase, queries: int) -> list[int]:
-    """The number of distinct records found after each of `queries` queries by a chooser that knows the whole database: it
-    always takes the single term whose answer holds most records not found yet. A reference for policies; better sequences may
-    exist."""
+    """Returns the number of distinct records found after each of `queries` queries by a policy that knows the whole database:
+    it always takes the single term whose answer contains most records not found yet. A reference for other policies; better
+    sequences may exist."""
     shown = [database.shown((term,), database.matches((term,))) for term in database.terms]
     return greedy_cover(shown, len(database), queries)
 
 
 def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -> list[int]:
-    """The number of distinct records found after each of `queries` queries, if the answer with most records not found yet is
-    always taken next. `answers` are lists of record indices, which are below `records`."""
+    """Returns the number of distinct records found after each of `queries` queries, if the answer with most records not found
+    yet is always taken next. `answers` are lists of record indices, which are below `records`."""
     columns = [place for shown in answers for place in shown]
     starts = np.cumsum([0, *(len(shown) for shown in answers)])
     held = sparse.csr_matrix((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(answers), records))
@@ -145,9 +148,9 @@ def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -
 
 
 def best_spans(values: Sequence[float], limit: int, queries: int) -> int:
-    """The largest number of records that `queries` queries of disjoint ranges can show, each at most `limit`; `values` are the
-    values of all records. Computed exactly, by dynamic programming over the values in ascending order, in O(queries * d * m)
-    steps, with d different values, at most m of which lie in a range that holds `limit` records.
+    """Returns the largest number of records that `queries` queries of disjoint ranges can show, each at most `limit`; `values`
+    are the values of all records. Computed exactly, by dynamic programming over the values in ascending order, in O(queries * d
+    * m) steps, with d different values, at most m of which lie in a range that holds `limit` records.
 
     >>> best_spans([1, 1, 1, 2, 5, 5], 2, 2), best_spans([1, 1, 1, 2, 5, 5], 2, 3)
     (4, 5)

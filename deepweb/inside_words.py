@@ -1,6 +1,5 @@
-"""Query words for sites with substring search, and for filters of one record field: a word counts as occurring in a record
-wherever such a site would find it, also inside longer words.
-"""
+"""Query words for sites that search for substrings, and for filters of one record field: a word counts as occurring in a
+record wherever such a site would find it, also inside longer words."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ LEAST_LETTERS = 2
 MOST_LETTERS = 12
 GROWN = 1.2
 TELLING = 3
-"""Number of records containing a query word only after other letters from which a site is taken to search for substrings."""
+"""A site is taken to search for substrings from this number of records that contain a query word only after other letters."""
 
 _NUMBER = re.compile(r"\d{2,}")
 
@@ -41,7 +40,7 @@ def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]],
 
 
 def words_inside(word: str, known: Collection[str]) -> list[str]:
-    """The words of `known` that are substrings of `word`, have 2 to 12 letters, and are not `word` itself.
+    """Returns the words of `known` that are substrings of `word`, have 2 to 12 letters, and are not `word` itself.
 
     >>> words_inside("party", {"art", "part", "party", "tea"})
     ['part', 'art']
@@ -52,10 +51,9 @@ def words_inside(word: str, known: Collection[str]) -> list[str]:
 
 
 class InsideWords:
-    """Counts in how many found records each word occurs, also inside longer words, following the query log of a harvest. Where
-    a filter searches one record field at a time, each of `parts` is a choice of such a field, and one word in two fields
-    counts as two terms.
-    """
+    """Counts in how many found records each word occurs, also inside longer words; it follows the query log of a harvest. If a
+    filter searches one record field at a time, each of `parts` is a choice of such a field, and the same word in two fields
+    counts as two terms."""
 
     def __init__(self, box: str, parts: Sequence[Query] = ()) -> None:
         self._box, self._parts = box, list(parts) or [()]
@@ -73,11 +71,12 @@ class InsideWords:
         policy: FreshPolicy,
         columns: Collection[str],
     ) -> tuple[Choice | None, float]:
-        """The query of one word that is expected to bring the most new records, and how many; (None, 0) if no word is left.
-        With `parts`, the query also chooses the record field to search.
+        """Returns the query of one word that is expected to bring the most new records, and how many; (None, 0) if no word is
+        left. With `parts`, the query also chooses the record field to search.
 
         `listed`: the fields of the records found, by id; `outcomes`: one entry for each entry of `log`; `policy` ranks the
-        words; `columns`: the names of the record fields that the site searches if there are no `parts`."""
+        words; `columns`: the names of the record fields that the site searches if there are no `parts`.
+        """
         for _ in range(2):
             self._follow(log, listed, columns)
             for place, outcome in enumerate(outcomes):
@@ -89,7 +88,8 @@ class InsideWords:
             asked = choice._replace(query=self._as_asked(choice.query))
             if choice.query[0] in self._counted:
                 break
-            self._built = 0  # the policy proposes a word not counted yet: count again, with the earlier records searched for it
+            # The policy proposes a word that is not counted yet: count again, and search the earlier records for it.
+            self._built = 0
         return asked, worth
 
     def _follow(self, log: Sequence[Logged], listed: Mapping[int, Mapping[str, Any]], columns: Collection[str]) -> None:
@@ -132,9 +132,8 @@ class InsideWords:
         return "\n".join((self._box, *(term.value for term in part)))
 
     def _as_seen(self, query: Query) -> Query:
-        """The query as it is counted in `seen`: one term that combines the part with the word. Unchanged unless the query is a
-        single word in one of the parts.
-        """
+        """Returns the query in the form in which `seen` counts it: one term that combines the word with the chosen record
+        field (part). Unchanged unless the query is a single word in one of the parts."""
         words = [term for term in query if term.input == self._box]
         part = tuple(term for term in query if term.input != self._box)
         if len(words) != 1 or not words[0].value or part not in self._known:

@@ -17,14 +17,14 @@ from deepweb.selection import FreshPolicy
 from deepweb.word_yield import Yield, fitted, new_of, pairs_in_order
 
 WORDS = 250
-"""Number of the most frequent words in the records seen that are considered."""
+"""This many of the most frequent words in the seen records are combined with choices."""
 
 MOST_TOGETHER = 2
-"""Most choices bound together, with a word or alone."""
+"""Largest number of choices set together, with a word or alone."""
 
 WORTH_A_WORD = 0.8
-"""In multiples of the number of records that an answer can hold: choices are combined with a word only if they match more
-records than this."""
+"""Choices are combined with a word only if more records match them than this multiple of the number that an answer can
+contain."""
 
 EXPLORED = 0.8
 """A choice not yet queried is preferred if it is expected to bring at least this fraction of the best query's yield, because its
@@ -42,7 +42,7 @@ _ROOM, _SHARE_OF_BUDGET = 2, 3
 
 
 class _Base(NamedTuple):
-    """Choices that are bound together (`terms`). `members`, indexed by record seen: the probability that the record matches
+    """One or two choices that are set together (`terms`). `members`, (seen records,): the probability that each record matches
     all of them; `matching`: the estimated number of matching records, seen and unseen."""
 
     terms: Query
@@ -51,9 +51,9 @@ class _Base(NamedTuple):
 
 
 class JointYield:
-    """Predicts the yield of queries that combine a word with one or two choices, and of such choices alone. `choices` are the
-    values of inputs, by input name; `policy` predicts the yield of words alone. Words of the record fields `policy.doubtful`
-    are not combined with choices."""
+    """Predicts how many new records a query brings that combines a word with one or two choices, or consists of such choices
+    alone. `choices` are the values of inputs, by input name; `policy` predicts the yield of words alone. Words of the record
+    fields `policy.doubtful` are not combined with choices."""
 
     def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], policy: FreshPolicy) -> None:
         self._seen, self._box, self._choices, self._policy = seen, box, choices, policy
@@ -81,8 +81,8 @@ class JointYield:
         return max(1.0, self._sizes.total - self._seen.records)
 
     def offers(self) -> tuple[list[Offer], list[list[Offer]]]:
-        """Returns two results: the queries of a word with choices that are expected to bring most new records; and lists of
-        queries of choices alone, one list for each set of inputs."""
+        """Returns two results: possible queries of a word with choices, those expected to bring most new records; and lists of
+        possible queries of choices alone, one list for each set of inputs."""
         with_words: list[Offer] = []
         families: dict[frozenset[str], list[Offer]] = {}
         for base in self._bases():
@@ -96,12 +96,12 @@ class JointYield:
         return with_words, list(families.values())
 
     def explored(self, best: float, families: Sequence[Sequence[Offer]], left: int) -> Offer | None:
-        """A query of one choice alone to submit next because its number of matches improves all predictions for combinations
-        with it; None if none is worth a query.
+        """Returns a query of one choice alone that is to be submitted next because its number of matches improves all
+        predictions for combinations with it; None if there is no such query.
 
-        `families` are the queries of choices alone, as `offers` returns them. The query taken is expected to bring at least
-        0.8 times the new records of the best query (`best`), and belongs to an input all of whose values can be queried early
-        in the budget of `left` queries.
+        `families` are the queries of choices alone, as `offers` returns them. The query must be expected to bring at least 0.8
+        times as many new records as the best query (`best`), and belong to an input all of whose values can be queried early in
+        the remaining budget of `left` queries.
         """
         for offers in families:
             if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
@@ -113,8 +113,8 @@ class JointYield:
         return None
 
     def _is_done(self, query: Query) -> bool:
-        """Tells whether some or all of this query's terms were queried before and answered completely, so that all records
-        that match the query are known."""
+        """Tells whether some or all terms of this query were queried before and answered completely, so that all records that
+        match the query are known."""
         return any(whole <= set(query) for whole in self._whole)
 
     def _commonest(self) -> list[int]:
@@ -125,9 +125,8 @@ class JointYield:
         return list(itertools.islice((place for place in trusted if seen.term(place).input == self._box), WORDS))
 
     def _with_told(self, matching: np.ndarray) -> np.ndarray:
-        """Returns the number of records that match each word of `_words`: predictions are given in `matching`, and replaced by
-        what the answer showed for words that were queried alone.
-        """
+        """Returns the number of records that match each word of `_words`: the predictions in `matching`, replaced by the
+        number that the answer showed for words that were queried alone."""
         found, column = matching.copy(), {term: place for place, term in enumerate(self._words)}
         for outcome in self._seen.outcomes:
             place = column.get(outcome.query[0]) if len(outcome.query) == 1 else None
@@ -149,7 +148,7 @@ class JointYield:
             return _Base(terms, members, float(told))
         total = self._sizes.total
         matching = total * float(np.prod([self._sizes.sizes[name][place] / total for name, place in bound]))
-        if len(bound) > 1:  # corrects for correlation between the choices, as seen in the known records
+        if len(bound) > 1:  # corrects for correlation between the choices in the seen records
             matching *= (members.sum() + _PSEUDO) / (matching / total * len(members) + _PSEUDO)
         return _Base(terms, members, matching)
 
@@ -161,16 +160,16 @@ class JointYield:
         return float(new_of(known, unseen, self._cut, self._mixed, first, shape)[0])
 
     def _beside(self, base: _Base) -> list[Offer]:
-        """Offers of queries that combine the choices of `base` with a word: for the 20 words expected to bring most new
-        records.
-        """
+        """Returns possible queries that combine the choices of `base` with a word: those of the 20 words expected to bring
+        most new records."""
         if not self._words:
             return []
         both = self._said * base.members[:, None]
         known = both.sum(axis=0)
         usual = np.minimum(1.0, self._matching / self._sizes.total)
         share = (known + _PSEUDO * usual) / (float(base.members.sum()) + _PSEUDO)
-        # For words queried before, the share among known records is biased: records found by the word are over-represented.
+        # If a word was queried before, its share of the seen records is biased, because the records it found are
+        # over-represented.
         share = np.where(self._asked, usual, share)
         matching = np.maximum(base.matching * share, known)
         unseen = np.maximum(matching - known, _LEAST_UNSEEN * known)
@@ -184,9 +183,9 @@ class JointYield:
         return found
 
     def _among_first(self, members: np.ndarray, matching: np.ndarray) -> np.ndarray:
-        """For each query, the expected number of its known records among those that its truncated answer would show, if the
-        site has one order for all its answers. `members` has a row for each record seen and a column for each query (the
-        probability that the record matches it); `matching` is the number of matching records, indexed by query."""
+        """Returns for each query the expected number of its known records among those that its truncated answer would contain,
+        if the site ranks all its results in one order. `members`, (seen records, queries): the probability that the record
+        matches the query; `matching`, (queries,): the number of matching records."""
         by_bin = np.zeros((_BINS + 1, members.shape[1]))
         np.add.at(by_bin, self._bins + 1, members)
         sums = by_bin.cumsum(axis=0)
@@ -200,9 +199,8 @@ class JointYield:
         return Offer(Choice(query, new), new * self._learned(query))
 
     def _learned(self, query: Query) -> float:
-        """The ratio of actual to predicted new records over earlier queries that bind the same inputs as `query`, shrunk
-        towards 1.
-        """
+        """Returns the ratio of actual to predicted new records over earlier queries that bind the same inputs as `query`,
+        shrunk towards 1."""
         kind = _kind(query)
         if kind not in self._learned_of:
             told = [o for o in self._seen.outcomes[-_LATEST:] if o.predicted > 0 and _kind(o.query) == kind]
@@ -212,9 +210,9 @@ class JointYield:
 
 
 def _mixed(seen: Seen, fit: Yield) -> float:
-    """Estimates the factor `Yield.mixed`: 1 if an answer is a random sample of all matches, 0 if it always shows the same
-    first records. It follows from the yields of the answers (`fit`) and, the more records answers have in common, from how
-    often these are in a different order."""
+    """Estimates the factor `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it always contains
+    the same first records. It follows from the yields of the answers (`fit`) and, the more records answers have in common, from
+    how often these are in a different order."""
     same, pairs = pairs_in_order(seen)
     known = pairs / (pairs + _PAIRS)
     return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))
@@ -225,9 +223,9 @@ def _kind(query: Query) -> tuple[tuple[str, int], ...]:
 
 
 def _places_in_order(seen: Seen) -> np.ndarray:
-    """The relative position of each record, indexed by record, in the order in which the site ranks its results (0 first, 1
-    last), assuming one order for all answers. It is the mean of the record's positions in answers with a known number of
-    matches, weighted by that number; 1/2 if there is none."""
+    """Returns the relative rank of each seen record in the site's order of results, from 0 (first) to 1 (last), assuming one
+    order for all answers. It is the mean of the record's positions in answers with a known number of matches, weighted by that
+    number; 1/2 if there is none."""
     total, weight = np.zeros(seen.records), np.zeros(seen.records)
     for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
         matching = matches_told(outcome)

@@ -1,4 +1,4 @@
-"""Reading of JSON lines, plain or gzip, one at a time; errors name the line."""
+"""Reads files of JSON lines, plain or gzip, one line at a time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 
 
 class LinesError(ValueError):
-    """The file is not valid JSON lines; the text names the line."""
+    """Raised for a file that is not valid JSON lines; its text names the line."""
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, document) for every line that is not empty. Raises LinesError for an invalid line, OSError if there
-    is no such file.
-    """
+    """Yields (line number, document) for every line that is not empty. Raises LinesError for an invalid line, OSError if the
+    file cannot be opened."""
     number = 0
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as stream:

@@ -1,4 +1,5 @@
-"""Scores of links by how likely they lead to a search form: from words of anchor and address, and the position of the link."""
+"""Scores of links by how likely they lead to a search form: from the words of anchor text and address, and the position of the
+link."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _KEPT = 2_000
 
 
 def link_words(url: str, anchor: str) -> list[str]:
-    """The distinct words of a link's anchor ("a:") and of its address ("u:"). Chinese anchors are not segmented: only words
-    of the built-in word list are found in them.
+    """Returns the distinct words of a link's anchor ("a:") and of its address ("u:"). Chinese anchors are not segmented: only
+    words of the built-in word list are found in them.
 
     >>> link_words("https://example.org/catalog/find.php", "Search")
     ['a:search', 'u:catalog', 'u:find', 'u:php']
@@ -40,19 +41,19 @@ def link_words(url: str, anchor: str) -> list[str]:
 
 
 class LinkScorer:
-    """Scores links by the log-odds that they lead to a search form: the prior of each word, corrected by what this site's own
-    pages showed.
+    """Scores links by the log odds that they lead to a search form: a prior for each word, corrected by the links of this site
+    that were followed.
 
-    score = sum over the link's words of ln((hits + 2 p) / (misses + 2 (1 - p))) + 0.4 (1 - place). p is the word's prior
-    probability; hits and misses are the followed links of this site with the word that led to a form and that did not; place
-    is the link's position on its page, from 0 (top) to 1 (end).
+    score = sum over the link's words of ln((hits + 2 p) / (misses + 2 (1 - p))) + 0.4 (1 - place). Here p is the word's prior
+    probability; hits and misses are the followed links of this site with the word that led to a new search form and that did
+    not; place is the link's position on its page, from 0 (top) to 1 (end).
     """
 
     def __init__(self, counts: Mapping[str, Iterable[int]] | None = None) -> None:
         self.counts: dict[str, list[int]] = {word: list(pair) for word, pair in (counts or {}).items()}
 
     def score(self, url: str, anchor: str, place: float = 0.5) -> float:
-        """The score of a link, higher is more likely; `place` is its position on the page from 0 (top) to 1 (end)."""
+        """Returns the score of a link, higher is more likely; `place` is its position on the page from 0 (top) to 1 (end)."""
         found = 0.0
         for word in link_words(url, anchor):
             prior = 1 / (1 + math.exp(-_PRIOR.get(word[2:], 0.0)))

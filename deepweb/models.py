@@ -1,4 +1,4 @@
-"""Tables of the deep web: sites, their forms and clusters, harvests with their queries, and the records found."""
+"""Database tables of the deep web: sites, their forms and clusters, harvests with their queries, and the records found."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class QueryKind(models.TextChoices):
 
 
 COUNTED = (QueryKind.SEED, QueryKind.TRIAL, QueryKind.POLICY)
-"""Kinds of queries made for records; random probes are counted with them, nonsense queries are not."""
+"""Kinds of queries that are counted as queries for records. Random probes are counted with them; nonsense queries are not
+counted."""
 
 
 class QueryState(models.TextChoices):
@@ -40,7 +41,8 @@ class QueryState(models.TextChoices):
 
 
 class Source(models.Model):
-    """A site that is searched for forms. `links` is what its own pages showed about links that lead to forms."""
+    """A site that is searched for forms. `links` are counts, by word, of links that led to a search form and that did not (see
+    `LinkScorer`)."""
 
     url = models.TextField(_("address"))
     key_hash = models.BigIntegerField(unique=True)
@@ -62,10 +64,11 @@ class Source(models.Model):
 
 
 class Cluster(models.Model):
-    """A group of search forms on one subject. `name` is an operator's if `named`, otherwise the top terms.
+    """A group of search forms on one subject. `name` was given by an operator if `named` is set, otherwise it consists of the
+    top terms.
 
-    `how` describes the clustering: method, K requested (null: by silhouette), C1, C2, the silhouette of all forms; `silhouette`
-    is the mean over the cluster's own forms, in [-1, 1].
+    `how` describes the clustering: method, number of clusters requested (null: chosen by silhouette), C1, C2, and the mean
+    silhouette of all forms. `silhouette` is the mean over this cluster's forms, in [-1, 1].
     """
 
     name = models.CharField(_("name"), max_length=200)
@@ -88,10 +91,11 @@ class Cluster(models.Model):
 class Form(models.Model):
     """One form of a site, on whichever pages it occurs: (source, signature) is unique.
 
-    `type` is the classifier's, `corrected` an operator's, which overrides it. `released` allows sending a POST form. `described`
-    is the whole form as `search_forms.Form`; `words` are the two word spaces of its page for clustering. `learned` are roles of
-    its fields found by harvests, `roles` those set by an operator, which override them. With
-    `interval_seconds` it is harvested again by schedule, at `next_harvest` the next time.
+    `type` was determined by the classifier, `corrected` by an operator, which overrides it. `released`: an operator allows
+    sending this form although it uses POST or its type is uncertain. `described` is the whole form as a JSON form of
+    `search_forms.Form`; `words` are the two word spaces of its page for clustering. `learned` are roles of its fields found by
+    harvests, `roles` those set by an operator, which override them. With `interval_seconds` the form is harvested again by
+    schedule, next at `next_harvest`.
     """
 
     source = models.ForeignKey(Source, models.CASCADE, related_name="forms")
@@ -136,12 +140,13 @@ class Form(models.Model):
 
 
 class Harvest(models.Model):
-    """The harvest of one form in one run. `state` is what was learned about the site's answers; counters are sums over its
-    queries.
+    """The harvest of one form in one run. `state` holds what was learned about the site's answers; the counters are sums over
+    its queries.
 
-    Life: open → ended, with `stopped_by`. Size and coverage are estimated from random probes at its end. `queries` counts queries
-    for records and the random probes among them (`probes`); nonsense queries for calibration do not count, but their requests do.
-    `requests` are all except those of detail pages, which are `detail_requests`.
+    A harvest is open until it has `ended`; then `stopped_by` is the reason. Size (`low` to `high`) and coverage are estimated
+    from random probes at its end; `unknown` is the reason if there is no estimate. `queries` counts queries for records,
+    including random probes (`probes`); nonsense queries for calibration are not counted in it, but their requests are counted
+    in `requests`. Requests of detail pages are counted in `detail_requests` instead.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="harvests")
@@ -179,8 +184,9 @@ class Harvest(models.Model):
 class Query(models.Model):
     """One query of a harvest with all its result pages. `found` are the ids of the records returned, in order.
 
-    `overflowed`: the site did not show all matches. `partial`: the crawl stopped before the last result page, or could not
-    fetch it. `stated` are numbers on the page that may be the total, `total` the one found to be it.
+    `overflowed`: the site did not show all matching records. `partial`: the crawl stopped before the last result page, or could
+    not fetch it. `stated` are the numbers on the page that may be the total of matching records, `total` is the one found to be
+    it.
     """
 
     harvest = models.ForeignKey(Harvest, models.CASCADE, related_name="log")
@@ -223,7 +229,7 @@ class Query(models.Model):
 class Record(models.Model):
     """One record of a source, found by any number of forms and queries: (source, key_hash) is unique.
 
-    `listed` are the fields of the result list, `fields` those and the ones added by its detail page.
+    `listed` are the fields shown in the result list, `fields` the same and those added from the detail page.
     """
 
     source = models.ForeignKey(Source, models.CASCADE, related_name="found_records")

@@ -1,6 +1,5 @@
-"""Pages whose content is JSON data, either in a script element or as the whole answer: lists of objects in it are read as
-records.
-"""
+"""Reads pages whose content is JSON data, either in a script element or as the whole response: lists of objects in it are read
+as records."""
 
 from __future__ import annotations
 
@@ -14,10 +13,10 @@ from urllib.parse import urljoin, urlsplit
 
 from crawlmgr.web.url import UrlError, parse
 
-MAX_DATA = 5_000_000  # characters of a page that are read
-MAX_NODES = 100_000  # objects and lists of a page that are read
+MAX_DATA = 5_000_000  # largest number of characters of a page; JSON in larger ones is not read
+MAX_NODES = 100_000  # number of objects and lists of a document that are read
 _MOST_FIELDS = 60
-_MOST_NAMES = 600  # names of an object that are examined to find those fields
+_MOST_NAMES = 600  # number of names in an object that are examined to find its fields
 _MOST_TOTAL = 10**10
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # valid in JSON, but no database can store them as text
 _NAMED = re.compile(r"\\u(?:0000|d[89a-f])", re.I)
@@ -34,15 +33,16 @@ _NEXT_NAME = re.compile(r"^(?:next|next_?(?:page|url|href|link|page_?url))$", re
 
 
 class DataList(NamedTuple):
-    """A list of objects in the data: the names that lead to it (`path`), and for each object its fields by name (see `flat`).
-    """
+    """A list of objects in JSON data: the names that lead to it, such as ".data.items" (`path`), and for each object its
+    fields by name (see `flat`)."""
 
     path: str
     items: tuple[Mapping[str, str], ...]
 
 
 class PageData(NamedTuple):
-    """The JSON of one page: its lists, the numbers whose names call them totals, and the address of the next page."""
+    """The JSON data of one page: its lists of objects; the numbers whose names say that they are totals, as (path, number);
+    the address of the next page, "" if there is none; and the fields of the object with most text (`largest`)."""
 
     lists: tuple[DataList, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
@@ -51,7 +51,8 @@ class PageData(NamedTuple):
 
 
 def page_data(text: str, url: str) -> PageData:
-    """Reads all JSON in a page, or the text itself if it is JSON; empty if there is none. Never raises for invalid JSON."""
+    """Reads all JSON data in a page, or the text itself if it is JSON; empty if there is none. Relative addresses in it refer
+    to `url`. Never raises for invalid JSON."""
     lists: dict[str, DataList] = {}
     totals: dict[str, int] = {}
     following = ""
@@ -103,7 +104,8 @@ def _scripts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _parsed(text: str) -> Iterator[Any]:
-    """The first JSON value in a text, such as a script that assigns it; what follows is ignored."""
+    """Yields the first JSON value in a text, such as a script that assigns it, and ignores what follows; nothing if there is
+    none."""
     try:
         found = json.JSONDecoder().raw_decode(text.strip())[0]
         yield _storable(found) if _NAMED.search(text) else found
@@ -112,7 +114,7 @@ def _parsed(text: str) -> Iterator[Any]:
 
 
 def _storable(value: Any) -> Any:
-    """The value with U+FFFD in place of characters that a database cannot store (NUL and lone surrogates)."""
+    """Returns the value with U+FFFD in place of characters that a database cannot store (NUL and lone surrogates)."""
     if isinstance(value, dict):
         return {_storable(name): _storable(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -121,9 +123,8 @@ def _storable(value: Any) -> Any:
 
 
 def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
-    """Yields every object and list of the document with its path, outermost first. The path consists of names only, so that
-    all items of a list have the same.
-    """
+    """Yields every object and list of the document with its path, outermost first. A path consists of names and "[]" for list
+    items, so that all items of a list have the same path."""
     stack: list[tuple[str, Any, int]] = [("", document, 0)]
     left = MAX_NODES
     while stack and left > 0:
@@ -138,9 +139,8 @@ def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
 
 
 def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
-    """The fields of an object by name: its plain values, those of nested objects ("author.name"), and lists of plain values
-    joined to one text. Addresses are made absolute by `url`.
-    """
+    """Returns the fields of an object by name: its plain values, those of nested objects ("author.name"), and lists of plain
+    values joined to one text. Addresses are made absolute by `url`. At most 60 fields."""
     found: dict[str, str] = {}
     waiting: deque[tuple[str, Any]] = deque(islice(item.items(), _MOST_NAMES))
     left = _MOST_NAMES
@@ -162,7 +162,7 @@ def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
 
 
 def address_of(fields: Mapping[str, str]) -> str:
-    """The address of a record's own page, "" if it has none."""
+    """Returns the address of a record's own page, "" if it has none."""
     return next((value for name, value in fields.items() if _ADDRESS_NAME.match(name) and _is_whole(value)), "")
 
 
@@ -178,5 +178,5 @@ def _is_address(value: str) -> bool:
         return False
     try:
         return urlsplit(value) is not None
-    except ValueError:  # a bracket that is not an IPv6 address
+    except ValueError:  # brackets that do not contain an IPv6 address
         return False

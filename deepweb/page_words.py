@@ -1,5 +1,5 @@
-"""Words of a form's page in two word spaces, Pc (words of the page) and Fc (words of the form); each occurrence has a weight K
-that depends on where it stands (table 1 of the deep-web paper)."""
+"""The words of a form's page in two word spaces, Pc (words of the page) and Fc (words of the form); each occurrence has a
+weight K that depends on its position (table 1 of the deep-web paper)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from deepweb.query_words import query_words
 from deepweb.search_forms import parse_page
 
 TITLE, HEADING, BOLD, UPPER, OPTION = 3.0, 2.0, 1.5, 1.2, 0.5
-"""K of table 1 of the deep-web paper: title; headings and text at most three blocks from the form; bold; upper third of the page;
-options."""
+"""The weights K of table 1 of the deep-web paper: in the title; in headings, and in text at most three blocks from the form;
+in bold text; in the upper third of the page; in options of the form."""
 
 NEAR_BLOCKS = 3
 _BLOCKS = frozenset(
@@ -49,9 +49,8 @@ _PROMPTS = ("placeholder", "title", "alt", "aria-label")
 
 @dataclass(frozen=True, slots=True)
 class FormPageWords:
-    """For each word of the page space and of the form space: the sum of K over its occurrences, as eq. (1) of the deep-web
-    paper needs it; `K * tf` (tf: number of occurrences) where all K are equal.
-    """
+    """For each word of the page space and of the form space: the sum of the weights K of its occurrences, which eq. (1) of the
+    deep-web paper needs (`K * tf`, where all K are equal and tf is the number of occurrences)."""
 
     page: Mapping[str, float]
     form: Mapping[str, float]
@@ -64,11 +63,11 @@ class _Piece(NamedTuple):
 
 
 def words_of_form_page(html: str | bytes, form_index: int, split: Callable[[str], list[str]] = query_words) -> FormPageWords:
-    """The words (Pc and Fc) of the page and of its form number `form_index`, where every `<form>` tag counts, from 0.
+    """Returns the words (Pc and Fc) of the page and of its form number `form_index`, where every `<form>` tag counts, from 0.
 
     Pc is taken from the page without that form; Fc from the form's text, labels, prompts and button names, and from options
     with K = 0.5. If several K apply to an occurrence, its weight is the product of the two largest. A page that cannot be read
-    has no words.
+    has no words. `split` splits a text into words.
     """
     root = parse_page(html)
     if root is None:

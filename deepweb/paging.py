@@ -1,4 +1,5 @@
-"""The request for the next page of a result list: a link, a button of a form, a script's postback, or a page number to enter."""
+"""Finds the request for the next page of a result list: a link, a button of a form, an ASP.NET postback, or a page number
+entered in the search form."""
 
 from __future__ import annotations
 
@@ -29,8 +30,7 @@ _DATA_ADDRESS = re.compile(r"^(?:data-(?:[\w-]*(?:url|href|next|src|link|action|
 
 class NextPage(NamedTuple):
     """The request for the next page, and how it was found (`by`): "link", "more" (a script's "load more" button), "button",
-    "postback" or "number".
-    """
+    "postback" or "number"."""
 
     submission: Submission
     by: str
@@ -47,8 +47,8 @@ def next_page(
     may_post: bool,
     charset: str = "utf-8",
 ) -> NextPage | None:
-    """The request for page `number + 1` of the results of the query `bound` (values by input name); None if the current page
-    is the last.
+    """Returns the request for page `number + 1` of the results of the query `bound` (values by input name); None if the
+    current page is the last.
 
     `root` and `url` are the current page, `number` its number, `form` the form that was submitted. `size` is the number of
     records of a full page, 0 if the current page has fewer; only if it is not 0 may the form's input for page numbers be used.
@@ -57,7 +57,8 @@ def next_page(
     found = find_pages(root, url)
     if found.next is not None and found.next != url and _same_site(found.next, url):
         return NextPage(Submission("GET", found.next, "", ""), "link")
-    if found.pages and found.current is not None:  # a pager of links that knows its position and has no next page: the last page
+    # The page has a pager with its own number marked but no next page: it is the last page.
+    if found.pages and found.current is not None:
         return None
     further = _by_echo(root, url, bound, number, charset)
     if further is not None:
@@ -79,10 +80,10 @@ def _same_site(target: str, url: str) -> bool:
 
 
 def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int, charset: str) -> str | None:
-    """The address of a link to page `number + 1`. The link says "next" or has that number as text; and its address repeats the
-    query under the same path, or differs from `url` only by a larger number."""
+    """Returns the address of a link to page `number + 1`; None if there is none. The text of the link says "next" or is that
+    number, and its address repeats the query (`bound`) under the same path or differs from `url` only by a larger number."""
     path, wanted = urlsplit(url).path, {(name, value.casefold()) for name, value in bound.items() if value}
-    if not wanted:  # no terms were sent, so the link must repeat the present address's own query parameters
+    if not wanted:  # No terms were sent: the link must repeat the current address's own query parameters.
         wanted = {(name, value.casefold()) for name, value in _pairs(urlsplit(url).query, charset)}
     numbered = None
     for element in root.iter("a"):
@@ -104,7 +105,8 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
 
 
 def _by_script_button(root: HtmlElement, url: str) -> str | None:
-    """The address that a script fetches for a "load more" button, if an attribute of the button contains it."""
+    """Returns the address that a script fetches when a "load more" button is pressed, if an attribute of the button contains
+    it; otherwise None."""
     for element in root.iter("button", "a", "div", "span"):
         if flip_word(" ".join((element.text_content() or "").split())[:_LONGEST_WORD]) != "next":
             continue
@@ -130,9 +132,8 @@ def _counts_on(url: str, target: str) -> bool:
 
 
 def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
-    """The (name, value) parameters of a query string, decoded with the site's encoding, or as UTF-8 if Python does not know
-    it.
-    """
+    """Returns the (name, value) parameters of a query string, decoded with the site's encoding, or as UTF-8 if Python does not
+    know it."""
     try:
         return parse_qsl(query, keep_blank_values=True, encoding=charset, errors="replace")
     except LookupError:
@@ -140,7 +141,8 @@ def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
 
 
 def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str) -> NextPage | None:
-    """The submission of a form by its button that says "next" or has the number of the next page."""
+    """Returns the submission of a form by its button that says "next" or is labelled with the number of the next page; None if
+    there is none."""
     for wanted in (_says_next, lambda field: _says_number(field) == number + 1):
         for form in forms:
             if form.of_kind(*_UNASKED) or not _same_site(form.action, url) or (form.method == "post" and not may_post):
@@ -161,7 +163,7 @@ def _says_number(field: FormField) -> int | None:
 
 
 def _press(form: Form, place: int, charset: str) -> Submission:
-    """The submission of the form with the values that the page shows and its button at index `place` of `form.fields` pressed.
+    """Returns the submission of the form with the values that the page shows, by its button at index `place` of `form.fields`.
     """
     others = tuple(
         field for at, field in enumerate(form.fields) if at == place or field.kind not in ("submit", "image", "button", "reset")
@@ -170,9 +172,8 @@ def _press(form: Form, place: int, charset: str) -> Submission:
 
 
 def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset: str) -> NextPage | None:
-    """The submission of the page's form that an ASP.NET link to the next page causes (`__doPostBack` with a target and an
-    argument).
-    """
+    """Returns the submission of the page's form that a link to the next page causes in ASP.NET (`__doPostBack` with a target
+    and an argument); None if there is none."""
     form = next((form for form in forms if any(field.name == "__VIEWSTATE" for field in form.fields)), None)
     if form is None or form.of_kind(*_UNASKED):
         return None
@@ -187,8 +188,8 @@ def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset:
 
 
 def _by_number(form: Form, bound: Mapping[str, str], number: int, size: int, charset: str) -> NextPage | None:
-    """The query again, with the next page entered in the search form's own input for it: a page number counted from 1 (or from
-    0, if the input contains 0), or an offset in records."""
+    """Returns the query again, with the next page entered in the search form's own input for it: a page number counted from 1
+    (or from 0, if the input contains 0), or an offset in records. None if the form has no such input."""
     field = page_field(form)
     if field is None:
         return None
@@ -198,7 +199,7 @@ def _by_number(form: Form, bound: Mapping[str, str], number: int, size: int, cha
 
 
 def page_field(form: Form) -> FormField | None:
-    """The field of a search form for the page number, None if it has none."""
+    """Returns the field of a search form for the page number, None if it has none."""
     for field in form.fields:
         visible = field.kind in ("text", "number") and field.role is FieldRole.PAGE
         if visible or field.kind == "hidden" and _NUMBER_NAME.match(field.name) and field.value.strip().isdecimal():

@@ -1,5 +1,5 @@
-"""Query selection by Algorithm 2 of the deep-web paper: rounds of the words with the largest eq. (1) weights in the last round's
-records."""
+"""Query selection by Algorithm 2 of the deep-web paper, in rounds: the next queries are the words with the largest eq. (1)
+weights in the records of the last round."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ PER_ROUND = 5
 MAX_ROUNDS = 5
 MIN_CANDIDATES = 5
 TOO_COMMON, TOO_RARE = 0.90, 0.05
-"""Shares of a round's records above which a word belongs to the template, and below which it is too rare."""
+"""A word in more than the share TOO_COMMON of a round's records belongs to the page template; one in less than the share
+TOO_RARE is too rare."""
 
 ROUNDS_OVER, TOO_FEW = "rounds", "too_few_candidates"
-"""The paper's two end conditions: a) the rounds are over, b) fewer candidates than needed."""
+"""The paper's two end conditions: a) all rounds are done, b) there are fewer candidate words than needed."""
 
 Said = Callable[[Hashable], Mapping[Term, float]]
-"""Function from a record's key to the sum of K over the occurrences of each of its words: K * tf if all K are equal."""
+"""Function from a record's key to the sum of the weights K of the occurrences of each of its words (K * tf if all K are
+equal)."""
 
 
 @dataclass(slots=True)
@@ -55,9 +57,8 @@ class PaperPolicy:
     ended: str = ""
 
     def next(self, seen: Seen) -> Choice | None:
-        """The next word of the round. When all its words have been queried, a new round begins with the words of largest
-        weight; None if querying has ended.
-        """
+        """Returns the next word of the round. When all its words have been queried, a new round begins with the words of
+        largest weight; None if querying has ended."""
         self.queue = [term for term in self.queue if not seen.was_asked((term,))]
         if not self.queue and not self._new_round(seen):
             return None
@@ -85,8 +86,8 @@ class PaperPolicy:
         return bool(self.queue)
 
     def candidates(self, seen: Seen, records: np.ndarray, too_rare: float | None = None) -> list[Term]:
-        """The words of `records` (indices) that are neither too common nor too rare and were not queried yet, heaviest first.
-        """
+        """Returns the words of `records` (indices) that are neither too common nor too rare and were not queried yet, largest
+        weight first."""
         if not len(records):
             return []
         found = np.bincount(np.concatenate([seen.terms_at(int(record)) for record in records]), minlength=len(seen.frequency))
@@ -98,9 +99,8 @@ class PaperPolicy:
         return [seen.term(int(place)) for place in order[kept[order]]]
 
     def _summed(self, seen: Seen, records: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """The sum of K over the occurrences of each term in `records`, indexed by term; `found` is the number of these records
-        with the term.
-        """
+        """Returns the sum of K over the occurrences of each term in `records`, indexed by term; `found` is the number of these
+        records with the term."""
         if self.said is None:
             return found.astype(float)
         summed = np.zeros(len(found))

@@ -1,6 +1,5 @@
-"""Forms with required choices: each combination of these choices (a part) is treated as a database of its own, and the best
-word over all of them is queried.
-"""
+"""Forms with required choices: each combination of these choices (a "part") is treated as a database of its own, and the word
+that is best over all parts is queried."""
 
 from __future__ import annotations
 
@@ -22,19 +21,19 @@ LEAST_NEW = 0.02
 UNKNOWN_SCALE = 10.0
 WORDS_TRIED = 200
 IN_VAIN = 4
-"""Number of queries without a record after which a filter's record field is no longer queried."""
+"""After this number of queries without a record, a filter's record field is no longer queried."""
 
 
 class Scored(Protocol):
-    """A policy whose `best` returns its choice and the number of new records expected from it."""
+    """A policy that can judge parts: `best` returns its next query and the number of new records expected from it."""
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]: ...
 
 
 def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
-    """Every combination of values of the required inputs (those that the form marks, and those named in `required`), as terms
-    in the form's order; one empty combination if no input is required. Of an input that chooses a comparison operator, only
-    the operators that find a word anywhere in a value are used, if it has any."""
+    """Returns every combination of values of the required inputs (those that the form marks, and those named in `required`),
+    as terms in the form's order, at most 120; one empty combination if no input is required. Of an input that selects a
+    comparison operator, only the operators that find a word anywhere in a value are used, if it has any."""
     names = frozenset(required)
     widest = {field.name: widest_operators(field) for field in form.fields if is_operator(field)}
     choices = [each for each in inputs_of(form) if each.values and (each.role is FieldRole.REQUIRED or each.name in names)]
@@ -48,9 +47,9 @@ class Parts:
     takes."""
 
     def __init__(self, parts: Sequence[Query], column_of: Callable[[Term], str], is_filter: bool = False) -> None:
-        """`is_filter` tells that each part selects the record field to be searched; a field whose first queries find nothing
-        is then no longer queried, since it may not contain words at all.
-        """
+        """`parts` are the combinations of required choices; `column_of` returns the record field from which a term was read.
+        `is_filter` tells that each part selects the record field to be searched; a field whose first queries find nothing is
+        then no longer queried, since it may not contain words at all."""
         self._parts, self._column_of = [part for part in parts if part], column_of
         self._is_filter = is_filter
         self.seen = {part: Seen(column_of) for part in self._parts}
@@ -64,13 +63,12 @@ class Parts:
         return frozenset(term.input for part in self._parts for term in part)
 
     def at(self, number: int) -> Query:
-        """The required choices to submit with the `number`-th query, taking the parts in turn. Empty if the form requires
-        none.
-        """
+        """Returns the required choices to submit with the `number`-th query, taking the parts in turn. Empty if the form
+        requires none."""
         return self._parts[number % len(self._parts)] if self._parts else ()
 
     def without(self, query: Query) -> Query:
-        """The terms of a query without its required choices."""
+        """Returns the terms of a query without its required choices."""
         return tuple(term for term in query if term.input not in self.names)
 
     def add(self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool, partial: bool) -> None:
@@ -86,18 +84,19 @@ class Parts:
 
     @staticmethod
     def _column_in(part: Query, columns: Iterable[str]) -> str | None:
-        """The first of the record fields `columns` whose name equals a value chosen in `part`, None if there is none. A filter
-        finds words only in this field."""
+        """Returns the first of the record fields `columns` whose name equals a value chosen in `part`; None if there is none.
+        A filter finds words only in this field."""
         named = {bare(term.value) for term in part}
         return next((column for column in sorted(columns) if column and bare(column) in named), None)
 
     def best(self, overall: Seen, policy: Scored, limit: int | None) -> tuple[Choice | None, float]:
-        """The query expected to bring most new records, a word together with a part, and how many.
+        """Returns the query expected to bring most new records, which is a word together with a part, and how many it is
+        expected to bring; (None, 0) if no query is left.
 
-        `overall` holds the answers of all parts together. A part with at least 4 answers and 10 records is judged by `policy`.
-        For any other, the number of records that match a word is predicted as the word's share of the records that other words
-        found (`_share`), times the ratio of matching records to such shares in the part's own answers, or in the answers of
-        all parts if it has none.
+        `overall` holds the answers of all parts together, `limit` is the number of records at which answers are truncated. For
+        a part with at least 4 answers and 10 records, `policy` chooses the word. For any other part, the number of records that
+        match a word is predicted as the word's share of the records that other words found (`_share`), times the ratio of
+        matching records to such shares in the part's own answers, or in the answers of all parts if it has none.
         """
         found: tuple[Choice | None, float] = (None, 0.0)
         brought = {part: self._brought(overall, part) for part in self.seen}
@@ -115,8 +114,8 @@ class Parts:
         return found
 
     def _brought(self, overall: Seen, part: Query) -> tuple[float, float]:
-        """Two sums over the queries made in a part: the numbers of records that matched, and the shares (`_share`) of the
-        words queried."""
+        """Returns two sums over the queries made in a part: the numbers of records that matched, and the shares (`_share`) of
+        the words queried."""
         told = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
         matching = float(sum(outcome.matching or outcome.returned for outcome in told))
         return matching, sum(_share(overall, outcome.query[0]) for outcome in told)
@@ -142,7 +141,7 @@ class Parts:
 
 
 def _share(overall: Seen, term: Term) -> float:
-    """The share of records that contain `term`, among the records that were found by other words."""
+    """Returns the share of records that contain `term`, among the records that were found by other words."""
     place = overall.place(term)
     if place is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""The queries of a harvest in memory; which answers were truncated is decided again as more becomes known."""
+"""The queries of a harvest in memory. With each new answer it is decided again which answers were truncated."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ _JUDGED = 300
 
 
 class Logged(NamedTuple):
-    """One finished query. `found` are the ids of the records returned; `stated` the numbers that may be the total of matching
-    records, `total` the one found to be it.
-    """
+    """One finished query. `found` are the ids of the records returned; `stated` are the numbers that may be the total of
+    matching records, `total` is the one found to be it (None if unknown)."""
 
     number: int
     choice: Choice
@@ -37,8 +36,8 @@ class Logged(NamedTuple):
 
 
 class QueryLog:
-    """A list of queries. `settle` corrects the marks of truncation of its entries and of the outcomes in a `Seen`, which holds
-    one for each entry, in the same order."""
+    """The list of finished queries. `settle` corrects the marks of truncation of its entries and of the outcomes in a `Seen`,
+    which holds one outcome for each entry, in the same order."""
 
     def __init__(self) -> None:
         self.entries: list[Logged] = []
@@ -71,8 +70,8 @@ class QueryLog:
 
     def settle(self, seen: Seen) -> dict[int, tuple[int | None, bool]]:
         """Determines which line of the pages states the total, and by these totals which answers were truncated, including
-        earlier ones that were taken for complete. Returns (total, is truncated), by query number, for each entry that may have
-        changed. As long as no truncation is proved, outcomes in `seen` may be marked as truncated on suspicion."""
+        earlier ones that were taken for complete. Returns {query number: (total, whether truncated)} for each entry that may
+        have changed. As long as no truncation is proved, outcomes in `seen` may be marked as truncated on suspicion."""
         line = trusted_shape([entry.told() for entry in self.entries[-_JUDGED:]])
         for place in range(0 if line != self._line else len(self) - 1, len(self)):
             entry = self.entries[place]
@@ -92,8 +91,8 @@ class QueryLog:
         return changed
 
     def _suspect(self, seen: Seen) -> None:
-        """Marks in `seen`, for choosing the next query, answers of a typical page-limit size as truncated. Called only as long
-        as no truncation has been proved."""
+        """Marks in `seen`, for choosing the next query, answers as truncated whose size is a typical page limit. Called only
+        as long as no truncation has been proved."""
         size = likely_cut(seen.outcomes)
         for place, entry in enumerate(self.entries):
             suspect = entry.overflowed or (not entry.partial and entry.total is None and len(entry.found) == size)

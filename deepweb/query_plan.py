@@ -1,4 +1,4 @@
-"""Choice among several kinds of queries, by the estimated total yield of all remaining queries if that kind is used first."""
+"""Chooses between several kinds of queries by the number of records expected from all remaining queries together."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from deepweb.seen import Choice
 
 
 class Offer(NamedTuple):
-    """A possible query, and `worth`, its expected new records: the prediction, corrected by the results of similar queries."""
+    """A possible query, and its expected new records (`worth`): the predicted number, corrected by the results of similar
+    queries."""
 
     choice: Choice
     worth: float
 
 
 def first_of_plan(others: Sequence[Offer], families: Sequence[Sequence[Offer]], unseen: float, left: int) -> Offer | None:
-    """The query to submit first if `left` queries remain: the best of `others`, or the best of a family if a plan that begins
-    with the family finds more records.
+    """Returns the query to submit first if `left` queries remain; None if there is none. It is the best of `others`, or the
+    best of one of the lists in `families` if beginning with that list finds more records in all.
 
-    No two queries of a family find the same record, so the best j of them bring the sum of their yields, C. The other queries
-    overlap at random: of the U - C records then still unseen (U is `unseen`), n of them bring (U - C) (1 - exp(-n g / U)),
-    where g is the yield of the best one now. For each family the j with the largest total is used.
+    A family is a list of queries of which no two find the same record, so that the best j of them bring the sum of their
+    yields, C. The other queries overlap at random: of the U - C records then still unseen (U is `unseen`), n of them bring (U -
+    C) (1 - exp(-n g / U)), where g is the yield of the best one now. For each family the j with the largest total is used.
     """
     best = max(others, key=lambda offer: offer.worth, default=None)
     rate = best.worth / unseen if best is not None else 0.0

@@ -1,8 +1,10 @@
-"""Divides a range input's values into cells (ranges to query), each with about as many records as one answer can hold.
+"""Divides a range of values, which a form searches between two inputs, into sub-ranges to query ("cells"), each with about as
+many records as one answer can contain.
 
-Bounds follow the density of records, estimated from earlier answers and the records seen. An answer is "cut" if only the first
-`limit` matching records were returned. A range is narrow if its answer was complete or it holds at most `WIDE` times `limit`
-records. A stretch is an interval of values, a mass an estimated number of records.
+The bounds of the cells follow the density of records, which is estimated from the answers to earlier sub-ranges and from the
+values of seen records. `limit` is the number of records at which the site truncates its answers. A queried range is called
+narrow if its answer was complete or if at most WIDE times `limit` records match it. A stretch is an interval of values in which
+no narrow range was queried. A mass is the estimated number of records at a value.
 """
 
 from __future__ import annotations
@@ -17,34 +19,42 @@ import numpy as np
 from deepweb.value_ranges import Range
 
 FILLED = 0.75
-"""Share of `limit` that a cell in a range whose answer was cut should hold: answers to fuller cells would be cut too often."""
+"""Share of `limit` that a cell should contain in a range whose answer was truncated: answers to fuller cells would be
+truncated too often."""
 
 LEAST_FILL, MOST_FILL = 1.0, 1.3
-"""Bounds of the records in a cell at the end of a stretch, in multiples of `limit`; between them, records per query left."""
+"""Smallest and largest number of records in a cell at the end of a stretch, in multiples of `limit`; between them it is the
+number of records per remaining query."""
 
 WIDE = 3.0
-"""In multiples of `limit`: a range that holds more records than this counts as not queried, and is queried from its ends."""
+"""A range that contains more than this multiple of `limit` records is treated as not queried; it is queried again from its
+ends."""
 
 NEIGHBOURS, FADING = 4, 0.8
-"""How many ranges beside a stretch give the density at its end, and the weight of each relative to the one nearer to it."""
+"""Number of narrow ranges beside a stretch from which the density at its end is estimated, and the weight of each relative to
+the next nearer one."""
 
 TREND, STEEPEST = 0.5, 0.5
-"""Share of the neighbours' change of density that is assumed to continue, and the largest change of its logarithm counted."""
+"""The density is assumed to continue changing by the share TREND of its change between these ranges; STEEPEST is the largest
+change of its logarithm that is used."""
 
 AGAINST = 2.0
-"""In multiples of a cell's target: the most records it may hold by estimated mass, whatever the density of its neighbours."""
+"""A cell may contain at most this multiple of its intended number of records by the estimated masses, whatever the density of
+its neighbours."""
 
 WINDOW, WINDOWS_AT = 16, (0.25, 0.5, 0.75)
-"""Number of records seen that give the density of a stretch without neighbours, and the quantiles around which they are taken."""
+"""In a stretch without neighbours, the density is that of this number of seen records around one of these quantiles."""
 
 ALL_OF_IT = 1.1
-"""In multiples of a cell's target: a stretch with at most this many records is queried as one cell."""
+"""A stretch with at most this multiple of the intended number of records is queried as one cell."""
 
 CUT_COUNT = 1.15
-"""In multiples of `limit`: records assumed in a narrow range whose answer was cut, if the site does not state how many."""
+"""A narrow range whose answer was truncated is assumed to contain this multiple of `limit` records, if the site does not state
+how many."""
 
 LEAST_NEW = 0.5
-"""Least number of new records assumed for a range whose answer was not complete, even if all its records seem to be known."""
+"""Smallest number of new records assumed for a range whose answer was not complete, even if all its records seem to be known.
+"""
 
 _NUMBER = re.compile(r"\d{1,3}(?:[,'  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _DAY = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})")
@@ -63,14 +73,15 @@ _ROUNDS, _AGREED = 200, 0.005
 
 
 class Cell(NamedTuple):
-    """A range to query, and the number of new records expected from it."""
+    """A sub-range to query, and the number of new records expected from it."""
 
     range: Range
     new: float
 
 
 def value_of(text: str, whole: Range) -> float | None:
-    """A record's value as a position in the range `whole`; None if the text contains no number or day within the range."""
+    """Returns a record's value as a position in the range `whole`, read from the text of the record's field; None if the text
+    contains no number or day within the range."""
     if whole.mask:
         found = _day_of(text, whole.mask)
     else:
@@ -98,8 +109,9 @@ def _day_of(text: str, mask: str) -> float | None:
 def column_of(
     records: Mapping[int, Mapping[str, str]], whole: Range, answers: Sequence[tuple[Range, Sequence[int]]], named: frozenset[str]
 ) -> str | None:
-    """The record field that the range `whole` filters: one in `named`, or the only one whose values lie within the queried range
-    in nearly all `answers` (range, ids of the records found). None if unknown."""
+    """Returns the record field that the range `whole` searches: one whose name is in `named`, or the only one whose values are
+    within the queried range in nearly all `answers` (queried range, ids of the records found). None if unknown. `records`: the
+    fields of the records by id."""
     counts: dict[str, list[int]] = {}
     for span, found in answers:
         for pk in found:
@@ -125,8 +137,8 @@ def _bare(text: str) -> str:
 
 
 class Asked(NamedTuple):
-    """A queried range: its number of matching records, a lower bound unless `known`; whether all of these were returned; and how
-    many of them had been seen `before`."""
+    """A queried range: its number of matching records (only a lower bound unless `known`), whether all of these were returned
+    (`is_whole`), and how many records in it had been seen before the query (`before`)."""
 
     range: Range
     matching: float
@@ -136,8 +148,10 @@ class Asked(NamedTuple):
 
 
 def scale_of(asked: Sequence[Asked], limit: int) -> float:
-    """Matching records for each record seen before: exp of the posterior mean of log scale, with a normal prior about log 15. The
-    number of matches of an answer is log-normal about scale * before, variance 0.2 + 1 / before; if unknown, it is above `limit`.
+    """Returns the estimated ratio of the records that match a range to those seen in it before it was queried.
+
+    The result is exp of the posterior mean of its logarithm, with a normal prior about log 15. The number of matches of a range
+    is log-normal about ratio * before with variance 0.2 + 1 / before; if it is unknown, it is above `limit`.
     """
     from scipy.special import log_ndtr  # imported here to save commands that do not need it a fifth of a second
 
@@ -161,12 +175,13 @@ def cells(
     left: int | None = None,
     everywhere: bool = False,
 ) -> list[Cell]:
-    """The ranges that may be queried next: cells at the ends of each stretch in which no narrow range was queried (`_begins`),
-    and parts, of about 0.75 `limit` records each, of narrow ranges whose answers were cut.
+    """Returns the ranges that may be queried next: cells at the ends of each stretch (`_begins`), and parts, of about 0.75
+    `limit` records each, of narrow ranges whose answers were truncated.
 
-    The density follows from the answers to the ranges `asked`, within them from `values` (of the records seen, sorted), and where
-    no number of matches is known from `scale` (see `scale_of`). `left`: number of queries that may still be sent. A range whose
-    answer was cut is not queried again. `everywhere` (words find records too): stretches are divided from start to end.
+    `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of seen records. The density
+    follows from the answers; inside the queried ranges from `values`; and where no number of matches is known, from `scale`
+    (see `scale_of`) times the seen records. `left`: number of queries that may still be sent. A range whose answer was
+    truncated is not queried again. With `everywhere` (words find records too), stretches are divided from start to end.
     """
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit, step)
@@ -179,7 +194,8 @@ def cells(
 
 
 class _Known(NamedTuple):
-    """The estimate: `points` in the range and, parallel, the records each stands for (`masses`); queried ranges (`taken`)."""
+    """The estimated density: `points` in the range, ascending, and the number of records that each stands for (`masses`).
+    `values` are the sorted positions of seen records, `taken` the queried ranges as (low, high)."""
 
     whole: Range
     points: np.ndarray
@@ -198,8 +214,8 @@ class _Known(NamedTuple):
         return span.low == span.high or self.mass(span) <= WIDE * self.limit
 
     def begin(self, span: Range, there: float, from_end: bool = False) -> Cell | None:
-        """A cell at the start of `span`: the first of `span`, its first half, the first half of that, and so on, that was not
-        queried; with `from_end`, last halves. `there` is the number of records in `span`."""
+        """Returns a cell at the start of `span`: the first that was not queried yet of `span`, its first half, the first half
+        of that, and so on; None if all were. With `from_end`, last halves. `there` is the number of records in `span`."""
         low, high, part = span.low, span.high, 1.0
         while (low, high) in self.taken:
             if high == low:
@@ -212,14 +228,16 @@ class _Known(NamedTuple):
         return int(np.searchsorted(self.values, high, side="right") - np.searchsorted(self.values, low))
 
     def cell(self, span: Range) -> Cell:
-        """A cell of `span`. Its expected new records are at least `LEAST_NEW`, even if all records in it seem to be known."""
+        """Returns a cell for the range `span` with its expected new records, at least `LEAST_NEW` even if all records in it
+        seem to be known."""
         known = self.known(span.low, span.high)
         return Cell(span, max(LEAST_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Asked], left: int | None) -> list[Cell]:
-    """Cells at both ends of each stretch of `fresh`, or one where its seen records are densest if no narrow range is adjacent.
-    Each should hold the number of records in all these stretches divided by the number of queries `left`, within bounds."""
+    """Returns cells at both ends of each stretch in `fresh` (low, high), or one where its seen records are densest if no
+    narrow range is adjacent. Each should contain the number of records in all these stretches divided by the number of queries
+    `left`, between LEAST_FILL and MOST_FILL times `limit`."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), LEAST_FILL, MOST_FILL)) if left else LEAST_FILL)
@@ -236,8 +254,9 @@ def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[As
 
 
 def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], aim: float, from_end: bool) -> Cell | None:
-    """A cell with `aim` records at the start (or end) of a stretch; None if no narrow range is adjacent to it there. Its width
-    follows from the density of adjacent narrow ranges, or from the masses if a wider range with this end was queried."""
+    """Returns a cell with `aim` records at the start (with `from_end`, the end) of a stretch; None if no narrow range is
+    adjacent to it there. Its width follows from the density of adjacent narrow ranges, or from the masses if a wider range with
+    the same end was queried."""
     low, high = stretch
     dense = _density_beside(state, high if from_end else low, narrow, from_end)
     if dense is None:
@@ -252,7 +271,8 @@ def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], 
 
 
 def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> int:
-    """How wide a cell from the start (or end) of a stretch is, if the masses in it are to add up to `aim`."""
+    """Returns the width of a cell at the start (with `from_end`, the end) of a stretch in which the masses add up to `aim`;
+    the whole width if they are fewer."""
     part = state.inside(low, high)
     points, masses = state.points[part], state.masses[part]
     if from_end:
@@ -264,7 +284,8 @@ def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> in
 
 
 def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Cell | None:
-    """A cell with `aim` of a stretch's `total` records, where its seen records are densest; at its start if few were seen."""
+    """Returns a cell with `aim` of a stretch's `total` records, where its seen records are densest; at its start if at most 16
+    were seen. None if it was queried already."""
     seen = state.values[(state.values >= low) & (state.values <= high)]
     if len(seen) <= WINDOW:
         return state.begin(Range(low, low + _reach(state, low, high, aim, False), state.whole.mask), aim)
@@ -277,7 +298,7 @@ def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Ce
 
 
 def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
-    """Divides each stretch of `fresh` into cells with about as many records as one answer can hold."""
+    """Divides each stretch in `fresh` (low, high) into cells with about as many records as one answer can contain."""
     found = []
     for low, high in fresh:
         part = state.inside(low, high)
@@ -293,9 +314,9 @@ def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
 
 
 def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: bool) -> float | None:
-    """Expected density (records per unit) at the start (with `after`, the end) of a stretch: the weighted mean of up to
-    `NEIGHBOURS` adjacent narrow ranges, extrapolated by the share `TREND` of the change between them; None if no narrow range is
-    adjacent."""
+    """Returns the expected density (records per unit) at the start (with `after`, the end) of a stretch: the weighted mean
+    over up to `NEIGHBOURS` adjacent narrow ranges, extrapolated by the share `TREND` of the change between them. None if no
+    narrow range is adjacent. `end` is the first (last) value of the stretch."""
     count = width = 0.0
     weight, each_dense = 1.0, []
     for _ in range(NEIGHBOURS):
@@ -316,7 +337,8 @@ def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: boo
 
 
 def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> list[Cell]:
-    """Divides each stretch into cells of equal mass, whose number follows from its estimated records."""
+    """Divides each interval in `stretches` (low, high) into cells with equal estimated numbers of records, about FILLED times
+    `limit` each. `step` is the distance of successive values: 1 for whole numbers, otherwise 0."""
     found = []
     for low, high in stretches:
         part = state.inside(low, high)
@@ -346,7 +368,8 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
 
 
 def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
-    """Estimated records in a queried range; None if it is the whole range, with unknown matches and no record seen before."""
+    """Returns the estimated number of records in a queried range; None if it is the whole range, its number of matches is
+    unknown and no record had been seen in it before."""
     if each.known:
         return each.matching
     if not each.before and each.range == whole:
@@ -357,9 +380,9 @@ def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
 def _masses(
     whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, step: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two parallel arrays: points of the range `whole` in ascending order, and the records each stands for. Points are the
-    positions of the seen records, and some spread evenly between ends of queried ranges that are more than `step` apart. The
-    numbers are scaled to the answers, range by range from the widest, until all agree."""
+    """Returns two parallel arrays: points of the range `whole` in ascending order, and the number of records that each stands
+    for. Points are the positions of the seen records, and some that are spread evenly between ends of queried ranges more than
+    `step` apart. The numbers are scaled to the answers, range by range from the widest, until all agree within 0.5 %."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
     spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a + step]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])
@@ -385,7 +408,8 @@ def _masses(
 
 
 def uncovered(whole: Range, done: Sequence[Range], step: int = 1) -> list[tuple[int, int]]:
-    """The stretches of the range `whole` that no range of `done` covers, in order; `step` 1: values are whole numbers.
+    """Returns the intervals (low, high) of the range `whole` that no range of `done` covers, in order. `step` is 1 if values
+    are whole numbers, otherwise 0.
 
     >>> uncovered(Range(0, 9), [Range(2, 3), Range(3, 5)])
     [(0, 1), (6, 9)]

@@ -1,6 +1,5 @@
-"""Positions of the seen records in the ranges of a form. The record field that holds a range's values is found from the
-answers to the range, or by its name.
-"""
+"""Positions of the seen records in the ranges that a form searches. The record field that contains a range's values is found
+from the answers to the range, or by its name."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ _ENDS = frozenset(("from", "min", "max", "low", "high", "start", "end", "von", "
 
 
 class RangePlaces:
-    """A cache: the position of each record in each range is computed once."""
+    """Computes the position of each record in each range once, and keeps it."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], dict[int, float | None]] = {}
@@ -30,8 +29,9 @@ class RangePlaces:
     def values(
         self, form: Form, slots: Sequence[Slot], listed: Mapping[int, Mapping[str, str]], log: Sequence[Logged], seen: Seen
     ) -> dict[str, np.ndarray]:
-        """For each range whose record field is known, by the name of its first input: the positions of the records, parallel
-        to the records of `seen`, nan for a record without a value. `listed` are the fields of the records, by id."""
+        """Returns for each range whose record field is known, by the name of its first input, the positions of the records,
+        parallel to the records of `seen`, nan for a record without a value. `slots` are the inputs of the form, `listed` the
+        fields of the records by id, `log` the finished queries."""
         found = {}
         for slot in slots:
             whole = slot.whole

@@ -1,4 +1,4 @@
-"""Reading of one answer page of a search site: records, next page, stated total, forms, and a login page instead of results."""
+"""Reads one page of an answer: records, next page, stated totals, forms, and whether it is a login page instead of results."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _SESSION = (FieldRole.TOKEN,)
 
 
 class Answer(NamedTuple):
-    """One page of an answer. `url` is its address after redirects; `login` tells that it asks for a password and shows no
-    records."""
+    """One page of an answer. `url` is its address after redirects; `shape` the layout by which `records` were read; `stated`
+    the numbers that may be the total; `furniture` its links and lines of text, which belong to the page template if it has no
+    results; `login` tells that it asks for a password and shows no records."""
 
     url: str
     records: tuple[FoundRecord, ...] = ()
@@ -36,7 +37,9 @@ class Answer(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What a harvest already knows of a site, and of the query, when it reads a result page."""
+    """What is known of a site and of the query when a result page is read: the form, the values set in it by input name
+    (`bound`), the number of the page, the number of records of a full page (0 if unknown), the page template (`furniture`), the
+    layout of result lists (`shape`, None if unknown), whether forms may be sent by POST, and the site's encoding."""
 
     form: Form
     bound: Mapping[str, str]
@@ -50,7 +53,7 @@ class Context(NamedTuple):
 
 @cpu_budget()
 def read_answer(html: str, url: str, known: Context) -> Answer:
-    """Reads a result page; an unreadable page gives an empty answer. Raises OverBudget if reading takes too much CPU."""
+    """Reads a result page; one that cannot be parsed gives an empty answer. Raises OverBudget if reading takes too much CPU."""
     root = parse_page(html)
     if root is None:
         return Answer(url)
@@ -92,8 +95,8 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
 
 
 def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Context) -> tuple[Stated, ...]:
-    """The numbers on the page that may be the total number of results: from fields of JSON data if the records are JSON,
-    otherwise from lines of text that belong neither to the template nor to a record."""
+    """Returns the numbers on the page that may be the total number of results: from JSON data if the records are from it,
+    otherwise from lines of text that belong neither to the page template nor to a record."""
     if found.shape is not None and found.shape.is_data:
         return tuple(Stated(f"data {path}", number) for path, number in data.totals)
     numbered = [line for line in lines if any(letter.isdigit() for letter in line) and line not in known.furniture.lines]
@@ -104,8 +107,8 @@ def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Cont
 
 
 def _echo(known: Context) -> Echo:
-    """The bound inputs as (name, value) pairs, which links of the page may repeat. A value is listed a second time as it
-    appears when the site's encoding is wrongly decoded as UTF-8."""
+    """Returns the values of the query as (input name, value), which links of the page may repeat. A value is listed a second
+    time as it appears when the site's encoding is wrongly decoded as UTF-8."""
     pairs = list(known.bound.items())
     for name, value in known.bound.items():
         try:
@@ -117,9 +120,8 @@ def _echo(known: Context) -> Echo:
 
 
 def _in_data(data: PageData, known: Context) -> ResultList | None:
-    """The records in a page's JSON data: of its lists, the one with most text in objects that pages without records do not
-    contain. None if there is none.
-    """
+    """Returns the records in a page's JSON data: of its lists, the one with most text in objects that are not in the page
+    template; None if there is none."""
     lists = [each for each in data.lists if known.shape is None or not known.shape.is_data or each.path == known.shape.top]
     best: list[FoundRecord] = []
     where = ""
@@ -136,15 +138,14 @@ def _line_of(where: DataList, item: Mapping[str, str]) -> str:
 
 
 def _lines_of(data: PageData) -> list[str]:
-    """Each object of the JSON data as one line of text, in the form in which the template (`Furniture.lines`) holds it."""
+    """Returns each object of the JSON data as one line of text, as the page template (`Furniture.lines`) contains it."""
     return [_line_of(each, item) for each in data.lists for item in each.items]
 
 
 @cpu_budget()
 def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
-    """The fields of a detail page, without the texts of the site's template (`furniture`). Raises OverBudget if reading takes
-    too much CPU.
-    """
+    """Returns the fields of a detail page by name, without the texts of the page template (`furniture`). Raises OverBudget if
+    reading takes too much CPU."""
     root = parse_page(html)
     shown = {} if root is None else fields_of_page(root, furniture.lines)
     told = page_data(html, "").largest
@@ -153,11 +154,11 @@ def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
 
 
 def needs_session(form: Form) -> bool:
-    """Tells whether a form is sent by POST or contains a token, so that its page has to be fetched first in the same session.
-    """
+    """Tells whether a form is sent by POST or contains a token, so that the page with the form has to be fetched first in the
+    same session."""
     return form.method == "post" or any(field.role in _SESSION and field.value for field in form.fields)
 
 
 def words_bound(bound: Mapping[str, str]) -> Sequence[str]:
-    """The values of a query, whole and word by word, which its result pages may repeat."""
+    """Returns the values of a query, whole and word by word, which its result pages may repeat."""
     return [word for value in bound.values() if value.strip() for word in (value, *value.split())]

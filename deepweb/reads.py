@@ -1,4 +1,4 @@
-"""Queries for the deep web's pages; nothing here writes."""
+"""Database queries for the web pages of the deep web; nothing here writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_FIELDS = 40
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A site with its counts and its active run."""
+    """A site with its numbers of forms and of search forms, and its active run (None if there is none)."""
 
     source: Source
     forms: int
@@ -33,19 +33,19 @@ class SourceRow:
 
 
 def is_search(before: str = "") -> Q:
-    """Condition for search forms, by the operator's type or else the classifier's. `before` is the lookup prefix for queries
-    of related tables, such as "form__"."""
+    """Returns a condition for search forms, by the type that an operator set or else the classifier's. `before` is the lookup
+    prefix for queries of related tables, such as "form__"."""
     by_type = Q(**{f"{before}corrected": "", f"{before}type": FormType.SEARCH})
     return Q(**{f"{before}corrected": FormType.SEARCH}) | by_type
 
 
 def newest_sources(most: int) -> list[SourceRow]:
-    """The newest sites with their numbers of forms."""
+    """Returns the newest sites with their numbers of forms."""
     return with_numbers(Source.objects.defer("links").order_by("-id")[:most])
 
 
 def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
-    """Number of forms and active run of each site; three queries, whatever the number of sites."""
+    """Returns the sites with their numbers of forms and active runs; three database queries, whatever the number of sites."""
     ids = [row.pk for row in rows]
     counts = {
         entry["source_id"]: entry
@@ -66,23 +66,23 @@ def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
 
 
 def tree_sources() -> list[Source]:
-    """The sites for the tree, one more than it shows."""
+    """Returns the newest sites for the navigation tree, one more than it shows, so that it is known whether there are more."""
     return list(Source.objects.only("id", "name").order_by("-id")[: TREE_LIMIT + 1])
 
 
 def working(kind: str, targets: Sequence[int]) -> dict[int, Run]:
-    """The active runs of a kind, by the site (target) that they work on."""
+    """Returns the active runs of a kind, by the site (target) that they work on."""
     return run_reads.at_work(kind, targets)
 
 
 def forms_of(source: Source) -> list[Form]:
-    """The forms of a site, search forms first."""
+    """Returns the forms of a site, search forms first."""
     rows = source.forms.select_related("cluster").defer("words").order_by("depth", "id")
     return sorted(rows, key=lambda form: (form.kind != FormType.SEARCH, form.kind))
 
 
 def harvests(form: Form | None = None, size: int = 20, *, source: Source | None = None) -> list[Harvest]:
-    """The newest harvests of a form, of a site's forms, or of all forms, newest first."""
+    """Returns the newest harvests of a form, of a site's forms, or of all forms, newest first."""
     rows = Harvest.objects.select_related("run", "form__source").defer("state", "form__words", "form__described")
     if form is not None:
         rows = rows.filter(form=form)
@@ -92,12 +92,13 @@ def harvests(form: Form | None = None, size: int = 20, *, source: Source | None 
 
 
 def log(harvest: Harvest, query: Mapping[str, str], size: int = 50) -> Slice:
-    """The queries of a harvest, newest first."""
+    """Returns the queries of a harvest, newest first."""
     return cut(Query.objects.filter(harvest=harvest).defer("found"), size=size, query=query)
 
 
 def curve(harvest: Harvest) -> list[tuple[int, int, int]]:
-    """(requests, records, new) after each finished query."""
+    """Returns (requests so far, records so far, new records) after each finished query of a harvest, without nonsense queries.
+    """
     rows = Query.objects.filter(harvest=harvest).exclude(state="sent").exclude(kind="nonsense").order_by("number")
     return list(rows.values_list("requests_after", "records_after", "new"))
 
@@ -109,13 +110,15 @@ def records() -> QuerySet[Record]:
 
 
 def fields_of(site: int | None) -> list[str]:
-    """The fields of the newest records, of one site or of all, most frequent first, except those that only repeat the address."""
+    """Returns the fields of the newest records, of one site or of all, most frequent first, except those that only repeat the
+    address."""
     rows = Record.objects.filter(source_id=site) if site else Record.objects.all()
     return columns(list(rows.only("url", "fields").order_by("-id")[:SAMPLE]), MOST_FIELDS)
 
 
 def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
-    """The fields that most of these records have, except those that only repeat the record's address; at most `most`."""
+    """Returns the fields that most of these records have, except those that only repeat the record's address; at most `most`.
+    """
     counts: Counter[str] = Counter()
     for row in rows:
         counts.update(name for name, value in row.fields.items() if value != row.url)
@@ -123,7 +126,7 @@ def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
 
 
 def all_harvests() -> QuerySet[Harvest]:
-    """Every harvest with its run, form and site, without the large columns."""
+    """Returns every harvest with its run, form and site, without the large columns."""
     big = ("state", "form__words", "form__described", "form__learned", "run__result", "form__source__links")
     return Harvest.objects.select_related("run", "form__source").defer(*big)
 
@@ -140,7 +143,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster with its forms, and with the sums of the figures of their harvests."""
+    """A cluster with its forms, and the sums over the harvests of these forms."""
 
     cluster: Cluster
     forms: list[Member]
@@ -154,7 +157,7 @@ class ClusterRow:
 
 
 def clusters() -> list[ClusterRow]:
-    """All clusters with their forms and sums; three queries."""
+    """Returns all clusters with their forms and sums, the largest first; three database queries."""
     found = list(Cluster.objects.order_by("-forms_count", "id"))
     members: dict[int, list[Member]] = {}
     clustered = Form.objects.filter(cluster__isnull=False)
@@ -177,12 +180,12 @@ def clusters() -> list[ClusterRow]:
 
 
 def may_be_asked(form: Form) -> str | None:
-    """The reason why a form must not be queried; None if it may be."""
+    """Returns the reason why a form must not be queried; None if it may be."""
     return form_services.why_not(form)
 
 
 def sample_of(query: Query, most: int = 20) -> list[Record]:
-    """The first records returned by a query."""
+    """Returns the first `most` records found by a query, in its order."""
     wanted = list(query.found[:most])
     found = Record.objects.in_bulk(wanted)
     return [found[pk] for pk in wanted if pk in found]

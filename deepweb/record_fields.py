@@ -1,5 +1,5 @@
-"""Reading of a record's named fields: names come from table headers, labels, item properties and class names, and are the
-same for corresponding fields of all records."""
+"""Reads a record's named fields. The names come from table headers, labels, item properties and class names, and are the same
+for corresponding fields of all records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LABELS = frozenset(("b", "strong", "span", "label", "dt", "th", "em", "i", "sma
 _BESIDE = frozenset(("nav", "footer", "aside", "form", "select", "button", "noscript"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
 _MAX_LABEL = 40
-NEAR = 12  # number of ancestors of a value that are searched for its name
+NEAR = 12  # number of a value's ancestors that are searched for its name
 _LABEL = re.compile(r"^([^\W\d][^:：]{0,38}?)\s*[:：]\s*(.*)$", re.S)
 _SPACES = re.compile(r"[ \t\r\f\v]+")
 _PLAIN = re.compile(r"^(?:col|column|field|cell|td|item|list|row|entry|result|record|val|value|data)$", re.I)
@@ -34,7 +34,7 @@ Cell = tuple[str, str]
 
 
 def column_names(page: Outline, record: Record) -> list[str]:
-    """The names of a table's columns from its header row, if `record` is a row of a table; [] if there is no header."""
+    """Returns the names of a table's columns from its header row, if `record` is a row of a table; [] if there is no header."""
     row = page.elements[record[0]]
     if row.tag != "tr":
         return []
@@ -60,7 +60,8 @@ def _name(text: str) -> str:
 
 
 def text_of(element: HtmlElement) -> str:
-    """The visible text of an element: a single text unchanged, several joined, blocks on lines of their own."""
+    """Returns the visible text of an element, each block on a line of its own; if the element contains a single text, only its
+    white space at the ends of lines is removed."""
     parts: list[str] = []
     for node in element.iter():
         if not isinstance(node.tag, str) or node.tag in ("script", "style"):
@@ -81,11 +82,11 @@ def text_of(element: HtmlElement) -> str:
 
 
 def fields_of_rows(page: Outline, records: Sequence[Record]) -> list[dict[str, str]]:
-    """The fields of each record of one list; the names of corresponding fields are the same in all records.
+    """Returns the fields of each record of one list; corresponding fields have the same name in all records.
 
     In a table, the header names the cells. Elsewhere the smallest elements with text are compared over the records by their
-    path inside the record, and named by item property, by a label before the value ("Author: …"), by heading, time or class,
-    or else by their tag.
+    path inside the record, and named by item property, by a label before the value ("Author: …"), by heading, time or class, or
+    else by their tag.
     """
     if not records:
         return []
@@ -110,9 +111,8 @@ def _table_row(row: HtmlElement, names: Sequence[str]) -> dict[str, str]:
 
 
 def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
-    """The smallest elements inside `tops` that have a value of their own (leaves), as (path, text, element); the path leads
-    from the top element to the leaf.
-    """
+    """Returns the smallest elements inside `tops` that have a value of their own ("leaves"), as (path, text, element); the
+    path consists of the tags and names from the top element to the leaf."""
     found: list[tuple[str, str, HtmlElement]] = []
     stack: list[tuple[HtmlElement, str]] = [(top, f"{place}" if len(tops) > 1 else "") for place, top in enumerate(tops)]
     stack.reverse()
@@ -170,8 +170,9 @@ def _class(element: HtmlElement) -> str:
 
 
 def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool = False) -> list[dict[str, str]]:
-    """The fields of each record by name, from its leaves (`_leaves`). The values of leaves with one name are joined; with
-    `columns`, leaves with one name but different paths become fields with numbered names."""
+    """Returns the fields of each record by name; `rows` are the leaves of each record (see `_leaves`). The values of leaves
+    with the same name are joined; with `columns`, leaves with the same name but different paths become fields with numbered
+    names."""
     labels = _shared_labels(rows)
     named: list[list[tuple[str, str, str]]] = []  # (name, path, value) of each leaf
     for row in rows:
@@ -179,7 +180,7 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool
         waiting, scope = "", None
         for path, text, element in row:
             if scope is not None and not any(parent is scope for parent in element.iterancestors()):
-                waiting = ""  # the label has ended without a value
+                waiting = ""  # The label has ended without a value.
             label = _LABEL.match(text)
             if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th") and not _has_link(element):
                 waiting, scope = _name(text), _scope(element)
@@ -204,7 +205,7 @@ def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _numbers_of_columns(rows: Sequence[Sequence[tuple[str, str, str]]]) -> dict[tuple[str, str], int]:
-    """For each (name, path) of a leaf that at least half of the records have: its number among the paths with that name, 1 for
+    """Returns for each (name, path) that at least half of the records have: its number among the paths with that name, 1 for
     the first. Fields with a number above 1 get it as part of their name."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
@@ -226,9 +227,8 @@ def _joined(row: Sequence[tuple[str, str, str]], numbers: Mapping[tuple[str, str
 
 
 def _scope(label: HtmlElement) -> HtmlElement | None:
-    """The element outside which a label has no value: for a heading cell its row, for a term (`dt`) its list; None for other
-    labels.
-    """
+    """Returns the element outside which a label has no value: for a heading cell its table row, for a term (`dt`) its list;
+    None for other labels."""
     return next(label.iterancestors({"th": "tr", "dt": "dl"}[label.tag]), None) if label.tag in ("th", "dt") else None
 
 
@@ -252,21 +252,21 @@ def _own_name(element: HtmlElement, path: str, *, in_list: bool) -> str:
     named = _class(element)
     around = list(islice(element.iterancestors(), NEAR))
     if in_list and element.tag == "a" and not element.get("itemprop") and any(p.tag in _TITLES for p in around[:2]):
-        return "title"  # a link in a heading or a <dt> is the title, whatever its class
+        return "title"  # A link in a heading or a <dt> is the title, whatever its class.
     if named and not path.endswith("#text"):
         return named
     if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in around):
         return "title"
     if element.tag in ("dt", "th") or any(parent.tag in ("dt", "th") for parent in around):
-        return "title"  # it contains a link, since otherwise it would have been taken as a label
+        return "title"  # It contains a link; otherwise it would have been taken as a label.
     if element.tag in ("a", "time", "p", "td", "li"):
         return {"a": "link", "time": "time", "p": "text", "td": "cell", "li": "item"}[element.tag]
     return next(filter(None, map(_class, around)), "text")
 
 
 def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> set[tuple[str, str]]:
-    """The (path, label) pairs of labels inside a text ("Year: 1999") that are taken for field names: the label occurs in at
-    least two records, and in half of the records with that path or consists of a single word."""
+    """Returns the (path, label) pairs of labels inside a text ("Year: 1999") that are taken for field names: the label occurs
+    in at least two records, and in half of the records with that path or consists of a single word."""
     with_path: Counter[str] = Counter()
     with_label: Counter[tuple[str, str]] = Counter()
     for row in rows:
@@ -279,8 +279,8 @@ def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> se
 
 
 def fields_of_page(root: HtmlElement, furniture: frozenset[str] = frozenset()) -> dict[str, str]:
-    """The fields of a detail page: (name, value) pairs of its tables and definition lists, labelled and named elements, the
-    heading, and the main text.
+    """Returns the fields of a detail page by name: the pairs of its tables and definition lists, labelled and named elements,
+    the heading ("title"), and the main text ("text").
 
     Text in navigation, footers and forms is left out, and so is every text in `furniture` (lines that pages without records
     contain too).
@@ -319,8 +319,8 @@ def _within_h1(element: HtmlElement) -> bool:
 
 
 def _main_text(leaves: Sequence[tuple[str, str, HtmlElement]]) -> list[tuple[str, str, HtmlElement]]:
-    """The leaves with the main text of a detail page: the paragraphs without a class in the element that contains most text in
-    such paragraphs. Empty if fewer than two elements contain any."""
+    """Returns the leaves with the main text of a detail page: the paragraphs without a class in the element that contains most
+    text in such paragraphs. Empty if fewer than two elements contain any."""
     groups: dict[HtmlElement, list[tuple[str, str, HtmlElement]]] = {}
     for leaf in leaves:
         if leaf[2].tag == "p" and not _class(leaf[2]) and not leaf[0].endswith("#text"):
@@ -383,7 +383,6 @@ def _pairs_of_definitions(definitions: HtmlElement) -> list[tuple[str, str]]:
 
 
 def merged(earlier: Mapping[str, str], later: Mapping[str, str]) -> dict[str, str]:
-    """The fields of a record from a result list (`earlier`) and from its detail page (`later`); of two values for a field, a
-    non-empty one of the detail page is used.
-    """
+    """Returns the fields of a record from a result list (`earlier`) and from its detail page (`later`); of two values for a
+    field, a non-empty one of the detail page is used."""
     return {**earlier, **{name: value for name, value in later.items() if value}}

@@ -1,5 +1,5 @@
-"""The records on a result page: the layout of the result list is learned from one page of a site and used to read the others.
-"""
+"""Reads the records on a result page. The layout of a site's result list is learned from one page and used to read the other
+pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENDS = frozenset(("header", "footer"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
 """Elements that are records: a header or footer inside them belongs to the record, not to the page."""
 _MOST_GROUPS = 8
-_MOST_COLUMNS = 100  # columns of a row that are distinguished
+_MOST_COLUMNS = 100  # number of a table row's columns that are distinguished
 _MIN_LEARNED = 2
 _LONGEST = 200
 _SESSION = re.compile(
@@ -38,11 +38,12 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
 
 Echo = Sequence[tuple[str, str]]
-"""The bound inputs of a query as (name of the input, value); sites repeat them in their links."""
+"""The values of a query as (name of the input, value); sites repeat them in their links."""
 
 
 class FoundRecord(NamedTuple):
-    """One record as shown in a result list. `url` is its detail page, "" if it has none."""
+    """One record as shown in a result list. `url` is the address of its detail page, "" if it has none; `fields` are its
+    values by name."""
 
     url: str
     fields: Mapping[str, str]
@@ -69,8 +70,8 @@ class ListShape:
     have no links.
 
     `flat`: a record consists of several sibling elements, so that only its link shows where it begins. `is_data`: the list is
-    JSON, and `top` is the path of names that leads to it. `ranks` are the parameters of record links that only number the
-    records of a list.
+    JSON data, and `top` is the path of names that leads to it. `ranks` are those parameters of record links that only number
+    the records of a list.
     """
 
     top: str
@@ -84,16 +85,15 @@ class ListShape:
 
 
 class Furniture(NamedTuple):
-    """The template of a site's result pages, from answers to nonsense queries: the link addresses and lines of text that also
-    pages without any record contain.
-    """
+    """The page template of a site's result pages, learned from answers to nonsense queries: the link addresses and lines of
+    text that pages without any record contain too."""
 
     links: frozenset[str] = frozenset()
     lines: frozenset[str] = frozenset()
 
 
 class ResultList(NamedTuple):
-    """The distinct records of one page in order, and the layout by which they were read (None: nothing was found)."""
+    """The distinct records of one page in order, and the layout by which they were read (None if nothing was found)."""
 
     records: tuple[FoundRecord, ...]
     shape: ListShape | None
@@ -107,13 +107,14 @@ class _Anchor(NamedTuple):
 
 
 def page_furniture(page: Outline, url: str, echo: Echo) -> Furniture:
-    """The links and lines of `page`, which contains no record; `echo` are the bound inputs, which its links may repeat."""
+    """Returns the links and lines of `page`, which contains no record, as the page template; `echo` are the values of the
+    query, which its links may repeat."""
     links = {address for node in range(len(page)) if (address := _address(page, node, url, echo))}
     return Furniture(frozenset(links), frozenset(page_lines(page)))
 
 
 def page_lines(page: Outline) -> list[str]:
-    """The visible lines of text of a page, in order."""
+    """Returns the displayed lines of text of a page, in order."""
     lines: dict[int, list[str]] = defaultdict(list)
     for piece in page.pieces:
         lines[piece.line].append(piece.text)
@@ -121,11 +122,11 @@ def page_lines(page: Outline) -> list[str]:
 
 
 def read_results(page: Outline, url: str, echo: Echo, furniture: Furniture, shape: ListShape | None = None) -> ResultList:
-    """The records of the page at `url`, the answer to a query that bound the inputs `echo`.
+    """Returns the records of the page at `url`, the answer to a query with the values `echo`.
 
     With a `shape` they are read at that layout's position. Without one, or if no record is found there, the layout is learned
-    from the page: links that are not in the template (`furniture`) and repeat at one tag path mark records; if there are none,
-    similar sibling elements are the records.
+    from the page: links that are not in the page template (`furniture`) and repeat at one tag path mark records; if there are
+    none, similar sibling elements are the records.
     """
     anchors = _anchors(page, url, echo, furniture)
     if shape is not None:
@@ -156,15 +157,15 @@ def _read(page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], sha
 
 
 def _first_in(page: Outline, places: Sequence[int], node: int) -> int | None:
-    """Of the ascending node numbers `places`, the index of the first inside the sub-tree of `node`; None if there is none."""
+    """Returns the index in `places` (ascending node numbers) of the first that is inside the sub-tree of `node`; None if there
+    is none."""
     at = bisect_left(places, node)
     return at if at < len(places) and page.contains(node, places[at]) else None
 
 
 def _ranks(urls: Sequence[str]) -> set[str]:
-    """The parameters of the addresses `urls` that only number them in order (1, 2, 3 …), and without which they would still
-    differ.
-    """
+    """Returns the names of those parameters of the addresses `urls` that only number them in order (1, 2, 3 …), so that the
+    addresses still differ without them."""
     different = list(dict.fromkeys(urls))
     if len(different) < _COUNTED:
         return set()
@@ -183,7 +184,7 @@ def _ranks(urls: Sequence[str]) -> set[str]:
 
 
 def _without(url: str, names: Sequence[str]) -> str:
-    """An address without its query parameters of these names."""
+    """Returns an address without its query parameters of these names."""
     parts = urlsplit(url)
     kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in names]
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), "")) if names and parts.query else url
@@ -207,9 +208,8 @@ def _column(page: Outline, node: int) -> int:
 
 
 def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
-    """The address of a link, without session ids and without parameters that only repeat the query (`echo`); "" if the node is
-    not a link to a page.
-    """
+    """Returns the address of a link, without session ids and without parameters that only repeat the query (`echo`); "" if the
+    node is not a link to a page."""
     if page.tags[node] != "a":
         return ""
     href = (page.elements[node].get("href") or "").strip()
@@ -237,9 +237,8 @@ def _is_session(name: str, value: str) -> bool:
 
 
 def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[_Anchor]:
-    """The links of a page that may lead to records: links that are neither in the template (`furniture`) nor in navigation,
-    and do not lead to another view or page of this list.
-    """
+    """Returns the links of a page that may lead to records: links that are neither in the page template (`furniture`) nor in
+    navigation, and do not lead to another view or page of this list."""
     own = urlsplit(url)
     beside = _nodes_in(page, _BESIDE)
     found = []
@@ -281,9 +280,8 @@ def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:
 
 
 def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Record], ListShape] | None:
-    """The records and the layout of a page, learned from links: links with one tag path form a group, and the group that most
-    likely marks the records (`_worth`) is taken. None if no group has two different addresses.
-    """
+    """Returns the records and the layout of a page, learned from its links: links with the same tag path form a group, and the
+    group that most likely marks the records (`_worth`) is taken. None if no group has two different addresses."""
     groups: dict[str, list[_Anchor]] = defaultdict(list)
     for anchor in anchors:
         groups[anchor.path].append(anchor)
@@ -324,9 +322,8 @@ def _shape_of(page: Outline, records: Sequence[Record], link: str) -> ListShape:
 
 
 def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], ListShape] | None:
-    """The records and the layout of a page without links to records: the set of similar sibling elements with most text that
-    is not in the template; among sets with about as much text, the outermost.
-    """
+    """Returns the records and the layout of a page without links to records: the set of similar sibling elements with most
+    text that is not in the page template; of sets with about as much text, the outermost. None if there is none."""
     beside = _nodes_in(page, _BESIDE | {"form"})
     old = _old_lines(page, furniture)
     new = [0] * len(page)
@@ -353,7 +350,7 @@ def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], L
 
 
 def _old_lines(page: Outline, furniture: Furniture) -> frozenset[int]:
-    """The numbers of the lines of `page` that belong to the template (`furniture`)."""
+    """Returns the numbers of the lines of `page` that belong to the page template (`furniture`)."""
     lines: dict[int, list[str]] = defaultdict(list)
     for piece in page.pieces:
         lines[piece.line].append(piece.text)

@@ -1,4 +1,4 @@
-"""Classification of answers: no-result and error pages are recognised by comparison with answers to nonsense words."""
+"""Classifies answers: pages without results are recognised by comparison with the answers to nonsense words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPACES = re.compile(r"\s+")
 
 
 class ResultKind(StrEnum):
-    """The kind of a result page."""
+    """The kind of a result page: with records, without results, or an error."""
 
     VALID = "valid"
     NO_RESULTS = "no_results"
@@ -26,14 +26,14 @@ class ResultKind(StrEnum):
 
 
 def nonsense_word(rng: np.random.Generator, length: int = NONSENSE_LENGTH) -> str:
-    """A random word of consonants that no database contains."""
+    """Returns a random word of consonants that no database contains."""
     return "".join(rng.choice(list(_LETTERS), size=length))
 
 
 @dataclass(frozen=True, slots=True)
 class NoResultPages:
-    """The site's pages without results, learned from its answers to nonsense queries: `template` holds the lines of text that
-    all of them share, `prints` SimHash fingerprints of what else each contains.
+    """A site's pages without results, learned from its answers to nonsense queries: `template` holds the lines of text that
+    all of them share, `prints` the SimHash fingerprints of the remaining text of each.
 
     The words of the query are removed from the pages before they are compared. Fingerprints cover only the text outside the
     template, because in a page with a large template one more record would hardly change a fingerprint of the whole page.
@@ -43,13 +43,13 @@ class NoResultPages:
     prints: tuple[int, ...]
 
     def rest(self, text: str, query: Iterable[str]) -> list[str]:
-        """The words of a page that are neither in the template nor the query's own."""
+        """Returns the words of a page that are neither in the template nor words of the query."""
         said = [word.casefold() for word in query]
         return tokenize("\n".join(block for block in _blocks(text, said) if block not in self.template))
 
     def same(self, text: str, query: Iterable[str]) -> bool:
         """Tells whether a page has no results: it has no text outside the template, or the SimHash of that text differs in at
-        most 3 bits from that of an answer to nonsense."""
+        most 3 bits from that of an answer to a nonsense query. `query`: the words of the query."""
         words = self.rest(text, query)
         if not words:
             return True
@@ -69,7 +69,8 @@ def learn_no_result_pages(answers: Sequence[tuple[str, Sequence[str]]]) -> NoRes
 
 
 def _blocks(text: str, said: Sequence[str]) -> list[str]:
-    """The lines of a text as they are compared: normalised, without the query's words, and with # in place of numbers."""
+    """Returns the lines of a text as they are compared: normalised, without the query's words, and with # in place of numbers.
+    """
     found = []
     for line in text.splitlines():
         block = normalise(line)
@@ -93,7 +94,7 @@ def judge(status: int, text: str, query: Sequence[str], records: int, nothing: N
 
 
 def efficiency(kinds: Iterable[ResultKind]) -> float | None:
-    """Submission efficiency E = N_valid / N_total, the share of valid answers, in [0, 1] (the deep-web paper prints its
-    inverse); None before the first query."""
+    """Returns the submission efficiency E = N_valid / N_total, the share of valid answers, in [0, 1] (the deep-web paper
+    prints its inverse); None before the first query."""
     judged = list(kinds)
     return sum(kind is ResultKind.VALID for kind in judged) / len(judged) if judged else None

@@ -1,4 +1,5 @@
-"""Forms sent by a script: finds the request in the page's own script, if it is written there plainly."""
+"""Forms that a script submits: finds the request in the page's own scripts, if its address is written there as a plain string.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _BRIEF = frozenset(("q", "s", "k", "w", "kw", "term", "terms", "words", "text", 
 
 
 class ScriptRequest(NamedTuple):
-    """The request of a script: an address without parameters, the parameter for the words, and fixed parameters."""
+    """The request that a script sends: its address without parameters, the name of the parameter for the words, and fixed
+    parameters."""
 
     action: str
     name: str
@@ -43,7 +45,8 @@ def is_scripted(form: HtmlElement) -> bool:
 
 
 def request_of(root: HtmlElement, base_url: str) -> ScriptRequest | None:
-    """The search request in the scripts of a page, to the page's own site; None if none is written plainly."""
+    """Returns the search request that a script of the page sends to the page's own site; None if no address is written there
+    as a plain string."""
     for text in _scripts(root):
         for pattern in (_JOINED, _OBJECT):
             for match in pattern.finditer(text):

@@ -1,4 +1,5 @@
-"""Forms of a page as plain values: fields with labels, values and roles; one signature per form, on whichever pages it occurs."""
+"""Reads the forms of a page as plain values: fields with labels, values and roles, and a signature that is equal for the same
+form on different pages."""
 
 from __future__ import annotations
 
@@ -67,8 +68,9 @@ class FormField:
 @dataclass(frozen=True, slots=True)
 class Form:
     """A form as shown on a page. `action` is the absolute address to which it is submitted; `text` is the text inside the
-    form, without that of its controls. `scripted`: a script submits the form to an unknown address. Its surroundings are the
-    page's `title`, the heading `above` the form, and the ids and classes of the three elements `around` it."""
+    form, without that of its controls. `scripted`: a script submits the form to an unknown address. `index` is its number on
+    the page. Its surroundings are the page's `title`, the heading `above` the form, and the ids and classes of the three
+    elements `around` it."""
 
     page_url: str
     action: str
@@ -86,7 +88,7 @@ class Form:
     around: str = ""
 
     def of_kind(self, *kinds: str) -> list[FormField]:
-        """Fields of the given kinds, in the order of the page."""
+        """Returns the fields of the given kinds, in the order of the page."""
         return [field for field in self.fields if field.kind in kinds]
 
     @property
@@ -120,7 +122,7 @@ class Form:
 
 
 def parse_page(html: str | bytes) -> HtmlElement | None:
-    """The tree of a page or fragment; None if it is empty. Never raises for invalid HTML."""
+    """Returns the tree of a page or fragment; None if it is empty. Never raises for invalid HTML."""
     if not html or not html.strip():
         return None
     if isinstance(html, bytes) and len(html) > MAX_CHARS:
@@ -140,7 +142,7 @@ def parse_page(html: str | bytes) -> HtmlElement | None:
 
 
 def read_forms(html: str | bytes, page_url: str, cut: bool = True) -> list[Form]:
-    """All forms of a page in order, at most 200; forms without controls are left out.
+    """Returns all forms of a page in order, at most 200; forms without controls are left out.
 
     `cut`: a page that is one big form is split into parts, each a form of its own.
     """
@@ -149,7 +151,7 @@ def read_forms(html: str | bytes, page_url: str, cut: bool = True) -> list[Form]
 
 
 def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Form]:
-    """`read_forms` for a page already parsed."""
+    """Returns the forms of a page that was parsed already, as `read_forms` does."""
     base = root.find(".//base[@href]")
     base_url = _join(page_url, base.get("href", "")) if base is not None else page_url
     title = squeezed(root.findtext(".//title") or "")
@@ -176,8 +178,8 @@ def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Fo
 
 
 def _of_script(form: Form, request: ScriptRequest | None) -> Form:
-    """A form that is sent by a script: completed with the `request` found in the script, under whose parameter name its text
-    box is sent; or marked as `scripted` if no request was found."""
+    """Returns a form that is sent by a script, completed with the `request` found in the script, under whose parameter name
+    its text box is sent; if no request was found, the form is marked as `scripted`."""
     texts = form.text_fields
     if request is None or len(texts) != 1:
         return replace(form, scripted=True)
@@ -187,7 +189,7 @@ def _of_script(form: Form, request: ScriptRequest | None) -> Form:
 
 
 def _part_of(whole: Form, part: Form) -> Form:
-    """One part of a big form as a form of its own, with the hidden fields of the whole."""
+    """Returns one part of a big form as a form of its own, with the hidden fields of the whole form."""
     hidden = tuple(field for field in whole.fields if field.kind == "hidden")
     shown = tuple(field for field in part.fields if field.kind != "hidden")
     kept = replace(part, action=whole.action, method=whole.method, enctype=whole.enctype, fields=(*hidden, *shown))
@@ -221,7 +223,7 @@ def _read_form(
 
 
 class _Reader:
-    """One pass over a form in document order; the text since the last control is kept as a possible label."""
+    """Reads the fields of a form in one pass in document order. The text since the last control is kept as a possible label."""
 
     def __init__(self, labels: dict[str, str]) -> None:
         self._labels = labels
@@ -262,7 +264,7 @@ class _Reader:
         if not words or any(c in words for c in "{};") and len(words) > _MAX_LABEL:
             return
         self.text.append(words)
-        if self._waiting is not None:  # the label of a checkbox or radio button comes after it
+        if self._waiting is not None:  # The label of a checkbox or radio button comes after it.
             field = self._fields[self._waiting]
             last = field.options[-1]
             self._fields[self._waiting] = replace(field, options=(*field.options[:-1], replace(last, label=words[:_MAX_LABEL])))
@@ -328,7 +330,7 @@ class _Reader:
         self._waiting = None if own else len(self._fields) - 1
 
     def finished(self) -> list[FormField]:
-        """The fields of the form; a group with a single checkbox takes that checkbox's label."""
+        """Returns the fields of the form; a group of only one checkbox gets that checkbox's label."""
         return [
             replace(field, label=field.options[0].label or field.label)
             if field.kind == "checkbox" and len(field.options) == 1

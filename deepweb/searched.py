@@ -15,8 +15,8 @@ MISSING_QUERIES = 2
 
 class SearchedColumns:
     """Finds in which record fields a search box searches. `counts`, stored in the harvest's state, holds three numbers for
-    each field: records found by a word that they contain only in this field; records with the queried word in this field that
-    were not found; and queries that missed such records."""
+    each field: records that were found and contain the queried word only in this field; records with the word in this field
+    that were not found; and queries that missed such records."""
 
     def __init__(self, counts: dict[str, list[int]]) -> None:
         self.counts = counts
@@ -32,7 +32,7 @@ class SearchedColumns:
                 told[2] += 1
 
     def missing(self, columns: Iterable[str]) -> frozenset[str]:
-        """The record fields that the box does not search. Empty if these would be all of `columns`, since the box then
+        """Returns the record fields that the box does not search. Empty if these would be all of `columns`, since the box then
         searches a text that the lists do not show."""
         found = frozenset(
             name
@@ -45,8 +45,9 @@ class SearchedColumns:
 def hits_of(
     records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode, alone: bool = False
 ) -> dict[str, list[int]]:
-    """For each record field that contains the word: how many records with it were found, and how many were not, as [found, not
-    found]. With `alone`, a found record counts only if no other of its fields contains the word."""
+    """Returns for each record field that contains the word: how many records with it were found, and how many were not, as
+    [found, not found]. With `alone`, a found record counts only if no other of its fields contains the word. `records`: fields
+    of the records by id; `found`: ids of those found."""
     counts: dict[str, list[int]] = {}
     for pk, own in records.items():
         saying = [name for name, value in own.items() if says(str(value), word, mode)]
@@ -59,15 +60,16 @@ def hits_of(
 
 
 def unproved(columns: Iterable[str], told: Mapping[str, Sequence[int]]) -> frozenset[str]:
-    """The fields in `columns` by whose words no record has been found yet, although words of other fields have found some.
-    `told` are the counts of `hits_of`, by field, summed over answers."""
+    """Returns the fields in `columns` by whose words no record has been found yet, although words of other fields have found
+    some. `told` are the counts of `hits_of`, by field, summed over answers."""
     proved = {name for name, counts in told.items() if counts[0]}
     return frozenset(columns) - proved if proved else frozenset()
 
 
 def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
-    """A word of these texts that only a site with this matching mode finds: for `PARTS` two neighbouring Chinese characters
-    that are in no dictionary word, otherwise a word of the mode with at least two characters. None if there is none."""
+    """Returns a word of these texts that only a site with this matching mode finds: for `PARTS` two neighbouring Chinese
+    characters that are in no dictionary word, otherwise a word of the mode with at least two characters. None if there is none.
+    """
     for text in texts[:200]:
         words = query_words(text)
         if mode is WordMode.PARTS:
@@ -85,12 +87,12 @@ def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
 def how_words_combine(
     words: Sequence[str], found: Sequence[Mapping[str, Any]], mode: WordMode, *, fewer: bool | None = None
 ) -> str:
-    """How a site combines several words in one box: "phrase", "and" or "or", judged by the fields of the records that the
-    words found together.
+    """Returns how a site combines several words in one box: "phrase", "and" or "or", judged by the fields of the records that
+    the words found together.
 
     "phrase" if nothing was found. Otherwise, if `fewer` is known, "and" if it is True (the words found fewer records together
     than one of them alone), else "or". Otherwise "and" if nearly all records contain every word; else "or", which may be wrong
-    if lists show too little of the records.
+    if result lists show too little of the records.
     """
     if found and fewer is not None:
         return "and" if fewer else "or"

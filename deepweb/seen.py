@@ -1,4 +1,4 @@
-"""What a harvest has seen of a hidden database: records, their terms, and how often each was returned."""
+"""The answers of a harvest: records, their terms, and how often each was returned."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ _ROUND = frozenset((10, 15, 20, 24, 25, 30, 40, 48, 50, 60, 64, 75, 80, 100))
 
 
 class Term(NamedTuple):
-    """A value that can be put into an input: the word `value` into the box named `input`."""
+    """A value for an input of a form: the word or choice `value` for the input named `input`."""
 
     input: str
     value: str
 
 
 Query = tuple[Term, ...]
-"""The terms bound by one submission: one term, or several that must all match."""
+"""The terms set in one submission: one term, or several that must all match."""
 
 
 class Choice(NamedTuple):
-    """A query chosen by a policy: `query`, how many new records it is predicted to bring, and `bucket`, the number of the
+    """A query chosen by a policy: `query`, the number of new records it is predicted to bring, and `bucket`, the number of the
     group of queries whose past predictions are compared with their results (0 for single words, 5 for pairs of words, -1 for
-    queries that are not compared).
-    """
+    queries that are not compared)."""
 
     query: Query
     predicted: float = 0.0
@@ -75,7 +74,7 @@ class Seen:
     """
 
     def __init__(self, column_of: Callable[[Term], str] = lambda term: "") -> None:
-        """`column_of` returns the name of the record field that a term was read from, "" if unknown."""
+        """`column_of` returns the name of the record field from which a term was read, "" if unknown."""
         self._column_of = column_of
         self.outcomes: list[Outcome] = []
         self.answers: list[np.ndarray] = []
@@ -110,15 +109,14 @@ class Seen:
         return self._counts[4, : len(self._names)]
 
     def kind_of(self, term: Term) -> int:
-        """The number of a term's kind; terms are of one kind if they have the same input, the same record field and the same
-        class of length: one, two, three, or more characters (for ASCII values in steps of four characters).
-        """
+        """Returns the number of a term's kind; terms are of one kind if they have the same input, the same record field and
+        the same class of length: one, two, three, or more characters (for ASCII values in steps of four characters)."""
         value = term.value
         length = len(value) if not value.isascii() else 1 + len(value) // 4
         return self._kinds.setdefault((term.input, min(length, 4), self._column_of(term)), len(self._kinds))
 
     def columns_of_kinds(self) -> list[str]:
-        """The name of the record field for each kind of term, indexed by the kind's number."""
+        """Returns the name of the record field for each kind of term, indexed by the kind's number."""
         return [column for _, _, column in self._kinds]
 
     @property
@@ -132,11 +130,11 @@ class Seen:
         return self._times
 
     def term(self, place: int) -> Term:
-        """The term at index `place` of the arrays that are indexed by term (`frequency`, `latest` …)."""
+        """Returns the term at index `place` of the arrays that are indexed by term (`frequency`, `latest` …)."""
         return self._names[place]
 
     def place(self, term: Term) -> int | None:
-        """The index of a term in the arrays over terms; None if no seen record contains it."""
+        """Returns the index of a term in the arrays over terms; None if no seen record contains it."""
         return self._terms.get(term)
 
     def was_asked(self, query: Query) -> bool:
@@ -144,12 +142,12 @@ class Seen:
         return tuple(sorted(query)) in self._asked
 
     def asked_terms(self) -> np.ndarray:
-        """Indices of the seen terms that were queried alone."""
+        """Returns the indices of the seen terms that were queried alone."""
         places = [self._terms[query[0]] for query in self._asked if len(query) == 1 and query[0] in self._terms]
         return np.array(sorted(places), dtype=np.int64)
 
     def key(self, record: int) -> Hashable:
-        """The key, as passed to `add`, of the record with this index."""
+        """Returns the key, as passed to `add`, of the record with this index."""
         return self._keys[record]
 
     def has(self, record: Hashable) -> bool:
@@ -161,9 +159,7 @@ class Seen:
         return self._terms_of[record]
 
     def having(self, terms: Sequence[Term]) -> np.ndarray:
-        """Matrix with a row for each seen record and a column for each of `terms`: 1 if the record contains the term,
-        otherwise 0.
-        """
+        """Returns which seen records contain which of `terms`, as a matrix of 1 and 0, (seen records, terms)."""
         columns = np.full(len(self._names) + 1, -1)
         for column, term in enumerate(terms):
             columns[self._terms.get(term, -1)] = column if term in self._terms else -1
@@ -232,7 +228,7 @@ class Seen:
 
 
 def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> int | None:
-    """The number of records at which a site truncates its answers, None if there is no evidence of it.
+    """Returns the number of records at which a site truncates its answers, None if there is no evidence of it.
 
     Totals stated by the site (`stated`, parallel to `outcomes`) are used first: the limit is the size of the largest answer
     with fewer records than stated. Otherwise it is the most frequent size among the first 10 answers that returned records,
@@ -248,7 +244,7 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
         return max(told)
     outcomes = [outcome for outcome in outcomes if outcome.returned > 0 and not outcome.partial]
     sizes = [outcome.returned for outcome in outcomes if len(outcome.query) == 1]
-    sizes = sizes or [outcome.returned for outcome in outcomes]  # a harvest that queried ranges only
+    sizes = sizes or [outcome.returned for outcome in outcomes]  # a harvest that queried only ranges
     first = sizes[:CUT_FROM_QUERIES]
     if not first or max(sizes) != max(first):
         return None
@@ -259,8 +255,8 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
 
 
 def likely_cut(outcomes: Sequence[Outcome]) -> int | None:
-    """An early guess of the number of records at which the site truncates its answers: the size of the largest answer so far,
-    if it is a typical page limit (10, 25, 50, 200, …), otherwise None. The guess is used to choose the next query while
+    """Returns an early guess of the number of records at which the site truncates its answers: the size of the largest answer
+    so far, if it is a typical page limit (10, 25, 50, 200, …), otherwise None. The guess is used to choose the next query while
     `cut_at` has no evidence; it does not mark answers as truncated."""
     largest = digits = max((outcome.returned for outcome in outcomes if not outcome.partial), default=0)
     while digits > 100 and digits % 10 == 0:

@@ -1,4 +1,5 @@
-"""Query selection: the frequency policy, and the overflow-aware policy `fresh`, which maximises new records."""
+"""Policies that choose the next query word: by frequency, and by expected new records given that answers are truncated
+(`fresh`)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _PRIOR_RETURNS = 2.0
 _PRIOR_NEW = 200.0
 _FRESH = 0.2
 _DOUBT = 0.6
-_WORDS, _PAIRS = 0, 5  # kinds of query in `Choice.bucket`
+_WORDS, _PAIRS = 0, 5  # values of `Choice.bucket` for single words and pairs of words
 _REFINED = 20
 
 
@@ -30,9 +31,8 @@ class Policy(Protocol):
 
 
 def unasked(seen: Seen, refused: Iterable[Term]) -> np.ndarray:
-    """For each seen term, in the order of the arrays of `seen`: True if it may be queried alone, that is, it was not yet and
-    is not in `refused`.
-    """
+    """Returns for each seen term, in the order of the arrays of `seen`, whether it may be queried alone: it was not queried
+    yet and is not in `refused`."""
     free = np.ones(len(seen.frequency), dtype=bool)
     free[seen.asked_terms()] = False
     for term in refused:
@@ -47,9 +47,8 @@ def _next_seed(seeds: Sequence[Term], seen: Seen) -> Choice | None:
 
 
 def _best(score: np.ndarray, free: np.ndarray) -> int | None:
-    """Index of the largest positive value of `score` where `free` is True (both indexed by term), the first of equal ones;
-    None if there is none.
-    """
+    """Returns the index of the largest positive value of `score` where `free` is True (both are indexed by term), the first of
+    equal ones; None if there is none."""
     score = np.where(free, score, 0.0)
     return int(score.argmax()) if len(score) and score.max() > 0 else None
 
@@ -62,7 +61,8 @@ class FrequencyPolicy:
     refused: frozenset[Term] = frozenset()
 
     def next(self, seen: Seen) -> Choice | None:
-        """The next of the `seeds` that was not queried yet; after these, the most frequent word that may still be queried."""
+        """Returns the next of the `seeds` that was not queried yet; after these, the most frequent word that may still be
+        queried."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None:
             return seed
@@ -93,14 +93,14 @@ class FreshPolicy:
     doubtful: frozenset[str] = frozenset()
 
     def next(self, seen: Seen) -> Choice | None:
-        """The next seed not queried yet; after these, the word with the best score or, with `pairs`, a truncated query with a
-        second word (`refinement`) if more new records are expected from that.
-        """
+        """Returns the next seed not queried yet; after these, the word with the best score or, with `pairs`, a truncated query
+        with a second word (`refinement`) if more new records are expected from that."""
         return self.best(seen)[0]
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
-        """The query that `next` returns, and its score: its predicted new records times the ratio of actual to predicted new
-        records of earlier words of its kind. The score of a seed is 0, and of a pair of words its uncorrected prediction."""
+        """Returns the query that `next` returns, and its score: its predicted new records times the ratio of actual to
+        predicted new records of earlier words of its kind. The score of a seed is 0, and of a pair of words its uncorrected
+        prediction."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None or not len(seen.frequency):
             return seed, 0.0
@@ -108,7 +108,7 @@ class FreshPolicy:
         score = expected * self._learned_of_kinds(seen)[seen.kinds]
         free = unasked(seen, self.refused)
         place = _best(score, free)
-        if place is None:  # no new records are expected from any word: try the remaining ones, most frequent first
+        if place is None:  # No new records are expected from any word: try the remaining words, most frequent first.
             place = _best(seen.frequency.astype(float), free)
         worth = 0.0 if place is None else float(score[place])
         pair = self._pair(seen, worth, self._learned_of_pairs(seen)) if self.pairs else None
@@ -117,8 +117,8 @@ class FreshPolicy:
         return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
     def _pair(self, seen: Seen, worth: float, learned: float) -> Choice | None:
-        """The refinement (`refinement`) of a truncated answer that is expected to bring most new records, as a choice with its
-        prediction; None if none is expected to bring more than `worth`. `learned` corrects the predictions."""
+        """Returns the refinement (`refinement`) of a truncated answer that is expected to bring most new records, as a choice
+        with its prediction; None if none is expected to bring more than `worth`. `learned` corrects the predictions."""
         scale, cut = self.scale(seen), self._cut(seen)
         overall = seen.once.sum() / max(1, seen.returns.sum())
         best: Choice | None = None
@@ -129,7 +129,7 @@ class FreshPolicy:
             found = refinement(seen, asked, self.refused) if (matching - cut) * overall > worth else None
             if found is None:
                 continue
-            # Records of the refined query that are new: its share of all matches, minus those that the truncated answer showed
+            # New records of the refined query: its share of all matches, minus those that the truncated answer contained
             # already.
             gain = min(found[1] * matching, cut) - found[1] * cut
             gain *= overall
@@ -141,7 +141,7 @@ class FreshPolicy:
         return float(self.limit) if self.limit else float(max(1, seen.records)) * _UNKNOWN_SCALE
 
     def _expect(self, seen: Seen) -> np.ndarray:
-        """Expected new records of each term, E[new], in the order of the arrays of `seen`."""
+        """Returns the expected new records of each term, E[new], in the order of the arrays of `seen`."""
         told = fitted(seen, self._cut(seen))
         return new_of(seen.frequency, self._unseen(seen, told), self._cut(seen), told.mixed)
 
@@ -152,22 +152,19 @@ class FreshPolicy:
         return unseen
 
     def foreseen(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays indexed by term: the estimated number of records that match, seen and unseen, and the factor `learned` of
-        the term's kind (see the class).
-        """
+        """Returns two arrays indexed by term: the estimated number of records that match, seen and unseen, and the factor
+        `learned` of the term's kind (see the class)."""
         unseen = self._unseen(seen, fitted(seen, self._cut(seen)))
         return seen.frequency + unseen, self._learned_of_kinds(seen)[seen.kinds]
 
     def scale(self, seen: Seen) -> float:
-        """The factor s: the ratio of all records that match a word to the seen ones among them, over all kinds of words; at
-        least 1.
-        """
+        """Returns the factor s: the ratio of all records that match a word to the seen ones among them, over all kinds of
+        words; at least 1."""
         return max(1.0, fitted(seen, self._cut(seen)).size / max(1, seen.records))
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """The factor s for each kind of term, indexed by the kind's number: shrunk towards the overall s, the more so the
-        fewer answers there are to words of the kind.
-        """
+        """Returns the factor s for each kind of term, indexed by the kind's number: shrunk towards the overall s, the more so
+        the fewer answers there are to words of the kind."""
         return fitted(seen, self._cut(seen)).scales(seen)
 
     def _learned_of_pairs(self, seen: Seen) -> float:
@@ -195,12 +192,12 @@ class FreshPolicy:
 
 
 def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:
-    """A second word to add to the `asked`-th query, whose answer was truncated: the word that divides the records of that
-    answer most evenly.
+    """Finds a second word to add to query number `asked`, whose answer was truncated: the word that divides the records of
+    that answer most evenly.
 
-    It is a word of the query's input that some but not all of the answer's records contain, as nearly as possible half of
-    them, and that was not yet combined with the query. Returns the query of both words, and the share of the records that
-    contain the second; None if there is no such word.
+    It is a word for the same input that some but not all of the answer's records contain, as nearly as possible half of them,
+    and that was not yet combined with the query. Returns the query of both words, and the share of the answer's records that
+    contain the second word; None if there is no such word.
     """
     query, records = seen.outcomes[asked].query, seen.answers[asked]
     if len(records) < 2:

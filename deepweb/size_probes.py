@@ -1,5 +1,5 @@
-"""The size of a hidden database from random probes: words drawn from a known pool. Each record returned is weighted by the
-inverse of its degree, the number of pool words that find it.
+"""Estimates the size of a hidden database from random probes, words drawn from a known pool. Each record returned is weighted
+by the inverse of its degree, the number of pool words that find it.
 
 After the pool-based estimators of Broder et al. (2006) and Bar-Yossef and Gurevich (2008).
 """
@@ -18,7 +18,8 @@ from deepweb.coverage import Estimate, Probe, estimate
 from deepweb.seen import Seen, Term
 
 MAX_RATIO = 1.6
-"""If the upper bound of a size interval is more than this multiple of the lower one, the interval is useless: "too_wide"."""
+"""If the upper bound of a size interval is more than this multiple of the lower bound, the interval is rejected as "too_wide".
+"""
 
 _SEEN_AT_LEAST = (4, 3, 2)
 _WELL_BELOW = 0.7
@@ -34,8 +35,8 @@ _FEW = 10
 _TOKENS = re.compile(r"[^\W_]+")
 _Z = 1.96
 _MODEL_ERROR = 0.04
-"""Error of the model as a share of the size: seen records may not represent unseen ones, least of all those outside the pool's
-reach."""
+"""Error of the model as a share of the size: seen records may not represent unseen ones, least of all those that no word of
+the pool finds."""
 
 
 class ProbedRecord(NamedTuple):
@@ -49,8 +50,8 @@ class ProbedRecord(NamedTuple):
 class ProbeAnswer(NamedTuple):
     """The records that the probe `term` returned, and whether the site left some matching records out (`overflowed`).
 
-    `whole`, if not 0, is the number of records returned; `records` is then only a random sample of them, those whose text is
-    known.
+    `whole` is 0 if `records` are all that were returned. Otherwise it is their number, and `records` is only a random sample of
+    them, those whose text is known.
     """
 
     term: Term
@@ -72,7 +73,7 @@ class ProbePlan:
     outside: float
 
     def inclusion(self) -> Mapping[Term, float]:
-        """For each word of the pool, the probability of being drawn: proportional to its weight, at most 1."""
+        """Returns for each word of the pool, the probability of being drawn: proportional to its weight, at most 1."""
         terms = list(self.pool)
         chances = _inclusion(np.array([self.pool[term] for term in terms], dtype=float), len(self.drawn))
         return dict(zip(terms, chances.tolist(), strict=True))
@@ -114,7 +115,8 @@ def plan_probes(
 
 
 def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
-    """Probabilities of being drawn, parallel to `weights`: proportional to them, none above 1, with the sum `count`."""
+    """Returns the probabilities of being drawn, parallel to `weights`: proportional to them, none above 1, with the sum
+    `count`."""
     chances = np.zeros(len(weights))
     certain = np.zeros(len(weights), dtype=bool)
     while True:
@@ -176,8 +178,8 @@ def estimate_size(
 
 
 def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
-    """The result of `coverage.estimate`, but without an interval if Chao1 and Lu-Li are below the number of records seen, or
-    if not all records of every probe are known."""
+    """Returns the result of `coverage.estimate`, but without an interval if Chao1 and Lu-Li are below the number of seen
+    records, or if not all records of every probe are known."""
     sized = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
     reason = ""
     if sized.known and max(sized.chao1 or 0.0, sized.lu_li or 0.0) < records_seen:
@@ -188,9 +190,9 @@ def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
 
 
 def _total(plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]) -> tuple[float, float]:
-    """The estimated size (see `estimate_size`) of the part of the database that the pool reaches, and its standard error.
-    Words that are certain to be drawn contribute no error if all planned probes were answered; the error of the others is
-    computed as if they were drawn with repetition, which is slightly too large."""
+    """Returns the estimated size (see `estimate_size`) of the part of the database that the pool reaches, and its standard
+    error. Words that are certain to be drawn contribute no error if all planned probes were answered; the error of the others
+    is computed as if they were drawn with repetition, which is slightly too large."""
     chances = plan.inclusion()
     asked = len(answers) / len(plan.drawn)
     values = np.array([_value(answer, degree) / (chances[answer.term] * asked) for answer in answers])
@@ -210,7 +212,7 @@ def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> floa
 
 
 def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
-    """The probability, for each word of the pool, that its answer is complete.
+    """Returns the probability, for each word of the pool, that its answer is complete.
 
     The words are classed by their number of records in `counts`. The probability of a class is the number of records in its
     complete answers, divided by that in all its answers, since a record is found by a word in proportion to the length of the
@@ -252,9 +254,8 @@ def _degree(
 
 
 class _Finders:
-    """The pool words that find a record, by three ways of matching: `by_terms`, and `alone` and `within`, which find further
-    words.
-    """
+    """The pool words that find a record, by three definitions of matching: `by_terms`, and `alone` and `within`, which find
+    further words."""
 
     def __init__(self, pool: Iterable[Term]) -> None:
         self._pool = frozenset(pool)
@@ -266,11 +267,11 @@ class _Finders:
         self._known: dict[tuple[str, Hashable], frozenset[Term]] = {}
 
     def by_terms(self, record: ProbedRecord) -> frozenset[Term]:
-        """The pool words that are among the record's terms."""
+        """Returns the pool words that are among the record's terms."""
         return self._pool & record.terms
 
     def alone(self, record: ProbedRecord) -> frozenset[Term]:
-        """The pool words that are among the record's terms, or that occur in its text as separate words or phrases."""
+        """Returns the pool words that are among the record's terms, or that occur in its text as separate words or phrases."""
         key = ("alone", record.key)
         if key not in self._known:
             words = _TOKENS.findall(record.text)
@@ -280,7 +281,7 @@ class _Finders:
         return self._known[key]
 
     def within(self, record: ProbedRecord) -> frozenset[Term]:
-        """The pool words that are among the record's terms, or that are substrings of its text."""
+        """Returns the pool words that are among the record's terms, or that are substrings of its text."""
         key = ("within", record.key)
         if key not in self._known:
             self._known[key] = self.by_terms(record) | {term for value, term in self._low if value in record.text}
@@ -288,9 +289,8 @@ class _Finders:
 
 
 def _narrow(sized: Estimate, reason: str) -> Estimate:
-    """The estimate `sized` if its interval is narrow enough (`MAX_RATIO`); otherwise an estimate without interval, with the
-    reason of `sized` or, if it has none, `reason`.
-    """
+    """Returns the estimate `sized` if its interval is narrow enough (`MAX_RATIO`); otherwise an estimate without interval,
+    with the reason of `sized` or, if it has none, `reason`."""
     if sized.low is not None and sized.high is not None and sized.high <= MAX_RATIO * max(sized.low, 1.0):
         return sized
     return Estimate(None, None, sized.reason or reason, sized.probes, sized.chapman, sized.chao1, sized.lu_li)

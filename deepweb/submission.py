@@ -1,4 +1,4 @@
-"""The request of a filled form, and whether the form may be submitted at all."""
+"""The request of a form that was filled in, and whether the form may be submitted at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PERSONAL = frozenset((FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.FILE, Fiel
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One request: `body` is empty for GET."""
+    """One request: method, address, body (empty for GET) and content type of the body."""
 
     method: str
     url: str
@@ -29,10 +29,11 @@ class Submission:
 
 
 def fill(form: Form, bound: Mapping[str, str], charset: str = "utf-8") -> Submission:
-    """The request a browser would send: defaults of the form, `bound` in their place, the first submit button pressed.
+    """Returns the request that a browser would send for the form, with its default values except for the inputs in `bound`
+    (value by input name), and with the first submit button pressed.
 
-    GET replaces the action's own query string, as browsers do; `charset` is the encoding of the form's page. KeyError for a bound
-    name that the form does not have.
+    GET replaces the query string of the action, as browsers do; `charset` is the encoding of the form's page. Raises KeyError
+    for a name in `bound` that the form does not have.
     """
     unknown = set(bound) - {field.name for field in form.fields}
     if unknown:
@@ -72,10 +73,11 @@ def _selected(form: Form, name: str) -> list[tuple[str, str]]:
 
 
 def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
-    """Why a form must not be submitted, None if it may be.
+    """Returns the code of the reason why a form must not be submitted; None if it may be.
 
-    Only forms classified as search with confidence of at least 0.7 or released by the operator, without password, file, e-mail or
-    captcha; by POST only with confidence of at least 0.8, without a text area, urlencoded, and released by the operator.
+    A form may be submitted if it is classified as search with a confidence of at least 0.7 or was released by the operator, and
+    has no password, file, e-mail or captcha field. A POST form must also have a confidence of at least 0.8, no text area and
+    the usual encoding, and be released by the operator.
     """
     if verdict.type is not FormType.SEARCH:
         return "not_search"

@@ -1,9 +1,8 @@
-"""Querying forms with several inputs: which templates (sets of inputs) proved informative, and which values to submit next for
-one of them.
+"""Queries forms with several inputs without words: which sets of inputs ("templates") proved informative, and which values of
+them to submit next.
 
-After Madhavan et al. (2008): bottom-up, at most three inputs bound, a template judged by the number of different answers to a
-sample of its submissions. A query whose answer was truncated is repeated with a further choice, or with each half of its
-range.
+After Madhavan et al. (2008): bottom-up, at most three inputs set, a template judged by the number of different answers to a
+sample of its submissions. A query whose answer was truncated is repeated with a further choice, or with each half of its range.
 """
 
 from __future__ import annotations
@@ -37,22 +36,21 @@ _UNKNOWN_SCALE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Inputs that are set together: one input with the `values` of its choices, or the two ends of a range with the range
-    `whole` of their possible values.
-    """
+    """Inputs that are set together: one input with the `values` of its choices, or the two inputs for the ends of a range,
+    with the range `whole` of their possible values."""
 
     names: tuple[str, ...]
     values: tuple[str, ...] = ()
     whole: Range | None = None
 
     def binding(self, value: str | Range) -> Query:
-        """The terms that set this slot's inputs to one of its choices, or to a range."""
+        """Returns the terms that set this slot's inputs to one of its choices, or to a range."""
         said = value.typed() if isinstance(value, Range) else (value,)
         return tuple(Term(name, text) for name, text in zip(self.names, said, strict=True))
 
 
 class _Offer(NamedTuple):
-    """A possible query: its terms, its predicted new records, and its template (the inputs that it binds)."""
+    """A possible query: its terms, its predicted new records, and the set of inputs that it sets (`template`)."""
 
     query: Query
     predicted: float
@@ -60,7 +58,8 @@ class _Offer(NamedTuple):
 
 
 def slots_of(form: Form, box: str) -> list[Slot]:
-    """The inputs of a form other than its text box that narrow a search: selects, radios, groups of checkboxes, ranges."""
+    """Returns the inputs of a form, other than its text box `box`, that narrow a search: selects, radios, groups of
+    checkboxes, ranges."""
     inputs = inputs_of(form)
     fields = {field.name: field for field in form.fields}
     found = [
@@ -74,9 +73,9 @@ def slots_of(form: Form, box: str) -> list[Slot]:
 
 
 def text_slots(columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[str, str]], slots: Sequence[Slot]) -> list[Slot]:
-    """Further text boxes whose values are known: `columns` names for each box the record fields that it searches. Each box
-    gets the values that occur most often in these fields of the records `listed`; boxes already in `slots` are left out.
-    """
+    """Returns text boxes whose possible values are known from records: `columns` names for each box the record fields that it
+    searches. Each box gets the values that occur most often in these fields of the records `listed`; boxes already in `slots`
+    are left out."""
     taken = {name for slot in slots for name in slot.names}
     counts: dict[str, Counter[str]] = {name: Counter() for name in columns if name not in taken}
     for record in listed if counts else ():
@@ -88,13 +87,13 @@ def text_slots(columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[st
 
 @dataclass(slots=True)
 class TemplateSearch:
-    """Chooses the next query without words: a template and the values of its inputs. Its only state is the query log, from
+    """Chooses the next query without words: a set of inputs (template) and their values. Its only state is the query log, from
     which it is rebuilt.
 
     `stated` are the totals stated by the site, parallel to `Seen.outcomes`; `limit` is the number of records at which the site
-    truncates its answers. `values` gives, by the name of a range's first input, the position of each seen record in that
-    range, indexed by record, nan if unknown; `must` are inputs that each query has to bind; `left` is the number of remaining
-    queries, None if unbounded; `beside_words` tells that the form is queried by words as well.
+    truncates its answers. `values` gives, by the name of a range's first input, the position of each seen record in that range,
+    indexed by record, nan if unknown; `must` are inputs that each query has to set; `left` is the number of remaining queries,
+    None if unbounded; `beside_words` tells that the form is queried by words as well.
     """
 
     slots: Sequence[Slot]
@@ -109,7 +108,7 @@ class TemplateSearch:
     _known_cells: dict[tuple[str, ...], list[Cell]] = field(default_factory=dict)
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
-        """The query expected to bring most new records, and how many; (None, 0) if nothing is left to try."""
+        """Returns the query expected to bring most new records, and how many; (None, 0) if nothing is left to try."""
         self._note(seen)
         found: tuple[Choice | None, float] = (None, 0.0)
         for offer in self._offers(seen):
@@ -121,9 +120,8 @@ class TemplateSearch:
         return found
 
     def families(self, seen: Seen) -> list[list[Offer]]:
-        """For each range in which records have known positions: offers of disjoint sub-ranges to query, so that no record is
-        found by two of them.
-        """
+        """Returns for each range in which records have known positions a list of possible queries of sub-ranges that do not
+        overlap, so that no record is found by two of them."""
         self._note(seen)
         found = []
         for slot in self.slots:
@@ -148,8 +146,8 @@ class TemplateSearch:
         """Tells whether a template is informative, from the answers to its submissions; None as long as there are too few of
         them.
 
-        An answer that contains the same records as the query without one of its slots does not count as a different answer,
-        since the site ignores that slot.
+        An answer with the same records as the query without one of its slots does not count as a different answer, since the
+        site ignores that slot.
         """
         places = self._by_template.get(template, [])
         signatures = []
@@ -170,7 +168,7 @@ class TemplateSearch:
             self._by_template.setdefault(_template(outcome.query), []).append(place)
 
     def _bases(self, query: Query) -> Iterator[Query]:
-        """For each slot that `query` binds together with other terms: the query without that slot."""
+        """Yields, for each slot that `query` sets together with other terms, the query without that slot."""
         for slot in self.slots:
             rest = tuple(sorted(term for term in query if term.input not in slot.names))
             if rest and len(rest) < len(query):
@@ -182,7 +180,7 @@ class TemplateSearch:
         cut = [place for place, outcome in enumerate(seen.outcomes) if not outcome.is_whole]
         for place in cut[-_REFINED:]:
             outcome = seen.outcomes[place]
-            # an empty term matches everything, so a query that refines it is the same as the choice alone
+            # An empty term matches everything: a query that refines it would be the same as the choice alone.
             if not outcome.query[0].value:
                 continue
             for slot in self.slots:
@@ -194,9 +192,8 @@ class TemplateSearch:
                     yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
 
     def _alone(self, seen: Seen, slot: Slot) -> Iterator[_Offer]:
-        """Yields queries that bind one slot alone. For a range: sub-ranges; for choices: a sample of them until the slot has
-        proved informative, then the remaining ones. Yields nothing once it has proved not informative.
-        """
+        """Yields possible queries that set one slot alone. For a range: sub-ranges; for choices: the next of a sample until
+        the slot has proved informative, then the next of all. Yields nothing once it has proved not informative."""
         template = frozenset(slot.names)
         known = self.verdict(template, seen)
         if known is False:
@@ -207,7 +204,7 @@ class TemplateSearch:
             return
         if slot.whole is not None:
             waiting = [slot.whole]
-            # while no record values are known: try the whole range, then its halves, then their halves
+            # As long as no record values are known, try the whole range, then its halves, then their halves.
             for range_ in waiting:
                 if len(waiting) < 2 * SAMPLES and self._answers.get(tuple(sorted(slot.binding(range_)))) != frozenset():
                     waiting += range_.halves()
@@ -228,16 +225,15 @@ class TemplateSearch:
         return int(np.isfinite(self.values.get(slot.names[0], np.empty(0))).sum())
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:
-        """Tells whether every query so far was one of this range alone and every answer with records had the same number of
-        them, while no limit is known; that number may then be the site's limit.
-        """
+        """Tells whether every query so far set only this range and every answer with records had the same number of them,
+        while no limit is known; that number may then be the site's limit."""
         sizes = {outcome.returned for outcome in seen.outcomes} - {0}
         alone = len(self._places(slot)) == len(seen.outcomes) and self.limit is None
         return alone and len(sizes) == 1 and self._told(slot) >= _FEW_VALUES
 
     def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
-        """The slot's range divided into sub-ranges to query, by the positions of the seen records and the answers to its
-        earlier sub-ranges."""
+        """Returns the slot's range divided into sub-ranges to query, by the positions of the seen records and the answers to
+        its earlier sub-ranges."""
         if slot.names not in self._known_cells:
             self._known_cells[slot.names] = self._cut_up(seen, slot)
         return self._known_cells[slot.names]
@@ -248,7 +244,7 @@ class TemplateSearch:
             return []
         places = self.values[slot.names[0]]
         values = np.sort(places[np.isfinite(places)])
-        if self.limit is None:  # the limit is unknown: assume many more records than were shown
+        if self.limit is None:  # The limit is unknown: assume many more records than were returned.
             size = max(seen.outcomes[place].returned for place in self._places(slot))
             return cells(whole, (), values, _UNKNOWN_SCALE, size)
         asked: list[Asked] = []
@@ -262,7 +258,7 @@ class TemplateSearch:
             matching = float(max(outcome.returned, outcome.matching or 0))
             earlier = places[: known_till[place]]
             before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
-            # words have found more records since that answer: scales to what would have been known by now
+            # Words have found more records since that answer: scale to the number that would be known by now.
             if self.beside_words and known_till[place]:
                 before *= seen.records / known_till[place]
             asked.append(Asked(span, matching, told, outcome.is_whole, before))
@@ -273,14 +269,13 @@ class TemplateSearch:
 
     def _usual(self, seen: Seen, template: Template) -> float:
         """Returns the mean number of new records of a template's last 6 queries and one assumed full answer, which alone
-        counts as long as there are no queries.
-        """
+        counts as long as there are no queries."""
         new = [seen.outcomes[place].new for place in self._by_template.get(template, [])][-_LATEST:]
         return (sum(new) + float(self.limit or _UNKNOWN)) / (len(new) + 1)
 
     def _matching(self, place: int, outcome: Outcome) -> float:
-        """Estimated number of records that match the query of `outcome`: as returned if the answer is complete, otherwise as
-        stated by the site (`stated[place]`), or else twice the records returned."""
+        """Returns the estimated number of records that match the query of `outcome`: as returned if the answer is complete,
+        otherwise as stated by the site (`stated[place]`), or else twice the records returned."""
         if outcome.is_whole:
             return float(outcome.returned)
         told = self.stated[place] if place < len(self.stated) else None
@@ -309,7 +304,7 @@ class TemplateSearch:
         return _Offer(query, min(matching, float(self.limit or matching)) * max(hidden, 0.1), _template(query))
 
     def _learned(self, seen: Seen, template: Template) -> float:
-        """Ratio of actual to predicted new records over a template's last 40 queries, shrunk towards 1."""
+        """Returns the ratio of actual to predicted new records over a template's last 40 queries, shrunk towards 1."""
         outcomes = [seen.outcomes[place] for place in self._by_template.get(template, [])][-_REFINED:]
         told = [(outcome.new, outcome.predicted) for outcome in outcomes if outcome.predicted > 0]
         return (sum(new for new, _ in told) + _TRUST) / (sum(predicted for _, predicted in told) + _TRUST)
@@ -320,5 +315,5 @@ def _template(query: Query) -> Template:
 
 
 def _spread(size: int, count: int) -> list[int]:
-    """At most `count` evenly spread indices out of `size`, including the first and the last."""
+    """Returns at most `count` evenly spaced indices out of `size`, including the first and the last."""
     return sorted({round(place) for place in np.linspace(0, size - 1, min(size, count))})

@@ -1,4 +1,4 @@
-"""Forms with several inputs: which sets of inputs are worth binding together (Madhavan et al. 2008), and with which values."""
+"""Forms with several inputs: which sets of inputs are worth setting together (Madhavan et al. 2008), and with which values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BOUND = 3
 SAMPLE = 200
 
 Template = frozenset[str]
-"""Names of the bound inputs; all others keep the form's defaults."""
+"""Names of the inputs that a query sets; all others keep the form's defaults."""
 
 _ANY = re.compile(
     r"^(-+|\*|0|-1|all|any|every|alle|tous|toutes|todos|todas|tutti|tutte|wszystkie|все|любой|全部|所有|不限|すべて|전체|none|select|choose)\b"
@@ -40,7 +40,7 @@ _NOT_ASKED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input that a query may bind. `values` are the form's own choices; empty for free text, numbers and dates."""
+    """An input that a query may set. `values` are the form's own choices; empty for free text, numbers and dates."""
 
     name: str
     kind: str
@@ -54,8 +54,8 @@ class Input:
 
 
 def inputs_of(form: Form) -> list[Input]:
-    """The inputs of a search form that choose records: text boxes, ranges and dates; selects, radios and groups of checkboxes
-    with at least two real choices.
+    """Returns the inputs of a search form that choose records: text boxes, ranges and dates; selects, radios and groups of
+    checkboxes with at least two real choices.
 
     Left out: sort orders, pages and page sizes, consent, hidden fields, and choices that mean "any".
     """
@@ -73,7 +73,7 @@ def inputs_of(form: Form) -> list[Input]:
 
 
 def choices_of(field: FormField) -> tuple[str, ...]:
-    """The values of a field that narrow a search: neither empty nor labelled as any or all."""
+    """Returns the values of a field that narrow a search: neither empty nor labelled as any or all."""
     kept = [
         o.value for o in field.options if o.value.strip() and not _ANY.match(o.value.strip()) and not _ANY.match(o.label.strip())
     ]
@@ -89,29 +89,29 @@ def is_operator(field: FormField) -> bool:
 
 
 def widest_operators(field: FormField) -> tuple[str, ...]:
-    """The values of the operators by which a word is found anywhere in a value; empty if the select has none. "like" is used
-    only if there is no other such operator, because it needs the site's own wildcards."""
+    """Returns the values of the operators by which a word is found anywhere in a value; empty if the select has none. "like"
+    is used only if there is no other such operator, because it needs the site's own wildcards."""
     found = [o for o in field.options if _CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip())]
     plain = [o for o in found if "like" not in (o.value.strip().lower(), o.label.strip().lower())]
     return tuple(o.value for o in plain or found)
 
 
 def query_input(inputs: Sequence[Input]) -> Input | None:
-    """The text box for words: the one with the role QUERY, otherwise the first free text box that is not for a date or a
-    number. None if there is neither.
-    """
+    """Returns the text box for words: the one with the role QUERY, otherwise the first free text box that is not for a date or
+    a number. None if there is neither."""
     texts = [each for each in inputs if each.free and (each.kind in ("text", "search") or each.role is FieldRole.QUERY)]
     said = next((each for each in texts if each.role is FieldRole.QUERY), None)
     return said or next((each for each in texts if each.role not in (FieldRole.DATE, FieldRole.NUMBER)), None)
 
 
 def ranges(inputs: Sequence[Input]) -> list[tuple[str, str]]:
-    """The (low, high) pairs of names of free inputs that are the two ends of a range."""
+    """Returns the (low, high) pairs of names of free inputs that are the two ends of a range."""
     return range_ends([each for each in inputs if each.free])
 
 
 def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
-    """The (low, high) pairs of field names that differ only in words such as min/max, from/to, start/end or low/high."""
+    """Returns the (low, high) pairs of field names that differ only in words such as min/max, from/to, start/end or low/high.
+    """
     ends = (
         ("min", "max"),
         ("from", "to"),
@@ -135,9 +135,8 @@ def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
 def submissions(
     template: Template, values: Mapping[str, Sequence[str]], rng: np.random.Generator, count: int = SAMPLE
 ) -> list[dict[str, str]]:
-    """At most `count` different bindings of a template's inputs, drawn at random, or all if there are fewer. `values` are the
-    values to use for each input; ValueError if an input has none.
-    """
+    """Returns at most `count` different combinations of values for a template's inputs, drawn at random, or all if there are
+    fewer. `values` are the values to use for each input. Raises ValueError if an input has none."""
     names = sorted(template)
     sizes = [len(values.get(name, ())) for name in names]
     if not names or not all(sizes):
@@ -152,9 +151,8 @@ def submissions(
 
 
 def distinct_share(signatures: Sequence[Hashable]) -> float:
-    """The share of different answers among submissions, in [0, 1]; 0 for no submission. `signatures` are the answers, each
-    given as the set of what it shows.
-    """
+    """Returns the share of different answers among several submissions, in [0, 1]; 0 if there are none. `signatures` are the
+    answers, each represented by a hashable value such as the set of its records."""
     return len(set(signatures)) / len(signatures) if signatures else 0.0
 
 
@@ -164,8 +162,8 @@ def is_informative(signatures: Sequence[Hashable], threshold: float = INFORMATIV
 
 
 def next_templates(informative: Iterable[Template], tried: Iterable[Template], inputs: Sequence[Input]) -> list[Template]:
-    """The templates to try next, smallest first: single inputs, and informative templates with one more input, up to three
-    inputs.
+    """Returns the templates to try next, smallest first: single inputs, and informative templates with one more input, up to
+    three inputs.
 
     Proceeds bottom-up: a template is tried only if the template that it extends was `informative`. Templates in `tried` are
     left out.

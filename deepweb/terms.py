@@ -1,6 +1,5 @@
-"""Query terms of a form: words for its text box, values of record fields for its other inputs, choices of its selects; and the
-first query words.
-"""
+"""The terms that can be queried in a form: words for its text box, values of record fields for its other inputs, choices of
+its selects; and the first query words."""
 
 from __future__ import annotations
 
@@ -42,9 +41,8 @@ _LAST_RESORT = ("the", "a", "1", "2020", "*")
 
 
 class WordMode(StrEnum):
-    """How a site matches records to a query word: it must be a whole word of the record, any part of its text, or a whole run
-    of text between punctuation.
-    """
+    """How a site matches records to a query word: the word must be a whole word of the record (WORDS), any part of its text
+    (PARTS), or a whole run of text between punctuation (RUNS)."""
 
     WORDS = "words"
     PARTS = "parts"
@@ -53,9 +51,9 @@ class WordMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How the inputs of a form are filled. `box` is the input for words ("" if there is none); `columns` names, for each other
-    free input, the record fields whose values it takes; `choices` holds, for each select or group of radio buttons, the label
-    of each value. `unsearched` are record fields in which the box was found not to search."""
+    """How the inputs of a form are filled in. `box` is the input for words ("" if there is none), `mode` how it matches them;
+    `columns` names, for each other free input, the record fields whose values it takes; `choices` holds, for each select or
+    group of radio buttons, the label of each value. `unsearched` are record fields in which the box was found not to search."""
 
     box: str
     mode: WordMode = WordMode.WORDS
@@ -64,9 +62,8 @@ class Asking:
     unsearched: frozenset[str] = frozenset()
 
     def terms(self, fields: Mapping[str, Any], most: int = MAX_TERMS, where: dict[Term, str] | None = None) -> list[Term]:
-        """Up to `most` distinct terms by which the form should find a record with the fields `fields`. If `where` is given,
-        the name of the record field that contains a term is added to it for each term that it lacks.
-        """
+        """Returns up to `most` distinct terms by which the form should find a record with the fields `fields`. If `where` is
+        given, the name of the record field that contains a term is added to it for each term that it lacks."""
         found: dict[Term, str] = {}
         for column, value in fields.items() if self.box else ():
             text = str(value)
@@ -87,8 +84,8 @@ class Asking:
         return kept
 
     def weights(self, fields: Mapping[str, Any], in_title: float) -> dict[Term, float]:
-        """For each word by which the box should find a record, the sum of K (a factor of eq. (1) of the deep-web paper) over
-        its occurrences: `in_title` for one in the field "title", otherwise 1."""
+        """Returns for each word by which the box should find a record, the sum of K (a factor of eq. (1) of the deep-web
+        paper) over its occurrences: `in_title` for one in the field "title", otherwise 1."""
         found: dict[Term, float] = {}
         for column, value in fields.items():
             text = str(value)
@@ -101,7 +98,7 @@ class Asking:
 
 
 def words_of(text: str, mode: WordMode) -> list[str]:
-    """The words by which a site with this matching mode should find a record that contains the text.
+    """Returns the words by which a site with this matching mode should find a record that contains the text.
 
     >>> words_of("Red house", WordMode.WORDS)
     ['red', 'house']
@@ -126,8 +123,8 @@ def asking_of(
     unsearched: frozenset[str] = frozenset(),
     box: str = "",
 ) -> Asking:
-    """How to query a form of a site whose records have the fields `columns`. Inputs in `barred` are left out, because queries
-    with them returned nothing; `unsearched` are record fields that the box does not search.
+    """Returns how to query a form of a site whose records have the fields `columns`. Inputs in `barred` are left out, because
+    queries with them returned nothing; `unsearched` are record fields that the box does not search.
 
     `box` names the text box for words if it is not the most likely one.
     """
@@ -148,7 +145,8 @@ def asking_of(
 
 
 def bare(text: str) -> str:
-    """A name without its case, spaces and punctuation, for comparison: "Year of issue" and "year_of_issue" become equal."""
+    """Returns a name without its case, spaces and punctuation, for comparison: "Year of issue" and "year_of_issue" become
+    equal."""
     return _NOT_LETTERS.sub("", text.casefold())
 
 
@@ -168,7 +166,7 @@ def says(text: str, word: str, mode: WordMode) -> bool:
 
 
 def bindings(query: Query) -> dict[str, str]:
-    """The form inputs that a query sets, with their values; several words for one input are joined by spaces."""
+    """Returns the form inputs that a query sets, with their values; several words for one input are joined by spaces."""
     bound: dict[str, str] = {}
     for term in query:
         bound[term.input] = f"{bound[term.input]} {term.value}" if term.input in bound else term.value
@@ -176,9 +174,9 @@ def bindings(query: Query) -> dict[str, str]:
 
 
 def language_of(text: str, told: str = "") -> str:
-    """The two-letter code of the language whose words are queried first: the language of a script in which 2 % of the text's
-    letters (or, if the page declares no language, four letters) are written; otherwise the declared language (`told`), or
-    English.
+    """Returns the two-letter code of the language whose words are queried first: the language of a script in which 2 % of the
+    text's letters (or, if the page declares no language, four letters) are written; otherwise the declared language (`told`),
+    or English.
 
     >>> language_of("全文检索 select id from ci"), language_of("Suche", "de-DE"), language_of("Search")
     ('zh', 'de', 'en')
@@ -200,8 +198,8 @@ _SCRIPTS = {
 
 
 def first_words(language: str, given: Sequence[str], of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """The first query words: the words `given` by the user; without these, common words of the language, alternating with
-    words of the form's cluster (`of_cluster`) and of its page (`of_page`).
+    """Returns the first query words: the words `given` by the user; without these, common words of the language, alternating
+    with words of the form's cluster (`of_cluster`) and of its page (`of_page`).
 
     For a language that is not written in Latin letters, only words in its own script are taken from the cluster and the page.
     """

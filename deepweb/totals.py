@@ -1,5 +1,4 @@
-"""Stated numbers of results: finds the numbers on result pages, and determines over several queries which of them is the
-total."""
+"""Stated numbers of results: finds numbers on result pages, and determines over several queries which of them is the total."""
 
 from __future__ import annotations
 
@@ -39,9 +38,9 @@ _AGREEING = 2
 
 
 class Stated(NamedTuple):
-    """A number that may be the total: `number`; the line that states it, with all numbers and the query's words removed
-    (`shape`); and `window`, which is True if the line also says which results are shown ("1 to 10 of 34") and the page shows
-    as many."""
+    """A number that may be the total: `number`; the line that states it, without its numbers and the words of the query
+    (`shape`); and `window`, which is True if the line also says which results are shown ("1 to 10 of 34") and the page shows as
+    many."""
 
     shape: str
     number: int
@@ -49,9 +48,8 @@ class Stated(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What one answer stated: its numbers, how many records it contained, whether it was read to its end, and the bound
-    (input, value) pairs.
-    """
+    """What one answer states: its numbers, how many records it returned, whether it was read to its end, and the query as
+    (input, value) pairs."""
 
     stated: Sequence[Stated]
     returned: int
@@ -60,10 +58,10 @@ class Told(NamedTuple):
 
 
 def stated_numbers(lines: Iterable[str], said: Sequence[str] = (), shown: int = 0) -> tuple[Stated, ...]:
-    """The numbers of results stated in short lines; only the first number of lines that have the same words. Page numbers are
-    left out.
+    """Returns the numbers of results stated in short lines; of lines that have the same words only the first number. Page
+    numbers are left out.
 
-    `said` are the query's words, which are removed from the lines, `shown` the number of records on this page.
+    `said` are the words of the query, which are removed from the lines, `shown` is the number of records on this page.
 
     >>> [each.number for each in stated_numbers(["Showing 1 to 10 of 1,234 entries", "Page 2 of 9", "共 56 条记录"])]
     [1234, 56]
@@ -105,14 +103,14 @@ def _is_window(before: str, number: int, shown: int) -> bool:
 
 
 def trusted_shape(told: Sequence[Told]) -> str | None:
-    """The line (`Stated.shape`) whose number is the total of results, from what several answers stated; None as long as none
-    has proved to be.
+    """Returns the line (`Stated.shape`) whose number is the total of results, from what several answers stated; None as long
+    as none has proved to be.
 
     A line is excluded if an answer holds more records than it states, or if it states a larger number for a query that binds
-    more terms. A line is proved if it once counted the results on its page (`Stated.window`). Otherwise its numbers must
-    differ between queries; and of the answers that were read to their end, those with fewer records than the largest answer
-    cannot have been truncated, so half of them must have exactly as many records as stated. Of several proved lines, the one
-    in most answers is taken, then the one with the largest numbers.
+    more terms. A line is proved if it once counted the results on its page (`Stated.window`). Otherwise its numbers must differ
+    between queries; and of the answers that were read to their end, those with fewer records than the largest answer cannot
+    have been truncated, so half of them must have exactly as many records as stated. Of several proved lines, the one in most
+    answers is taken, then the one with the largest numbers.
     """
     by_shape: dict[str, list[tuple[Told, Stated]]] = defaultdict(list)
     for answer in told:
@@ -154,7 +152,6 @@ def _is_proved(pairs: Sequence[tuple[Told, Stated]]) -> bool:
 
 
 def total_of(stated: Iterable[Stated], shape: str | None) -> int | None:
-    """The total among the numbers `stated` in an answer: the number of the line `shape`; None if the answer has no such line,
-    or `shape` is None because no line has proved to state the total.
-    """
+    """Returns the total among the numbers `stated` in an answer: the number of the line `shape`; None if the answer has no
+    such line, or `shape` is None because no line has proved to state the total."""
     return next((each.number for each in stated if each.shape == shape), None) if shape is not None else None

@@ -1,4 +1,4 @@
-"""Ranges of numbers and dates between two inputs of a form: their bounds, halving, and text form."""
+"""Ranges of numbers or dates that are searched between two inputs of a form: their bounds, halves, and text form."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ _MASKS = (
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values between two bounds, both included: whole numbers, or days as ordinals if `mask` is set."""
+    """The values between two bounds, both included: whole numbers, or days as ordinals if `mask` (a format of `strftime`) is
+    set."""
 
     low: int
     high: int
     mask: str = ""
 
     def typed(self) -> tuple[str, str]:
-        """The two bounds as text for the inputs."""
+        """Returns the two bounds as texts to enter in the inputs."""
         if not self.mask:
             return str(self.low), str(self.high)
         return date.fromordinal(self.low).strftime(self.mask), date.fromordinal(self.high).strftime(self.mask)
 
     def ends(self) -> tuple[Range, Range]:
-        """The ranges of only the first and only the last value, which contain hardly any records."""
+        """Returns the two ranges that contain only the lowest and only the highest value, which match hardly any records."""
         return Range(self.low, self.low, self.mask), Range(self.high, self.high, self.mask)
 
     def read(self, ends: Sequence[str]) -> Range | None:
@@ -50,11 +51,10 @@ class Range:
         return Range(low, high, self.mask)
 
     def halves(self) -> list[Range]:
-        """The two halves of the range. For values between two whole numbers, the middle value is in both halves. Empty for a
-        range of a single value.
+        """Returns the two halves of the range; empty for a range of a single value. The middle value is in both halves, so
+        that no record is missed whose value is between two whole numbers.
 
-        A range of numbers over more than four octaves is split at the geometric middle, because most prices and sizes are
-        small.
+        A range of numbers over more than four octaves is split at the geometric mean, because most prices and sizes are small.
         """
         if self.high <= self.low:
             return []
@@ -66,7 +66,8 @@ class Range:
 
 
 def whole_range(low: FormField, high: FormField) -> Range | None:
-    """The widest range that two inputs accept, from the form's declarations; None if they take neither numbers nor dates."""
+    """Returns the widest range that two inputs accept, from the form's declarations; None if they take neither numbers nor
+    dates."""
     said = f"{low.words} {high.words}"
     if low.kind in ("date", "month", "datetime-local") or low.kind == "text" and _mask_of(f"{low.words} {low.value}"):
         mask = {"date": "%Y-%m-%d", "month": "%Y-%m", "datetime-local": "%Y-%m-%dT00:00"}.get(low.kind, "")

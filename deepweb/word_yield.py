@@ -1,5 +1,5 @@
-"""Expected yield of words, fitted to the answers so far: how many records contain a word, and how far truncated answers repeat
-records."""
+"""The expected number of new records of query words, fitted to the answers so far: how many records contain a word, and how
+far truncated answers repeat known records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from deepweb.seen import Seen
 
 MEMORY = 60
-"""The number of latest answers used for the fit."""
+"""Number of latest answers used for the fit."""
 
 _SIZES = 80
 _LARGEST = 60.0
@@ -32,23 +32,22 @@ _EIGHTHS = (-1.53, -0.89, -0.49, -0.16, 0.16, 0.49, 0.89, 1.53)
 class Yield(NamedTuple):
     """Fitted parameters. `size`: the ratio of a word's number of matches to its share of the seen records; equal to the number
     of records in the database if words are as frequent there as among the seen records. `mixed`, in [0, 1]: 1 if a truncated
-    answer is a random sample of all matches, 0 if it always shows the same first records. `by_kind`, indexed by the number of
-    a kind of word (`Seen.kind_of`): the ratio of `size` for words of the kind to the overall `size`."""
+    answer is a random sample of all matches, 0 if it always contains the same first records. `by_kind`, indexed by the number
+    of a kind of word (`Seen.kind_of`): the ratio of `size` for words of the kind to the overall `size`."""
 
     size: float
     mixed: float
     by_kind: np.ndarray
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """For each kind of word, indexed by its number: the ratio of all records that match a word to the seen ones among
-        them; at least 1.02.
-        """
+        """Returns for each kind of word, indexed by its number: the ratio of all records that match a word to the seen ones
+        among them; at least 1.02."""
         return np.maximum(_LEAST_SCALE, self.by_kind * self.size / max(1, seen.records))
 
 
 def fitted(seen: Seen, cut: float) -> Yield:
-    """The posterior means of `size` and `mixed`, with flat priors, given the latest 60 answers to single words, truncated at
-    `cut` records.
+    """Returns the posterior means of `size` and `mixed`, with flat priors, given the latest 60 answers to single words,
+    truncated at `cut` records.
 
     - The number of records that match a word is log-normal about size * share, with variance 0.15² + 1 / count. Here count is
       the number of seen records with the word that other words' answers brought, and share their share of all records so
@@ -58,7 +57,7 @@ def fitted(seen: Seen, cut: float) -> Yield:
       to the second, with three times the variance of a binomial distribution. If records shared by two answers are in
       different orders, `mixed` is shifted towards 1.
     """
-    # imported here because it takes a fifth of a second, which commands that do not need it save
+    # Imported here because it takes a fifth of a second, which commands that do not need it save.
     from scipy.special import log_ndtr
 
     told = _answers(seen)
@@ -84,9 +83,9 @@ def fitted(seen: Seen, cut: float) -> Yield:
 
 
 def _answers(seen: Seen) -> np.ndarray:
-    """Matrix with a row for each single word queried and five columns: how many seen records with the word other queries
-    brought (plus 1/2), their share of all records so brought, the number of matches or of records shown, 1 if there are more
-    matches than that, and the number of the word's kind."""
+    """Returns a matrix with a row for each single word queried and five columns: how many seen records with the word were
+    returned by other queries (plus 1/2); their share of all records so returned; the number of matches, or of records returned
+    if that is unknown; 1 if there are more matches than that, otherwise 0; and the number of the word's kind."""
     times, rows = np.asarray(seen.times_returned), []
     for outcome, answer in list(zip(seen.outcomes, seen.answers, strict=True))[-MEMORY:]:
         place = seen.place(outcome.query[0])
@@ -101,8 +100,8 @@ def _answers(seen: Seen) -> np.ndarray:
 
 
 def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
-    """Log-likelihood of the numbers of new records in the truncated answers: a matrix with a row for each logarithm of `size`
-    in `grid` and a column for each value of `mixed` in `_SHARES`."""
+    """Returns the log-likelihood of the numbers of new records in the truncated answers, (len(grid), len(_SHARES)): a row for
+    each logarithm of `size` in `grid` and a column for each value of `mixed` in `_SHARES`."""
     records = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])])
     rows = [
         (outcome.before, records[place], outcome.new, outcome.matching or 0)
@@ -121,16 +120,15 @@ def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
 
 
 def _bounds(known: np.ndarray, there: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest and the largest expected number of new records in an answer truncated at `cut`, for a word that `known` of
-    its `there` matching records are seen: all known records shown first, or a random sample shown."""
+    """Returns the smallest and the largest expected number of new records in an answer truncated at `cut`, for a word of whose
+    `there` matching records `known` are seen: if all known records are returned first, and if a random sample is returned."""
     least = np.broadcast_to(np.maximum(cut - known, 0.0), there.shape)
     return least, np.maximum(least, cut * np.maximum(0.0, 1 - known / there))
 
 
 def _disorder(seen: Seen) -> float:
-    """How often two neighbouring records of one answer are in the opposite order in another: 0 if never, 1 if half of the
-    time.
-    """
+    """Returns how often two neighbouring records of one answer are in the opposite order in another: 0 if never, 1 if at least
+    half of the time."""
     same, pairs = pairs_in_order(seen)
     return min(1.0, 2 * (1 - (same + _PRIOR_ORDER) / (pairs + _PRIOR_ORDER)))
 
@@ -158,10 +156,10 @@ def new_of(
     first: np.ndarray | None = None,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Expected number of new records in answers truncated at `cut`; all arrays are indexed by query. `known` is the number of
-    seen records that match; the number of unseen ones is gamma-distributed with mean `unseen` and shape half of `counts`
-    (default: `known`), represented by eight equally likely values (approximation of Wilson and Hilferty). `mixed` is as in
-    `Yield`. `first`: how many of the known records rank among the first `cut` in the site's order (default: all)."""
+    """Returns the expected number of new records in answers truncated at `cut`; all arrays are indexed by query. `known` is
+    the number of seen records that match; the number of unseen ones is gamma-distributed with mean `unseen` and shape half of
+    `counts` (default: `known`), represented by eight equally likely values (approximation of Wilson and Hilferty). `mixed` is
+    as in `Yield`. `first`: how many of the known records rank among the first `cut` in the site's order (default: all)."""
     shape = np.maximum(_SHAPE * (known if counts is None else counts), 1).astype(float)
     brought = np.zeros(len(known))
     for z in _EIGHTHS:
