@@ -16,14 +16,14 @@ from forums.reads import delays
 from forums.services import plans
 
 LATE = timedelta(hours=1)
-MOST = 100  # most causes of each kind that are reported
+MOST = 100  # largest number of causes of each kind that are reported
 DAYS = 2  # days over which delays are averaged: today and yesterday in the forum's zone
-FEWEST = 5  # fewest posts of a board for judging its delay
+FEWEST = 5  # fewest posts of a board from which its delay is judged
 WORKED_OUT_SECONDS = 300  # cache time of a forum's delays, which are computed from every visit of two days
 
 
 def causes(now: datetime) -> list[Cause]:
-    """The present problems of all forums for which an alarm can be raised."""
+    """Returns the present problems of all forums for which an alarm can be raised."""
     return [*_silent(), *_dropped(), *_over(now), *_late(now), *_layouts(), *_doubts()]
 
 
@@ -44,8 +44,8 @@ def _dropped() -> list[Cause]:
 
 
 def _over(now: datetime) -> list[Cause]:
-    """Boards with a target set by an operator for a post's wait, whose posts wait longer on average; the same figures as in the
-    report."""
+    """Returns a cause for each site that has boards whose posts wait longer on average than the operator's target for the board;
+    the figures are those of the delay report."""
     text = gettext_noop("Posts of %(site)s wait too long, boards: %(count)s; %(board)s: %(hours)s hours, %(target)s wanted.")
     wanted = Site.objects.filter(paused=False, boards__enabled=True, boards__deadline_hours__isnull=False)
     found = []
@@ -59,7 +59,7 @@ def _over(now: datetime) -> list[Cause]:
 
 
 def _over_target(site: Site, now: datetime) -> list[tuple[str, float, float]]:
-    """(name, mean hours, target) of each board over its target."""
+    """Returns (name, mean hours, target hours) of each board over its target."""
     plan = plans.draft(site.pk, now)
     found = delays.found(site, now, DAYS, plan.theta, plans.zone_of(plan))
     judged = [(found.boards[part.board], part.delay) for part in delays.by_board(found, found.items.hours, inf)]

@@ -10,13 +10,13 @@ import numpy as np
 
 
 def packed(arrays: Mapping[str, Any]) -> bytes:
-    """Named numpy arrays as bytes, for a binary field."""
+    """Converts named numpy arrays to bytes, for a binary field."""
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     return stream.getvalue()
 
 
 def unpacked(data: bytes) -> dict[str, Any]:
-    """The named arrays stored by `packed`."""
+    """Returns the named arrays from the bytes that `packed` returned."""
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         return {name: stored[name] for name in stored.files}

@@ -1,4 +1,4 @@
-"""Measured delays: how long each item had waited when a visit found it."""
+"""Measured delays: how long each post had waited when a visit found it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from django.db.models import F
 
 from forums.models import Visit
 
-KEPT_ARRIVALS = 2000  # items stored individually per visit; sums and counts include all
+KEPT_ARRIVALS = 2000  # number of posts stored individually per visit; sums and counts include all
 
 
 def note(visit: Visit, arrivals: Iterable[tuple[datetime, bool, int]], now: datetime) -> None:
-    """Adds the new items of a page (time posted, first post or reply, precision of the time in seconds) to their visit; eq. (1)
-    and (2) of the forum paper.
+    """Adds the waiting times of a page's new posts to their visit; eq. (1) and (2) of the forum paper.
 
-    Only posts made since the board is watched count: older posts were waiting for the forum to be added. A time given to the
-    minute may be the minute in which the board was first read; new posts then came after it.
+    arrivals: (time posted, whether it is a first post, precision of the time in seconds). Only posts made since the board is
+    watched count: older posts were waiting for the forum to be added. A time given to the minute may be the minute in which the
+    board was first read; such posts count as made after that.
     """
     since = visit.board.watched_since
     if since is None:

@@ -1,4 +1,5 @@
-"""Scheduled visits: due ones are started, one run per site, once after any downtime; plans are made and followed."""
+"""Scheduled visits: starts those that are due, one run per site, and only once after any downtime; makes plans and follows them.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +17,14 @@ from forums.services import hours, loops, outlooks, overviews, plan_days, plans,
 
 GATHER_SECONDS = 30  # boards due within this time after one that is due are visited in the same run
 FOLLOW_SECONDS = 10.0  # least time between two checks of one plan
-# the dispatcher's own reasons for planning again; if one is set, a planning is in progress, or was killed
+# the dispatcher's own reasons for planning again; if a plan's `stale` is one of them and not "", its planning is in progress, or
+# was killed
 OWN_REASONS = ("", "day", "history")
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
-    """Starts what is due by a plan or by a board's interval; returns the number of runs. Sites with an active visit are
-    skipped."""
+    """Starts the visits that are due by a plan or by a board's interval; returns the number of runs. Sites with an active visit
+    are skipped. Called by the dispatcher, at least every minute."""
     active = Plan.objects.filter(active=True).exclude(policy=Policy.INTERVAL).select_related("site")
     started = sum(follow(plan, now) for plan in active)
     return started + _by_interval(now, limit)
@@ -57,13 +59,13 @@ def _by_interval(now: datetime, limit: int) -> int:
 
 
 def retime(site_id: int, timing: Timing, now: datetime) -> None:
-    """Moves what comes next into new working hours."""
+    """Moves a site's planned visits into its changed working hours."""
     hours.retime(site_id, timing, now)
 
 
 def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequence[int] = ()) -> Run | None:
-    """Starts a visit of these boards. None if the site has an active visit, or if the visit is refused, which is recorded as
-    an event."""
+    """Starts a visit of these boards with these readings of overview sources. None if the site has an active visit, or if the
+    visit is refused, which is recorded as an event."""
     try:
         return sites.crawl_now(site_id, board_ids=board_ids, now=now, looks=looks, scheduled=True)
     except runs.Busy:
@@ -80,7 +82,7 @@ def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequenc
 def follow(plan: Plan, now: datetime) -> int:
     """Checks a plan: makes it again if needed, then starts the visits that are due; returns the number of runs started.
 
-    Of several dispatchers only one gets the right to check, by advancing `ranked_at`.
+    If several dispatchers run at once, the one that advances `ranked_at` first makes the check, the others return 0.
     """
     last = plan.ranked_at
     pause = loops.RANK_SECONDS - 1.0 if plan.policy == Policy.ADAPTIVE else FOLLOW_SECONDS - 1.0
@@ -102,21 +104,22 @@ def follow(plan: Plan, now: datetime) -> int:
 
 
 def _same_day(plan: Plan, last: datetime | None, now: datetime) -> bool:
-    """Tells whether the plan's previous check was on its current day; that check has then ensured that the day is planned."""
+    """Tells whether the plan's previous check was on the present day of the plan's time zone; that check has then ensured that
+    the day is planned."""
     zone = plans.zone_of(plan)
     return last is not None and last <= now and last.astimezone(zone).date() == now.astimezone(zone).date()
 
 
 def _made_today(plan: Plan, now: datetime) -> bool:
-    """Tells whether the plan was made since the beginning of its current day."""
+    """Tells whether the plan was made since midnight in its time zone."""
     zone = plans.zone_of(plan)
     midnight = datetime.combine(now.astimezone(zone).date(), time(), zone).astimezone(UTC)
     return PlanDay.objects.filter(plan=plan, made_at__gte=midnight).exists()
 
 
 def _history(plan: Plan) -> str:
-    """The reason "history" for planning again: more boards were completely read than at the last planning, and no visit is
-    active. "" otherwise."""
+    """Returns "history", a reason for planning again, if more boards were read completely than at the last planning and no visit
+    is active; "" otherwise."""
     latest = PlanDay.objects.filter(plan=plan).order_by("-made_at").first()
     if latest is None or latest.basis == Basis.HISTORY:
         return ""
@@ -128,9 +131,9 @@ def _history(plan: Plan) -> str:
 
 
 def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
-    """Due planned visits by site, of sites that may be visited now; for each board only the last one.
+    """Returns the due planned visits by site, for sites that may be visited now; for each board only the last one.
 
-    Those overtaken by a later one of the same board are marked as missed: after a pause a board is visited once.
+    Those followed by a later due visit of the same board are marked as missed: after a pause a board is visited once.
     """
     rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__lte=now).order_by("at", "id")
     waiting = list(rows.select_related("board"))
@@ -152,7 +155,8 @@ def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
 
 
 def _begin(site_id: int, planned: Sequence[PlannedVisit], now: datetime, source: OverviewSource | None = None) -> bool:
-    """Starts a run that makes these planned visits and reads the source; the planned visits are marked as started."""
+    """Starts a run that makes these planned visits and reads the overview source, if one is given; marks the planned visits as
+    started. False if the run could not be started."""
     with transaction.atomic():
         looks = [overviews.ask(source, now).pk] if source is not None else []
         run = _start(site_id, [visit.board_id for visit in planned], now, looks)
@@ -174,8 +178,8 @@ def _by_timetable(plan: Plan, now: datetime) -> int:
 
 
 def _tell(plan: Plan, now: datetime) -> None:
-    """Before the loop is built again: reports to it the visits that ended since its last ranking, so that its budget is up to
-    date."""
+    """Reports to the stored loop the visits that ended since its last ranking, so that its budget is up to date before it is
+    built again."""
     live = loops.load(plan, now)
     if live is not None:
         loops.tell(live, now)
@@ -183,7 +187,11 @@ def _tell(plan: Plan, now: datetime) -> None:
 
 
 def _by_loop(plan: Plan, now: datetime) -> int:
-    """Makes one ranking: the loop gets what has ended and names the boards; visits added by users come first and count too."""
+    """Makes one ranking of the adaptive policy and starts the visits that it chooses; returns the number of runs started.
+
+    First the loop gets the results of visits that have ended. Visits added by users are made first and are charged to the budget
+    too.
+    """
     live = loops.load(plan, now)
     if live is None:
         return 0

@@ -1,4 +1,5 @@
-"""Doubts about how a forum is read: recorded with their reason, and settled when they disappear or are dismissed by a user."""
+"""Doubts about how a forum is read: recorded with their reason, and removed when they no longer hold or are dismissed by a user.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ FEWEST_OF_VISIT = 5
 
 
 def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: datetime, board_id: int | None = None) -> Doubt:
-    """Records a doubt, one for each code and subject of a site. A dismissed doubt stays dismissed until its detail changes."""
+    """Records a doubt, one for each code and subject of a site, and returns it. A dismissed doubt stays dismissed until its
+    detail changes."""
     fresh = {"board_id": board_id, "detail": dict(detail), "since": now, "seen": now}
     doubt, made = Doubt.objects.get_or_create(site_id=site_id, code=code, subject=subject[:300], defaults=fresh)
     if not made:
@@ -46,8 +48,8 @@ def settle(doubt_id: int, now: datetime, user: Any = None) -> bool:
 
 
 def of_model(site: Site, now: datetime) -> None:
-    """Records the doubts that learning the site's model leaves (claims that do not hold, boards found but not read), and deletes
-    those that the new model removes."""
+    """Records the doubts that remain after the site's model was learned (claims that do not hold, boards found but not read), and
+    deletes those that the new model removes."""
     lessons = site.structure.get("lessons") or ()
     failing = {one["claim"]: one for one in lessons if one["of"] >= FEWEST and one["kept"] < HOLDS * one["of"]}
     for claim, one in failing.items():
@@ -60,9 +62,10 @@ def of_model(site: Site, now: datetime) -> None:
 
 
 def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
-    """Records the doubts that a visit of a board leaves, and for how many of its threads the count in the list agreed with the
-    posts read. Returns True if the counts of most threads disagreed, so that the visit must not count as complete. Rows or posts
-    that the reader left out do not make a visit incomplete, because it leaves out some on many pages that it reads correctly."""
+    """Records the doubts that arise from a visit of a board, and for how many of its threads the count in the list agreed with
+    the posts read. Returns True if the counts of most threads disagreed, so that the visit must not count as complete. Rows or
+    posts that the page reader left out do not make a visit incomplete, because it leaves out some on many pages that it reads
+    correctly."""
     subject = str(board.pk)
     for code in ("rows_left_out", "posts_left_out"):
         if code in state.doubts:

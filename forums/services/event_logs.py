@@ -1,4 +1,4 @@
-"""Event logs: uploaded, or taken from a forum's stored posts; read, deleted."""
+"""Event logs for simulations: uploaded as files or made from a forum's stored posts, then read, and deleted."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from forums.events import HEADER, Events, EventsError, read_events
 from forums.models import EventLog, Post, Site
 
 LARGEST_BYTES = 120_000_000  # uncompressed; larger logs need the command line
-SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # sizes that are read while the user waits: a tenth of a second
+SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # logs up to these sizes are read while the user waits: a tenth of a second
 FROZEN_DAYS = 240  # 160 days in which a board counts as known, plus history and test
 _FILE = re.compile(r"[0-9a-zA-Z_-]{1,100}\.csv(?:\.gz)?")
 GZIP = b"\x1f\x8b"
 
 
 def path(log: EventLog) -> Path:
-    """The path of the log's file. Raises EventsError for a name that leads out of the folder, as a manipulated backup could
-    contain."""
+    """Returns the path of the log's file. Raises EventsError for a name that leads out of the folder, as a manipulated backup
+    could contain."""
     if not _FILE.fullmatch(log.file):
         raise EventsError(f"{log.file[:80]!r} is no name of an event file")
     return Path(settings.EVENTS_DIR) / log.file
 
 
 def read(log: EventLog) -> Events:
-    """The events of a log. Raises forums.events.EventsError if its file is missing or damaged."""
+    """Returns the events of a log. Raises forums.events.EventsError if its file is missing or damaged."""
     place = path(log)
     try:
         return read_events(place)[0]
@@ -47,13 +47,14 @@ def read(log: EventLog) -> Events:
 
 
 def keep(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
-    """Stores an uploaded file and reads it. Raises ValueError with a one-line message (EventsError is a subclass)."""
+    """Stores an uploaded file (given in pieces) as a log and reads it. Raises ValueError with a one-line message if it cannot be
+    used (EventsError is a subclass)."""
     return _read_or_removed(take(name, pieces, now=now, timezone=timezone, user=user))
 
 
 def freeze(site: Site, *, now: datetime, user: Any = None) -> EventLog:
-    """Makes a log of a forum's stored posts of the last 240 days; later visits do not change it. Raises ValueError if there are
-    none.
+    """Makes a log of a forum's stored posts of the last 240 days and reads it; later visits do not change it. Raises ValueError
+    if there are no such posts.
 
     Only posts with a time count; the first post of a thread is `new`, all others are `reply`.
     """
@@ -83,7 +84,7 @@ def take(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "
 
 
 def promise(site: Site, *, now: datetime, user: Any = None) -> EventLog:
-    """Creates a log of a forum's stored posts; its file is written when the log is first read."""
+    """Creates a log of a forum's stored posts without its file, which is written when the log is first read."""
     name = f"{site.name} {now:%Y-%m-%d %H:%M}"[:200]
     file = f"{secrets.token_hex(8)}.csv.gz"
     return EventLog.objects.create(name=name, file=file, site=site, timezone=site.timezone, added=now, added_by=user)
@@ -95,7 +96,8 @@ def unread(log: EventLog) -> bool:
 
 
 def small(log: EventLog) -> bool:
-    """Tells whether a log is small enough to be read while the user waits: two megabytes of text, or twenty thousand posts."""
+    """Tells whether a log is small enough to be read while the user waits: up to two megabytes of text, or twenty thousand posts.
+    """
     place = path(log)
     if not place.exists():
         return log.site is not None and _posts(log.site, log.added)[: SMALL_POSTS + 1].count() <= SMALL_POSTS
@@ -103,8 +105,8 @@ def small(log: EventLog) -> bool:
 
 
 def read_in(log: EventLog) -> None:
-    """Reads a log for the first time, after writing it if it is made from stored posts; then its counts are known. Raises
-    ValueError with a one-line message and deletes the file."""
+    """Reads a log for the first time and stores its counts; writes its file before if it is made from stored posts. If the file
+    cannot be used, deletes it and raises ValueError with a one-line message."""
     place = path(log)
     if log.site is not None and not place.exists():
         _write(log.site, place, log.added)
@@ -137,7 +139,7 @@ def _posts(site: Site, now: datetime) -> QuerySet[Post]:
 
 
 def _write(site: Site, place: Path, now: datetime) -> None:
-    """Writes a forum's stored posts to a temporary file and renames it. Raises ValueError if there are none."""
+    """Writes a forum's stored posts to a temporary file and renames it to `place`. Raises ValueError if there are none."""
     with _part() as part:
         found = False
         with gzip.open(part, "wt", encoding="utf-8", newline="") as stream:
@@ -155,7 +157,7 @@ def _write(site: Site, place: Path, now: datetime) -> None:
 
 
 def _openers(site: Site) -> dict[int, int]:
-    """The first post of each thread; threads whose page 1 was never read have none."""
+    """Returns the id of the first post by thread id; threads whose page 1 was never read are missing."""
     first = Post.objects.filter(thread__site=site, page=1, position=0).values("thread_id").annotate(first=Min("pk"))
     return dict(first.values_list("thread_id", "first").order_by())
 
@@ -187,7 +189,7 @@ def _part() -> Iterator[Path]:
 
 
 def _unpacked_bytes(place: Path, most: int) -> int:
-    """The uncompressed size of a file, counted to just above `most`, since a small file can expand without limit. Raises
+    """Returns the uncompressed size of a file, counted to just above `most`, since a small file can expand without limit. Raises
     ValueError for a damaged gzip file."""
     if place.suffix != ".gz":
         return place.stat().st_size

@@ -1,4 +1,4 @@
-"""Threads named by feeds and sitemaps: deduplicated, assigned to boards, and compared with what is stored."""
+"""Threads named by feeds and sitemaps: removes duplicates, assigns threads to boards, and compares them with what is stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forums.reading import PageReading, ThreadRecord, board_key
 from forums.services import threads
 
 KINDS = frozenset((SourceKind.FEED, SourceKind.SITEMAP))
-MOST_ROWS = 500  # most entries of one feed that are used, newest first
+MOST_ROWS = 500  # largest number of entries of one feed that are used, newest first
 SLACK = timedelta(seconds=60)  # tolerated difference of a post's times between a feed and a page
 SKEW = timedelta(hours=1)  # amount by which a site's clock may be behind ours
 
@@ -23,8 +23,8 @@ Named = tuple[incremental.Row, ThreadRecord]
 
 
 def named(reading: PageReading) -> list[Named]:
-    """The threads named by a feed or sitemap, without duplicates, newest first. An entry may be any post of its thread, so only
-    its address, board, title and time are used. Entries without time are ignored."""
+    """Returns the threads named by a feed or sitemap, without duplicates, newest first. An entry may be any post of its thread,
+    so only its address, board, title and time are used. Entries without time are ignored."""
     newest: dict[str, Named] = {}
     for record in reading.records:
         times = [at for at in (record.last_reply, record.created) if at] if isinstance(record, ThreadRecord) else []
@@ -44,8 +44,8 @@ def _at(row: incremental.Row) -> datetime:
 
 
 def changed(thread: Thread | None, row: incremental.Row) -> bool:
-    """Tells whether a thread has posts not fetched yet: it is unknown, or its entry is newer than its newest fetched post. A page
-    changed for another reason (an edit) is not requested again once it was fetched after that."""
+    """Tells whether a thread has posts not fetched yet: it is unknown, or its entry is newer than its newest fetched post. If the
+    entry is newer only for another reason (an edit), the thread is not requested again once it was fetched after that time."""
     if thread is None:
         return True
     if thread.gone_at is not None:
@@ -56,7 +56,8 @@ def changed(thread: Thread | None, row: incremental.Row) -> bool:
 
 
 def keep_signatures(stored: dict[str, Thread], known: dict[str, dict[str, object]]) -> None:
-    """Keeps what lists showed of these threads beside the new time, since a feed shows less than a list."""
+    """Restores in the signatures of these threads what lists showed beside the time, since a feed shows less than a list; only
+    the time is taken from the feed. known: the earlier signatures by thread key."""
     kept = [thread for key, thread in stored.items() if known.get(key)]
     for thread in kept:
         old = known[thread.key]
@@ -77,8 +78,8 @@ class Places:
         self._shapes = frozenset((site.structure.get("patterns") or {}).get("thread", ()))
 
     def home(self, row: incremental.Row, record: ThreadRecord, thread: Thread | None) -> Board | None:
-        """The board of a row: the one whose address it names, the known thread's board, or, for addresses in the form of threads,
-        the board named in words or with the enclosing address. None if none applies."""
+        """Returns the board of a row: the one whose address the row names, the known thread's board, or, for addresses that have
+        the form of threads, the board that is named in words or whose address is a prefix of the row's. None if none applies."""
         if record.board_url and (own := self.boards.get(board_key(record.board_url))) is not None:
             return own
         if thread is not None:
@@ -94,19 +95,19 @@ class Places:
 
 
 def _folder(url: str) -> str:
-    """The path prefix of addresses below this one; "/" if the query distinguishes it."""
+    """Returns the path prefix of addresses below this one; "/" if the query distinguishes it."""
     parts = urlsplit(url)
     return "/" if parts.query else parts.path.rstrip("/") + "/"
 
 
 def reaches_back(rows: Iterable[Named], to: datetime | None) -> bool:
-    """Tells whether a list, newest first, reaches back beyond a time, so that nothing since then is missing; True for a list
-    without times."""
+    """Tells whether a list, newest first, reaches back to the time `to` or earlier, so that nothing since then is missing; True
+    for a list without times."""
     times: list[Moment] = [row.last_reply for row, _record in rows if row.last_reply is not None and not row.pinned]
     return to is None or not times or min(at.value for at in times) <= to
 
 
 def plain(record: ThreadRecord, thread: Thread | None, board: Board) -> ThreadRecord:
-    """A feed's entry as a row of its board. Its title may be that of a post, so it is only used for threads that are not
+    """Returns a feed's entry as a row of its board. Its title may be that of a post, so it is only used for threads that are not
     stored yet."""
     return replace(record, title="" if thread is not None else record.title, board_url=board.url)

@@ -1,5 +1,5 @@
-"""Working hours of forums: windows and open intervals of each site, the sites that are closed now, and moving planned visits
-into changed hours."""
+"""Working hours of forums: windows and open intervals of each site, the sites that are closed now, and moving planned visits into
+changed hours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from forums.models import Board, Plan, PlannedVisit
 from forums.openings import Openings
 
 KIND = "forum"
-# time ahead for which open intervals are computed: a weekly window opens at least once in it
+# time before and after now for which open intervals are computed: a weekly window opens at least once in it
 BEFORE, AFTER = timedelta(days=2), timedelta(days=11)
 
 
@@ -52,7 +52,8 @@ def retime(site_id: int, hours: Timing, now: datetime) -> None:
 
 
 def put_off(planned: Collection[PlannedVisit], opens: dict[int, datetime]) -> None:
-    """Moves planned visits whose time passed outside their site's working hours to the beginning of the next ones."""
+    """Moves planned visits that became due outside their site's working hours to the beginning of the next ones; opens: that time
+    by site id."""
     for visit in planned:
         at = opens[visit.board.site_id]
         PlannedVisit.objects.filter(pk=visit.pk, state=PlannedVisit.State.PLANNED).update(at=at)

@@ -1,4 +1,5 @@
-"""Layout changes of a site: detected, reported, learned again from a small sample; the new model is used only if it agrees."""
+"""Layout changes of a site: reported when detected; then the site is learned again from a small sample, and the new model is used
+only if it agrees with stored data."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _SAMPLE = ExplorerSettings(most_pages=SAMPLE_PAGES, reserve=SAMPLE_RESERVE)
 
 
 def state_of(run: Run) -> str:
-    """The state of learning the site again in a run: "", "learning", "agreed" or "disagrees"."""
+    """Returns how far a run has learned the site again: "" (not begun), "learning", "agreed" or "disagrees"."""
     return str((run.result.get("layout") or {}).get("state", ""))
 
 
@@ -39,8 +40,9 @@ def _set(run: Run, site: Site, told: Mapping[str, Any]) -> None:
 
 
 def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
-    """Reports the change, once per run. True if the site should be learned again in this run; False if that was done in this run,
-    or within a day for the same reasons without success (changes of looks excepted, since those were learned)."""
+    """Reports a layout change, once per run. True if the site should now be learned again in this run; False if this run has
+    begun to do so, or if the site was learned again for the same reasons less than a day ago (changed class names that were
+    learned successfully do not count)."""
     if state_of(run):
         return False
     before = site.layout
@@ -73,8 +75,8 @@ def forget(run: Run) -> None:
 
 
 def explorer(run: Run, site: Site) -> tuple[Explorer, list[FetchedPage]]:
-    """The exploration of the site in this run, fed with the pages fetched so far and with threads of the sample. The pages
-    are read from the archive, so a kill loses nothing."""
+    """Returns the exploration of the site in this run, fed with the sample's pages fetched so far, and the threads among these
+    pages. The pages are read from the archive, so a killed process loses nothing."""
     made = Explorer(site.url, _SAMPLE, timezone=site.timezone)
     sampled = []
     for item in Url.objects.filter(run=run, kind="sample", state__gt=1).order_by("id"):
@@ -90,7 +92,7 @@ def explorer(run: Run, site: Site) -> tuple[Explorer, list[FetchedPage]]:
 
 
 def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
-    """The most informative next page of the sample, as an address of the run; empty if the sample is complete."""
+    """Returns the most informative next page of the sample as an address of the run; [] if the sample is complete."""
     for wanted in look.wanted():
         key = f"sample {wanted.url}"
         if not leaves(wanted.url) and not Url.objects.filter(run=run, key_hash=url_hash(key)).exists():
@@ -99,7 +101,8 @@ def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
 
 
 def judge(site: Site, old: SiteModel, new: SiteModel, samples: Sequence[FetchedPage]) -> tuple[str, ...]:
-    """Reasons against the new model (see `agreement.disagreements`), from the site's stored data."""
+    """Returns the reasons against a newly learned model by comparison with the site's stored data; () if it agrees (see
+    `agreement.disagreements`). samples: the threads among the sample's pages."""
     visited = dict(Board.objects.filter(site=site, complete_at__isnull=False).values_list("key", "name"))
     keys = agreement.listed(new, visited)
     stored = agreement.Stored(
@@ -137,8 +140,8 @@ def _in(post: PostRecord, texts: set[str]) -> bool:
 
 
 def settle(run: Run, site: Site, old: SiteModel, new: SiteModel, verdict: Sequence[str], now: datetime) -> bool:
-    """Ends the learning: accepts an agreeing model as a new version (True); otherwise stores it as a proposal and keeps the old
-    one."""
+    """Ends the learning: an agreeing model (empty `verdict`) becomes a new version of the site's structure (returns True);
+    another one is stored as a proposal, and the old one is kept."""
     merged = agreement.merged(old, new).to_json()
     changes = structures.changes_between(site.structure, merged)
     agreed = not verdict

@@ -1,4 +1,4 @@
-"""A site's login: stored encrypted, used in visits, renewed through its form, checked for expiry; the crawler never logs out."""
+"""A site's login: stored encrypted, used in visits, renewed through its form, checked for expiry. The crawler never logs out."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ KINDS = frozenset((FORM, SEND, CHECK))
 def save(
     site_id: int, method: str, secret: Mapping[str, str], *, address: str = "", now: datetime, user: Any = None
 ) -> SiteLogin:
-    """Saves a site's login: `secret` is {"cookie": …} or {"user": …, "password": …}. Raises ValueError with a one-line
-    message."""
+    """Saves a site's login: `secret` is {"cookie": …} or {"user": …, "password": …}, `address` that of the form. Raises
+    ValueError with a one-line message."""
     site = Site.objects.get(pk=site_id)
     if method == LoginMethod.COOKIE:
         kept, session, address = {}, vault.seal(login.cookies_of(secret.get("cookie", ""))), ""
@@ -60,7 +60,7 @@ def save(
 
 
 def user_of(row: SiteLogin) -> str:
-    """The user name of a form login, "" if there is none or it cannot be decrypted."""
+    """Returns the user name of a form login, "" if there is none or it cannot be decrypted."""
     try:
         return vault.unseal(row.secret).get("user", "")
     except vault.Unreadable:
@@ -68,8 +68,8 @@ def user_of(row: SiteLogin) -> str:
 
 
 def completed(row: SiteLogin | None, method: str, sent: Mapping[str, str]) -> dict[str, str]:
-    """The submitted secrets, with an empty password or cookie replaced by the stored one. Raises ValueError if that cannot be
-    decrypted."""
+    """Returns the submitted secrets, with an empty password or cookie replaced by the stored one. Raises ValueError if that
+    cannot be decrypted."""
     secret = dict(sent)
     if row is None or row.method != method:
         return secret
@@ -93,7 +93,8 @@ def forget(site_id: int, *, now: datetime, user: Any = None) -> bool:
 
 
 def cookies_for(url: str) -> dict[str, str]:
-    """The cookies of a valid or untried login on the host of an address; {} if there is none or it cannot be decrypted."""
+    """Returns the cookies of a valid or untried login on the host of an address; {} if there is none or it cannot be decrypted.
+    """
     found = SiteLogin.objects.filter(site__host__key=host_key(url)).exclude(session="").select_related("site").first()
     if found is None or not login.may_see(url, found.site.url) or found.state in (LoginState.EXPIRED, LoginState.FAILED):
         return {}
@@ -107,8 +108,8 @@ class Membership:
     """A run's login on a site, for one slice.
 
     Cookies are sent with every request to the site's own host. A page that only offers a login shows that the login is not valid:
-    the page is put back, the form is filled once per run (form page, answer, check), and the page is read again. If that fails,
-    or the login is a cookie, the login is marked as expired or failed, and the page counts as not read.
+    the page is queued again, the form is filled once per run (form page, its submission, a check), and the page is read again. If
+    that fails, or the login is a cookie, the login is marked as expired or failed, and the page counts as not read.
     """
 
     def __init__(self, site: Site) -> None:
@@ -123,28 +124,28 @@ class Membership:
 
     @property
     def wanted(self) -> bool:
-        """Tells whether the site has a login that the run should use."""
+        """True if the site has a login, which the run should use."""
         return self.row is not None
 
     def own(self, url: str) -> dict[str, str]:
-        """The cookies for an address: those of the login on the site's own host, none elsewhere."""
+        """Returns the cookies for an address: those of the login on the site's own host, none elsewhere."""
         return self.cookies if self.cookies and login.may_see(url, self.site.url) else {}
 
     def begin(self, run: Run) -> list[NewUrl]:
-        """The first address of the login, if the run has to log in before anything else; none if there are cookies to try
-        first."""
+        """Returns the first address of the login if the run has to log in before anything else; [] if there are cookies to try
+        first, or no form."""
         if self.row is None or self.row.method != LoginMethod.FORM or self.cookies:
             return []
         return self.start(run)
 
     def start(self, run: Run) -> list[NewUrl]:
-        """The login form's address, once per run."""
+        """Returns the login form's address, once per run."""
         assert self.row is not None  # noqa: S101 - callers have asked
         _note(run, "trying")
         return [NewUrl(self.row.address, FORM, key=f"{FORM} {self.row.address}", priority=PRIORITY)]
 
     def request(self, item: Url) -> FetchRequest:
-        """The request of a login step; the password is inserted here and stored nowhere."""
+        """Returns the request of a login step; the password is inserted here and stored nowhere else unencrypted."""
         if item.kind != SEND:
             return FetchRequest(item.url, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
         fields = [tuple(pair) for pair in item.payload["fields"]]
@@ -157,7 +158,8 @@ class Membership:
         return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
 
     def step(self, run: Run, item: Url, response: FetchResponse, now: datetime) -> list[NewUrl]:
-        """Processes the response of a step and returns the next one; the final check decides."""
+        """Processes the response of a login step and returns the next one; the last step, a check, decides whether the login is
+        valid."""
         self.refresh(response)
         if item.kind == FORM:
             return self._filled(run, response, now)
@@ -195,7 +197,7 @@ class Membership:
             SiteLogin.objects.filter(pk=self.row.pk).update(session=vault.seal(after))
 
     def failed(self, run: Run, reason: str, now: datetime) -> None:
-        """Handles a failed login: reported once per run."""
+        """Marks the login as failed and reports it, once per run."""
         if state_of(run) != "failed":
             self._settle(run, LoginState.FAILED, reason, now)
             text = f"{self.site.name}: {reason}"
@@ -222,8 +224,8 @@ class Membership:
             self.row.state = LoginState.VALID
 
     def again(self, run: Run, now: datetime) -> list[NewUrl] | None:
-        """After a guest page: the steps of a new login ([] while one is in progress); None if there is no further try in this
-        run."""
+        """Returns the steps of a new login, after a guest page ([] while a login is in progress); None if it is not tried again
+        in this run."""
         assert self.row is not None  # noqa: S101 - `outside` has asked
         state = state_of(run)
         if state in ("done", "failed"):
@@ -240,7 +242,7 @@ class Membership:
 
 
 def state_of(run: Run) -> str:
-    """The state of logging in within a run: "", "trying", "done", "failed"."""
+    """Returns how far logging in has come within a run: "" (not tried), "trying", "done" or "failed"."""
     return str(run.result.get("login", ""))
 
 

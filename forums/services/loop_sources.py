@@ -1,7 +1,8 @@
-"""The overview sources of a live loop: which of them it may read, the figures stored of them, and what readings (looks) showed.
+"""The overview sources of the adaptive policy in operation: which of them it may read, the figures stored of them, and what
+readings (looks) showed.
 
-Boards have three names here: the database id; the number in the loop (`boards`: ids by number); the row of a source that shows
-it.
+A board is identified in three ways here: by its database id; by its number in the loop (`boards` maps numbers to ids); by the row
+of a source that shows it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from forums.overview_values import Sight
 
 NEVER = float("nan")
 NONE = np.zeros(0, dtype=np.int64)
-MOST_LEVELS = 20  # levels of parent boards searched for one that the index shows
+MOST_LEVELS = 20  # number of levels of parent boards searched for one that the index shows
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:
-    """The enabled sources of these sites, ordered by id, so that a source keeps its number in the loop."""
+    """Returns the enabled sources of these sites, ordered by id, so that a source keeps its number in the loop."""
     rows = OverviewSource.objects.filter(enabled=True)
     rows = rows.filter(site_id__in=list(site_ids)) if len(site_ids) <= 500 else rows
     wanted = set(site_ids)
@@ -34,8 +35,8 @@ def of(site_ids: Sequence[int]) -> list[OverviewSource]:
 def looks(
     sources: Sequence[OverviewSource], boards: Ints, above: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
 ) -> Looks | None:
-    """The sources as the loop takes them, each with the boards that it has shown, or all of its site before its first reading.
-    None if there are no sources.
+    """Returns the sources in the form that the loop uses, each with the boards that it has shown, or all of its site before its
+    first reading. None if there are no sources.
 
     boards: ids by number. above, site, importance: one entry per board: the parent's number (-1: none), the position of the
     board's site in `sites` (ids), and W. A row of an index page may also count the posts of boards below its board that have no
@@ -56,9 +57,9 @@ def looks(
 
 
 def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
-    """The boards of a site that an index page does not show but may count, and the position in `shown` of the nearest ancestor of
-    each, as parallel arrays. own: the site's boards; above: each board's parent, -1 for none. Boards without a shown ancestor are
-    left out."""
+    """Returns the boards of a site that an index page does not show but may count, and the position in `shown` of the nearest
+    ancestor of each, as parallel arrays. own: the site's boards; above: each board's parent, -1 for none. Boards without a shown
+    ancestor are left out."""
     place = {board: index for index, board in enumerate(shown.tolist())}
     hidden, row = [], []
     for board in own.tolist():
@@ -72,13 +73,14 @@ def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
 
 
 def parents(found: Sequence[Board]) -> Ints:
-    """The position in `found` of each board's parent board, -1 if the parent is not in `found`; one entry per board."""
+    """Returns the position in `found` of each board's parent board, -1 if the parent is not in `found`; one entry per board."""
     place = {board.pk: index for index, board in enumerate(found)}
     return np.array([place.get(board.parent_id or 0, -1) for board in found], dtype=np.int64)
 
 
 def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Sight:
-    """The stored figures `shown` of a source as the loop takes them: one entry for each board id in `members`, in this order."""
+    """Converts the stored figures `shown` of a source to the form that the loop uses: one entry for each board id in `members`,
+    in this order."""
     rows = [shown.get(str(pk)) or (None, None, None) for pk in members]
     values = np.array([[NEVER if one is None else float(one) for one in row] for row in rows], dtype=float).reshape(-1, 3)
     return Sight(values[:, 0], values[:, 1], values[:, 2])
@@ -90,8 +92,8 @@ def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
 
 
 def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> dict[str, Ints]:
-    """What the entries of the loop's overview arrays stand for, stored with them: the id of each source and, for each pair (row,
-    board), the board's id and the row's number. Empty without sources. `boards`: ids by number."""
+    """Returns what the entries of the loop's overview arrays stand for, to be stored with them: the id of each source and, for
+    each pair (row, board), the board's id and the row's number. Empty without sources. `boards`: ids by number."""
     if loop.overview is None:
         return {}
     covers = loop.overview.covers
@@ -109,9 +111,9 @@ def same(stored: Mapping[str, Any], loop: AdaptiveLoop, sources: Sequence[Overvi
 
 
 def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> None:
-    """Gives a new loop the figures that each source showed last, to compare the next reading with. Counts from before a visit
-    of one of the row's boards are left out, because posts fetched since would count as new; the time of the last post is still
-    used."""
+    """Sets the figures that each source showed last in a new loop, as a reference for the next reading. Counts from before a
+    visit of one of the row's boards are left out, because posts fetched since would count as new; the time of the last post is
+    still used."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):
@@ -120,7 +122,7 @@ def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Int
         at = source.read_at.timestamp()
         members = _members(loop, boards, number)
         seen = sight(source, source.shown, members)
-        # the earliest of the row's boards
+        # whether one of the row's boards was visited after the reading
         late = loop.overview.covers.earliest(loop.overview.rows(number), -loop.last_visit) < -at
         loop.overview.calibrate(
             number, Sight(np.where(late, np.nan, seen.threads), np.where(late, np.nan, seen.posts), seen.last_post), at
@@ -128,7 +130,7 @@ def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Int
 
 
 def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
-    """Stores what the loop learned about each source (lag, doubt, number of trusted rows), for the desk and for the next loop."""
+    """Stores what the loop learned about each source (lag, doubt, number of trusted rows), for display and for the next loop."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):
@@ -142,8 +144,8 @@ def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
 
 
 def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: set[int]) -> Bools | None:
-    """A mask of the sources that may be read now: the source's site is in `open_sites` (ids), and no reading of it is under way.
-    None for a loop without sources."""
+    """Returns a mask of the sources that may be read now: the source's site is in `open_sites` (ids), and no reading of it is
+    under way. None for a loop without sources."""
     if loop.overview is None:
         return None
     asked = Look.objects.filter(state=Look.State.ASKED, source__in=list(sources), run__isnull=False)
@@ -152,8 +154,8 @@ def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: 
 
 
 def ended(sources: Sequence[OverviewSource], since: datetime, now: datetime) -> list[Look]:
-    """The readings of these sources done between `since` and `now`. A reading of a newest list is left out until all threads that
-    it named have been fetched."""
+    """Returns the readings of these sources done between `since` and `now`. A reading of a newest list is left out until all
+    threads that it named have been fetched."""
     if not sources:
         return []
     rows = Look.objects.filter(state=Look.State.DONE, read_at__gte=since, read_at__lte=now, source__in=list(sources))

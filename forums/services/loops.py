@@ -1,4 +1,5 @@
-"""The closed loop of an adaptive plan in operation: built from stored posts, told of finished visits, stored between rankings."""
+"""The adaptive policy of a plan in operation: its loop is built from stored posts, given the results of finished visits, and
+stored between rankings."""
 
 from __future__ import annotations
 
@@ -33,8 +34,9 @@ _fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # per process and plan: the 
 class Live:
     """A loop in operation and what its board numbers stand for.
 
-    `boards`: ids by number. `site`: the position of each board's site in `sites` (ids). `sources`: in the order of the loop's
-    overview. `importance`: W of each board. `open_sites`: the ids of the sites that `allowed` found may be visited.
+    `boards`: ids by number. `site`: the position of each board's site in `sites` (ids). `told_until`: time up to which ended
+    visits have been reported to the loop. `sources`: in the order of the loop's overview. `importance`: W of each board.
+    `open_sites`: the ids of the sites that may be visited according to the last call of `allowed`.
     """
 
     plan: Plan
@@ -48,7 +50,7 @@ class Live:
     open_sites: set[int] = field(default_factory=set)
 
     def number(self) -> dict[int, int]:
-        """The number of each board in the loop, by the board's id."""
+        """Returns the number of each board in the loop, by the board's id."""
         return {int(pk): index for index, pk in enumerate(self.boards.tolist())}
 
 
@@ -62,7 +64,8 @@ def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]
 
 
 def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
-    """Builds the loop for a plan's boards from stored posts, with the budget as used so far, and stores it at once.
+    """Builds the loop for a plan's boards from stored posts, with the budget as used so far, stores it and returns it. Called
+    when the plan is made, at least once a day.
 
     A board never visited counts as waiting from the time when its site was added, so that a new site is not crawled all at once.
     """
@@ -114,12 +117,13 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
 
 
 def _deadlines(found: Rhythm) -> Floats:
-    """The longest allowed wait of each board's posts in hours; inf if none is set."""
+    """Returns the longest allowed wait of each board's posts in hours; inf if none is set."""
     return np.array([np.inf if board.deadline_hours is None else board.deadline_hours for board in found.boards])
 
 
 def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], boards: Ints) -> None:
-    """Copies what sources had shown to the plan's stored loop into the new `loop`, if both have the same sources and boards."""
+    """Copies what sources had shown to the plan's stored loop into the new `loop`, if both have the same sources and boards;
+    otherwise sets only the figures that the sources showed last."""
     state = LoopState.objects.filter(plan=plan).first()
     stored = arrays.unpacked(bytes(state.data)) if state is not None else {}
     if stored and loop_sources.same(stored, loop, sources, boards):
@@ -136,7 +140,7 @@ def _budget(plan: Plan) -> Budget:
 
 
 def load(plan: Plan, now: datetime) -> Live | None:
-    """The plan's loop as last stored; None if it was never built. Arrays that are constant during a day are cached per
+    """Returns the plan's loop as last stored; None if it was never built. Arrays that are constant during a day are cached per
     process."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
@@ -171,8 +175,8 @@ def put_away(live: Live, now: datetime) -> None:
 
 
 def tell(live: Live, now: datetime) -> int:
-    """Reports to the loop the visits that ended since the last call, whether a ranking or an operator requested them; returns
-    their number."""
+    """Reports to the loop the visits and readings that ended since the last call, whether a ranking or an operator requested
+    them; returns their number."""
     # goes back some time, because a visit that ended before the last call may have been committed after it
     since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
@@ -194,7 +198,8 @@ def tell(live: Live, now: datetime) -> int:
 
 
 def _tell_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
-    """Reports a visit's results to the loop; returns 1, or 0 if the loop already knows them. `number`: board numbers by id."""
+    """Reports a visit's results to the loop; returns 1, or 0 if the loop already knows them or the board's list was not read.
+    `number`: board numbers by id."""
     place = number.get(visit.board_id)
     if place is None or visit.started is None or visit.started.timestamp() <= live.loop.last_visit[place]:
         return 0
@@ -210,15 +215,14 @@ def _tell_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
 
 
 def working(site_ids: list[int]) -> set[int]:
-    """The ids of those sites with an active visit: running, waiting for a worker, or paused."""
+    """Returns the ids of those sites with an active visit: running, waiting for a worker, or paused."""
     wanted = set(site_ids)
     rows = Run.objects.at_work().values_list("kind", "target")
     return {target for kind, target in rows if kind == "forum" and target in wanted}
 
 
 def _release(live: Live) -> None:
-    """Frees the boards whose visits will not take place, such as those of a run stopped before it began: they are ranked
-    again."""
+    """Makes boards available for ranking whose visits will not take place, such as those of a run stopped before it began."""
     resting = np.flatnonzero(live.loop.visiting)
     if not len(resting):
         return
@@ -228,8 +232,8 @@ def _release(live: Live) -> None:
 
 
 def allowed(live: Live, now: datetime) -> Bools:
-    """A mask of the boards that may be visited now: included in scheduled visits, site open and not paused, no visit of the site
-    under way, requests left for today."""
+    """Returns a mask of the boards that may be visited now, (n,): included in scheduled visits, site open and not paused, no
+    visit of the site under way, requests left for today."""
     ids = live.sites.tolist()
     rows = Board.objects.filter(enabled=True, site_id__in=ids, site__paused=False)
     boards = dict(rows.values_list("pk", "site__requests_per_day"))
@@ -242,8 +246,8 @@ def allowed(live: Live, now: datetime) -> Bools:
 
 
 def choose(live: Live, now: datetime) -> tuple[Ints, OverviewSource | None]:
-    """Makes one ranking: returns the numbers of the boards to visit now and the source to read, if any; both are charged to the
-    budget."""
+    """Makes one ranking: returns the numbers of the boards to visit now and the source to read (None: none); both are charged to
+    the budget."""
     may_visit = allowed(live, now)
     may_read = loop_sources.readable(live.loop, live.sources, live.open_sites)
     due, source = live.loop.choose(now.timestamp(), may_visit, may_read)
@@ -251,7 +255,7 @@ def choose(live: Live, now: datetime) -> tuple[Ints, OverviewSource | None]:
 
 
 def exhausted(site_ids: list[int], now: datetime) -> set[int]:
-    """The ids of those sites that have used up their requests for today, by the date in each site's time zone."""
+    """Returns the ids of those sites that have used up their requests for today, by the date in each site's time zone."""
     found = set()
     for site in Site.objects.filter(pk__in=site_ids, requests_per_day__isnull=False):
         local = now.astimezone(reads.zone(site))
@@ -266,8 +270,8 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
 
 
 def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
-    """Why the board ranks where it does: the figures for the text, its expected weighted events, and its index in weighted
-    event-hours."""
+    """Returns why the board is visited now: the figures shown as the reason, its expected weighted events, and its index in
+    weighted event-hours."""
     reason = live.loop.explain(number, now.timestamp())
     fixed = _fixed[live.plan.pk][1]
     share = float(fixed["raw"][number])
@@ -284,8 +288,8 @@ def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], flo
 
 
 def used(plan: Plan, now: datetime) -> int | None:
-    """Visits used of the current day's budget, including those counted for the time before a plan began; None if the loop was
-    never built."""
+    """Returns the visits charged to the current day's budget, including those counted for the time before a plan began; None if
+    the loop was never built."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None
@@ -300,5 +304,5 @@ def _first_site() -> list[int]:
 
 
 def share(plan: Plan) -> Floats:
-    """Posts per weighted event of each board, by number, as this process last built or loaded the plan's loop."""
+    """Returns the posts per weighted event of each board, by number, as this process last built or loaded the plan's loop."""
     return np.asarray(_fixed[plan.pk][1]["raw"], dtype=float)

@@ -1,4 +1,4 @@
-"""Updating stored posts and threads after a page was read again: they are changed, never duplicated."""
+"""Updates stored posts and threads after a page was read again: they are changed, never stored twice."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _take(post: Post, key: str, record: PostRecord) -> None:
 
 
 def _counted_back(post: Post, record: PostRecord) -> bool:
-    """Tells whether a relative time such as "3 hours ago" is only less precise than the stored one."""
+    """Tells whether the record has a relative time such as "3 hours ago" that is only less precise than the stored one."""
     if record.posted is None or post.posted is None or not record.posted.relative:
         return False
     apart = abs((record.posted.value - post.posted).total_seconds())
@@ -124,8 +124,8 @@ def thread(one: Thread, records: Sequence[PostRecord]) -> bool:
 
 
 def rows(site: Site, records: Sequence[ThreadRecord]) -> int:
-    """Updates threads from the rows of a list: title, flags, count and change signature; returns how many changed. Pass lists
-    oldest first, so that the newest takes precedence."""
+    """Updates threads from the rows of a list: title, flags, count and change signature; returns how many changed. Of several
+    lists the oldest must be passed first, so that the newest takes precedence."""
     pairs = {(row := threads.to_row(record)).key: (row, record) for record in records}
     changed = 0
     for one in Thread.objects.filter(site=site, key__in=list(pairs)):

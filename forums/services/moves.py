@@ -1,4 +1,4 @@
-"""Changed addresses of a site: its stored boards and threads are assigned their new addresses."""
+"""Changed addresses of a site: finds stored boards and threads under their new addresses, and stores these."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Shown:
 
 
 def of_record(record: ThreadRecord) -> Shown:
-    """The identifying values of a row just read."""
+    """Returns the identifying values of a list row."""
     created, last = (
         (moment.value, moment.precision_seconds) if moment is not None else None for moment in (record.created, record.last_reply)
     )
@@ -39,7 +39,8 @@ def of_record(record: ThreadRecord) -> Shown:
 
 
 def of_model(model: SiteModel) -> list[Shown]:
-    """The identifying values of the first rows of a model's boards; times stored without precision count as precise to a day."""
+    """Returns the identifying values of the first rows of a model's boards; times stored without precision count as precise to a
+    day."""
     return [_of_row(row) for board in model.boards for row in board.rows if row.get("url")]
 
 
@@ -50,9 +51,12 @@ def _of_row(row: Mapping[str, Any]) -> Shown:
 
 
 def found_again(site_id: int, rows: Iterable[Shown]) -> dict[str, Thread]:
-    """By new key: the only stored thread that matches a row under an unknown address. The title must be equal, and author and
-    times must agree as far as both are known, at least one of them. If several threads match, none is taken; nor one that
-    the rows show under its own address, or whose address already has the row's form."""
+    """Returns the stored thread that matches each row under an unknown address, by the key of that address; rows without exactly
+    one match are missing.
+
+    The title must be equal, and author and times must agree as far as both are known, at least one of them. A thread that the
+    rows show under its stored address, or whose stored address has the same form as the row's, is never a match.
+    """
     shown = {row.key: row for row in rows if row.title}
     known = set(Thread.objects.filter(site_id=site_id, key__in=list(shown)).values_list("key", flat=True))
     strange = {key: row for key, row in shown.items() if key not in known}
@@ -93,13 +97,13 @@ def _agrees(thread: Thread, row: Shown) -> bool:
 
 
 def follow(site_id: int, rows: Iterable[Shown]) -> int:
-    """Assigns the addresses of rows to the stored threads that match them; returns how many. Changed ones are then read from
-    their first page."""
+    """Assigns the addresses of rows to the stored threads that match them; returns how many. If such a thread changes, it is then
+    read from its first page."""
     rows = list(rows)
     urls = {row.key: first_page(row.url) for row in rows}
     pairs = found_again(site_id, rows)
     for key, thread in pairs.items():
-        # the key of the newest post's address
+        # the newest post's address ("l") changes with the thread's
         signature = {name: value for name, value in thread.signature.items() if name != "l"}
         Thread.objects.filter(pk=thread.pk).update(
             key=key, url=urls[key], signature=signature, last_page_url="", previous_page_url="", last_page=1, gone_at=None
@@ -108,7 +112,7 @@ def follow(site_id: int, rows: Iterable[Shown]) -> int:
 
 
 def follow_boards(site_id: int, model: SiteModel) -> int:
-    """Assigns the found addresses to stored boards that a model matches only by name; returns how many."""
+    """Assigns the addresses in a model to stored boards that match only by name; returns how many."""
     stored = {board.key: board for board in Board.objects.filter(site_id=site_id)}
     found = {board_key(board.url): board for board in model.boards}
     lost = [board for key, board in stored.items() if key not in found]

@@ -1,5 +1,5 @@
-"""The closed loop's expected visits: stored at planning and after every ranking that changed them; every page, the command line
-and JSON read them, so that all agree until the next ranking."""
+"""The visits that the adaptive policy expects: computed at planning and after every ranking that changed them, and stored. Every
+page, the command line and the API read the stored ones, so that all agree until the next ranking."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from forums.services import arrays
 
 # how far ahead of a ranking the expected visits are computed; those after that stay as computed when the day was planned
 SOON_HOURS = 6.0
-MOST_NOTED = 500  # most boards without an expected visit that still get a time in lists
+MOST_NOTED = 500  # largest number of boards for which a time is also stored if no visit is expected
 FINEST_SECONDS = 60.0
 
 
 class ExpectedVisit(NamedTuple):
-    """A visit expected by the loop: board (id), time, posts expected to wait by then, the likely span, and the number of earlier
-    expected visits of the board."""
+    """A visit expected by the adaptive policy: board (id), time, number of posts expected to wait by then, first and last time of
+    its likely span, and the number of earlier expected visits of the board."""
 
     board: int
     at: datetime
@@ -37,21 +37,22 @@ class ExpectedVisit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The visits expected by a loop, in order, and the times at which it expects to read a source."""
+    """The visits expected by the adaptive policy, in order of time, and the times at which it expects to read an overview source.
+    """
 
     visits: list[ExpectedVisit]
     looks: list[datetime]
 
 
 def step_seconds(loop: AdaptiveLoop) -> float:
-    """The time step at which expected visits are computed: longer for more boards, but short enough for the number of visits
-    per day."""
+    """Returns the time step at which expected visits are computed: longer for more boards, but short enough for the number of
+    visits per day."""
     grain = 120.0 if loop.count <= 300 else 300.0 if loop.count <= 2000 else 900.0
     return max(FINEST_SECONDS, min(grain, 43200.0 * loop.count / loop.budget.visits_per_day))
 
 
 def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: datetime, until: datetime) -> Outlook:
-    """Computes what the loop expects from now until `until`, stores it and returns it; expectations for later times are kept.
+    """Computes the visits expected from now until `until`, stores and returns them; stored expectations for later times are kept.
     `boards` are ids, `share` the posts per weighted event of each."""
     step = step_seconds(loop)
     outlook, looks = loop.ahead(now.timestamp(), until.timestamp() - 1.0, step)
@@ -60,7 +61,7 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
         "board": boards[outlook.board],
         "at": outlook.moments,
         "posts": outlook.events * share[outlook.board],
-        # the time stays as the ranking gave it, so that a visit expected on a day is listed on that day
+        # the time of the ranking stays inside, so that a visit expected on a day is listed on that day
         "first": np.minimum(first, outlook.moments),
         "last": np.maximum(last, outlook.moments),
         "looks": looks,
@@ -74,7 +75,8 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
 
 
 def _within(loop: AdaptiveLoop, outlook: Outlook, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """Limits the likely spans to the working hours of the site in which the visit is expected."""
+    """Returns the likely spans (first and last times), limited to the working hours of the site in which the visit is expected.
+    """
     openings, site = loop.sites.openings, loop.sites.site[outlook.board]
     for row in range(len(first)) if openings else ():
         opening = openings[site[row]]
@@ -92,7 +94,7 @@ def note(plan: Plan, boards: Sequence[int], now: datetime) -> None:
 
 
 def _followed(soon: dict[str, Any], before: Mapping[str, Any], until: float) -> dict[str, Any]:
-    """The new expectations (`soon`), followed by those in `before` for times from `until` on."""
+    """Returns the new expectations `soon` followed by those in `before` for times from `until` on."""
     if not before:
         return soon
     later = before["at"] >= until
@@ -106,7 +108,7 @@ def _stored(plan: Plan) -> dict[str, Any]:
 
 
 def expected(plan: Plan, until: datetime) -> Expected:
-    """The loop's stored expectations before a time."""
+    """Returns the stored expectations for times before `until`."""
     stored = _stored(plan)
     if not stored:
         return Expected([], [])
@@ -121,7 +123,7 @@ def expected(plan: Plan, until: datetime) -> Expected:
 
 
 def outdated(plan: Plan, now: datetime) -> bool:
-    """Tells whether something expected by now has not happened."""
+    """Tells whether nothing is stored, or whether the time of something expected has passed."""
     stored = _stored(plan)
     return not stored or bool((stored["at"] <= now.timestamp()).any() or (stored["looks"] <= now.timestamp()).any())
 
@@ -131,8 +133,8 @@ def _moment(at: float) -> datetime:
 
 
 def _note(boards: Sequence[int], made: Mapping[str, Any], now: datetime) -> None:
-    """Stores when each of these boards is next visited, for lists: a planned time, or the likely span by the loop; for boards
-    without an expected visit, a time after all expected ones."""
+    """Stores when each of these boards is next visited, for lists: a planned time, or the likely span of its first expected
+    visit; for boards without an expected visit, a span after all expected ones."""
     rows: dict[int, int] = {}
     for row, board in enumerate(made["board"].tolist()):
         rows.setdefault(board, row)

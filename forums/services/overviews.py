@@ -24,17 +24,17 @@ from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread,
 from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
 from forums.services import feeds, rests, threads, visits
 
-FIRST = 1e5  # readings of sources come before all boards of their run
+FIRST = 1e5  # priority of readings: before all boards of their run
 MOST_COST = 20
 TRIES = 3  # failed tries after which an address that may be a source is given up
-MOST_PAGES = 3  # most pages of a newest list that are read at once
+MOST_PAGES = 3  # largest number of pages of a newest list that are read at once
 MOST_SITEMAPS = 2
-DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose answers are not HTML pages
+DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose responses are not HTML pages
 
 
 def note(site: Site, now: datetime) -> None:
-    """Stores the sources named by the site's model and, from robots.txt, its sitemaps; sources that the model no longer names are
-    not read any more."""
+    """Stores the sources listed in the site's model and, from robots.txt, its sitemaps; sources that the model no longer lists
+    are not read any more."""
     named = {url_hash(one["url"]): one for one in site.structure.get("sources", ())}
     named |= {url_hash(url): {"url": url, "kind": SourceKind.SITEMAP} for url in _sitemaps(site)}
     for key, one in named.items():
@@ -47,7 +47,7 @@ def note(site: Site, now: datetime) -> None:
 
 
 def _sitemaps(site: Site) -> tuple[str, ...]:
-    """The sitemaps named by the last robots.txt of the site's host."""
+    """Returns the sitemaps named by the last robots.txt of the site's host, at most MOST_SITEMAPS."""
     told = site.host
     if told.robots_fetched_at is None or told.robots_expires_at is None:
         return ()
@@ -62,12 +62,13 @@ def _boards(site: Site, found: dict[str, Any]) -> list[int]:
 
 
 def ask(source: OverviewSource, now: datetime) -> Look:
-    """Creates a requested reading of a source, to be carried out by the run that gets it."""
+    """Creates a requested reading of a source; the run that is started with it carries it out."""
     return Look.objects.create(source=source, at=now, cost=source.cost)
 
 
 def begin(run: Run, now: datetime) -> list[NewUrl]:
-    """The addresses to fetch for the readings of a run: those requested, and those that test whether an address is a source."""
+    """Returns the addresses to fetch for the readings of a run: those requested, and those that test whether an address is a
+    source."""
     wanted = [*run.parameters.get("looks", ()), *_tried(run, now)]
     rows = Look.objects.filter(pk__in=wanted).select_related("source")
     found = []
@@ -80,9 +81,9 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
 
 
 def _tried(run: Run, now: datetime) -> list[int]:
-    """The ids of new readings that test whether an address is an overview source; not charged to the plan. They are made on sites
-    with enough completely read boards, whose threads are known, until one succeeds; an address whose page shows no boards is not
-    tried again. For a site saved before sources were searched for, the site's own page is tried."""
+    """Creates readings that test whether an address is an overview source, and returns their ids; they are not charged to the
+    plan. They are made on sites with enough completely read boards, whose threads are known, until one succeeds; an address whose
+    page shows no boards is not tried again. For a site saved before sources were searched for, the site's own page is tried."""
     if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < LEAST_BOARDS:
         return []
     site = Site.objects.get(pk=run.target)
@@ -98,8 +99,8 @@ def _tried(run: Run, now: datetime) -> list[int]:
 
 
 def _told(look: Look, reading: PageReading, now: datetime) -> bool:
-    """Tells whether the tested address is a source; stores that, and whether it shows figures of boards or names their
-    threads."""
+    """Tells whether the tested address is a source (it shows at least two boards); stores that, and whether it shows figures of
+    boards or names their threads."""
     source = look.source
     figures = len(_index(source, reading)) >= LEAST_BOARDS
     homes = {home.pk for row, _record, home, _thread in _placed(source, reading) if home is not None and row.last_reply}
@@ -114,8 +115,8 @@ def _told(look: Look, reading: PageReading, now: datetime) -> bool:
 
 
 def _deeper(look: Look, response: FetchResponse, now: datetime) -> bool:
-    """Tells whether the page is a sitemap of sitemaps; if so, stores the most recently changed sitemap in it to be tried
-    instead."""
+    """Tells whether the page is a sitemap of sitemaps; if so, stores the most recently changed sitemap in it to be tried instead.
+    """
     listed = parse_sitemap(response.body, response.url) if look.source.kind == SourceKind.SITEMAP else None
     if listed is None or listed.kind != "index":
         return False
@@ -129,7 +130,8 @@ def _deeper(look: Look, response: FetchResponse, now: datetime) -> bool:
 
 
 def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | None, now: datetime) -> Stored:
-    """Stores the result of reading one page of a source; a reading that shows no boards counts as failed."""
+    """Stores the result of reading one page of a source and returns the addresses to fetch because of it; a reading that shows no
+    boards counts as failed."""
     look = Look.objects.select_related("source__site").get(pk=item.payload["look"])
     if response.not_modified and look.source.shown:
         return _unchanged(look, response, now)
@@ -162,13 +164,13 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
 
 
 def _joined(before: dict[str, list[float | None]], shown: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
-    """The figures of several pages of a newest list together; those of a board are taken from the first page that names it.
-    before: figures of the earlier pages; shown: of the latest page; each by board id."""
+    """Returns the figures of several pages of a newest list together; those of a board are taken from the first page that names
+    it. before: figures of the earlier pages; shown: of the latest page; each by board id."""
     return {**shown, **before}
 
 
 def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
-    """Stores a reading whose page the server reported as unchanged: it shows the figures of the reading before."""
+    """Stores a reading whose page the server reported as unchanged: it shows the figures of the previous reading."""
     values = {"state": Look.State.DONE, "read_at": now, "shown": look.source.shown, "bytes": response.received_bytes}
     Look.objects.filter(pk=look.pk).update(**values)
     OverviewSource.objects.filter(pk=look.source_id).update(read_at=now)
@@ -177,7 +179,8 @@ def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
 
 
 def failed(item: Url, reason: str, now: datetime) -> Stored:
-    """Stores a failed reading; the loop keeps what it knew, and the source is read less often from now on (see `rests`)."""
+    """Stores a failed reading; the adaptive policy keeps what it knew, and the source is read less often from now on (see
+    `rests`)."""
     values = {"state": Look.State.FAILED, "reason": reason[:60], "read_at": now}
     Look.objects.filter(pk=item.payload["look"]).update(**values)
     rests.failed(OverviewSource.objects.get(looks=item.payload["look"]), reason, now)
@@ -190,8 +193,8 @@ def cut_short(run: Run, now: datetime) -> None:
 
 
 def _cost(source: OverviewSource, size: int, pages: int) -> int:
-    """What a reading is charged, in visits: its requests divided by those of a mean recent visit of the site, or its bytes
-    divided by those of such a visit, whichever is more; at least 1.
+    """Returns what a reading is charged, in visits: its requests divided by those of a mean recent visit of the site, or its
+    bytes divided by those of such a visit, whichever is more; from 1 to MOST_COST.
 
     Only visits of boards' lists are charged to the budget, so the mean leaves out targeted visits, which are smaller.
     """
@@ -203,8 +206,8 @@ def _cost(source: OverviewSource, size: int, pages: int) -> int:
 
 
 def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float | None]]:
-    """The figures that an index shows, by board id: number of threads, number of posts, epoch seconds of the last post; None
-    where a figure is not shown."""
+    """Returns the figures that an index shows, by board id: number of threads, number of posts, epoch seconds of the last post;
+    None where a figure is not shown."""
     known = dict(Board.objects.filter(site_id=source.site_id).values_list("key", "pk"))
     shown: dict[str, list[float | None]] = {}
     rows = [*reading.records, *reading.boards]
@@ -223,9 +226,9 @@ def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float
 def _placed(
     source: OverviewSource, reading: PageReading
 ) -> list[tuple[incremental.Row, ThreadRecord, Board | None, Thread | None]]:
-    """The threads that a source names: the row to compare, the record read, the thread's board, and the stored thread, if
-    known. For threads that a feed names, the board is None if its own list shows no times, because feed and list could not be
-    compared."""
+    """Returns the threads that a source names, each as the row to compare, the record read, the thread's board, and the stored
+    thread (None if unknown). The board is None if it cannot be determined, and for threads named by a feed if the board's own
+    list shows no times, because feed and list could not be compared."""
     told = source.kind in feeds.KINDS
     rows = feeds.named(reading) if told else _rows(reading)
     stored = Thread.objects.filter(site_id=source.site_id, key__in=[row.key for row, _record in rows])
@@ -249,8 +252,8 @@ def _newest(
     """Requests the changed threads that a newest list or feed names, each in a targeted visit of its board. Returns the requests;
     what the source shows of each board, by id; and whether it reaches back to the source's previous reading.
 
-    A thread has changed if the row of the page differs from its stored signature. Boards that this run visits anyway are left to
-    that visit.
+    A thread has changed if the row of the page differs from its stored signature. Threads of boards that this run visits anyway
+    are left to that visit.
     """
     told = look.source.kind in feeds.KINDS
     shown: dict[str, list[float | None]] = {}
@@ -275,7 +278,7 @@ def _newest(
 
 def _differs(thread: Thread | None, row: incremental.Row) -> bool:
     """Tells whether a row of a site-wide list shows that its thread has changed. Such a list may show less of a thread than the
-    board's list; a row without some part of the stored signature is not taken as a change."""
+    board's list; a row that lacks a part of the stored signature is not taken as a change."""
     if thread is None:
         return True
     told = incremental.signature(row)
@@ -289,13 +292,13 @@ def _targeted(
     told: bool,
     now: datetime,
 ) -> list[NewUrl]:
-    """The requests of a visit of this board that fetches only these threads, without changing the board's watermark; `told`: the
-    threads were named by a feed. triples: row, record read, stored thread."""
+    """Returns the requests of a visit of this board that fetches only these threads, without changing the board's watermark.
+    triples: row, record read, stored thread; told: the threads were named by a feed."""
     visit, _made = Visit.objects.get_or_create(
         run=run, board=board, defaults={"kind": Visit.Kind.TARGETED, "started": now, "stopped_by": "targeted"}
     )
     pairs = [(row, record) for row, record, _thread in triples]
-    if told:  # titles in feeds may be posts', and are only used if no other is known
+    if told:  # a title in a feed may be that of a post, so it is only used if no other is known
         pairs = [(row, feeds.plain(record, thread, board)) for row, record, thread in triples]
     stored = threads.seen(board, pairs, [row.key for row, _record in pairs], now)
     if told:

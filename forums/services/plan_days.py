@@ -1,4 +1,4 @@
-"""Creates a day of a plan: visits with their reasons, expected results of each board, and the figures behind them."""
+"""Creates the days of a plan: visits with their reasons, expected results of each board, and the figures behind them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
 
 @dataclass(slots=True)
 class _Visits:
-    """Visits in the order of time, as arrays: board number, epoch seconds, expected weighted events, expected event-hours,
-    and reason."""
+    """Visits in the order of time, as parallel arrays: board number, epoch seconds, expected weighted events and weighted
+    event-hours, and `figures`, the values behind each visit that are shown as its reason."""
 
     board: Ints
     moments: Floats
@@ -39,10 +39,10 @@ class _Visits:
 
 
 def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
-    """Plans the rest of today and tomorrow again; pinned and already due visits are kept.
+    """Plans the rest of today and tomorrow again; visits pinned by users and visits already due are kept.
 
-    Returns tomorrow's day (today's if there are very many visits); None if the plan has no board, or lets the boards be visited
-    at their intervals.
+    Returns tomorrow's day (today's if there are very many visits per day); None if the plan has no board, or lets the boards be
+    visited at their intervals. reason: code that is stored with the day.
     """
     found = rhythm(plan, now)
     _prune(plan, now)
@@ -68,15 +68,15 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
 
 
 def _claim(plan: Plan) -> None:
-    """Locks the plan in the transaction that writes its visits. Clears `stale`, unless the plan was changed since it was
-    read; so a plan whose planning was killed stays stale."""
+    """Locks the plan in the transaction that writes its visits. Clears `stale`, unless the plan was changed since it was read; so
+    a plan whose planning was killed keeps its reason and is planned again."""
     list(Plan.objects.select_for_update().filter(pk=plan.pk).values_list("pk"))
     Plan.objects.filter(pk=plan.pk, stale=plan.stale, changed_at=plan.changed_at).update(stale="")
     plan.stale = ""
 
 
 def _prune(plan: Plan, now: datetime) -> None:
-    """Deletes old visits and days; visits that recur daily are kept."""
+    """Deletes visits and days beyond the time for which they are kept; pinned visits that recur daily stay."""
     old = now - timedelta(days=VISITS_KEPT_DAYS)
     PlannedVisit.objects.filter(plan=plan, at__lt=old, daily=False).delete()
     PlanDay.objects.filter(plan=plan, day__lt=(now - timedelta(days=DAYS_KEPT_DAYS)).date()).delete()
@@ -121,7 +121,7 @@ def _timetable_days(plan: Plan, found: Rhythm, days: list[date], now: datetime, 
 
 
 def _open(found: Rhythm, windows: Mapping[int, Window], day: date) -> tuple[open_hours.Spans, ...] | None:
-    """The open hours of each site on a day, by the site's own clock; None if no site has working hours."""
+    """Returns the open hours of each site on a day, by the site's own clock; None if no site has working hours."""
     if not windows:
         return None
     pairs = zip(found.sites, found.zones, strict=True)
@@ -129,7 +129,8 @@ def _open(found: Rhythm, windows: Mapping[int, Window], day: date) -> tuple[open
 
 
 def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
-    """The position of a day in a timetable's cycle of several days: days are counted among those with the same open hours."""
+    """Returns the position of a day in a timetable's cycle of several days; with working hours only days with the same open hours
+    are counted."""
     if not windows:
         return (day - EPOCH).days
     near = [day + timedelta(days=step) for step in range(7)]
@@ -146,8 +147,8 @@ def _of_day(
     last: dict[int, datetime | None],
     windows: Mapping[int, Window],
 ) -> _Visits:
-    """The visits of a timetable on a day that are not over yet, with their expected results; `last` (the last visit of each
-    board) is updated with them."""
+    """Returns the visits of a timetable on a day that are still to come, with their expected results; updates `last`, the time of
+    the last visit of each board by id."""
     zone = plans.zone_of(plan)
     midnight = datetime.combine(day, time(), zone)
     board, hour = table.on(_turn(found, windows, day))
@@ -186,8 +187,8 @@ def _of_day(
 
 
 def _inside(found: Rhythm, windows: Mapping[int, Window], board: Ints, moments: Floats) -> Floats:
-    """Times of visits moved into the working hours of their site: those that are outside, because of a clock change or
-    because the plan has another time zone, to the beginning of the next hours."""
+    """Returns the times of visits moved into the working hours of their site. Those that are outside, because of a clock change
+    or because the plan has another time zone, are moved to the beginning of the next hours."""
     site, inside = found.site[board], moments.copy()
     for number, pk in enumerate(found.sites):
         for row in np.flatnonzero(site == number).tolist() if pk in windows else ():
@@ -201,7 +202,7 @@ def _offset_hours(zone: Any, moment: datetime) -> float:
 
 
 def _local(found: Rhythm, clocks: list[LocalClock], board: Ints, moments: Floats) -> Floats:
-    """Epoch seconds as hours on the local clock of each board's site."""
+    """Converts epoch seconds to hours on the local clock of each board's site."""
     result = np.empty(len(board))
     for number, clock in enumerate(clocks):
         rows = found.site[board] == number
@@ -213,7 +214,7 @@ def _local(found: Rhythm, clocks: list[LocalClock], board: Ints, moments: Floats
 
 
 def _pinned(plan: Plan, found: Rhythm, day: date, now: datetime) -> list[PlannedVisit]:
-    """The visits of a day that users have pinned; daily ones that are missing on this day are created."""
+    """Returns the visits of a day that users have pinned; daily ones that are missing on this day are created."""
     zone = plans.zone_of(plan)
     start, end = (datetime.combine(day + timedelta(days=step), time(), zone) for step in (0, 1))
     here = {board.pk for board in found.boards}
@@ -257,8 +258,8 @@ def _write(plan: Plan, found: Rhythm, visits: _Visits, code: str) -> None:
 def _adaptive_days(
     plan: Plan, found: Rhythm, loop: loops.AdaptiveLoop, days: list[date], now: datetime, reason: str
 ) -> PlanDay | None:
-    """Creates the days of an adaptive plan. Only visits pinned by users are fixed in advance; the expected delay is that of the
-    timetable from which the loop starts."""
+    """Creates the days of an adaptive plan; returns the last one. Only visits pinned by users are fixed in advance; the expected
+    delay is that of the optimal timetable."""
     zone = plans.zone_of(plan)
     ends = [datetime.combine(day + timedelta(days=1), time(), zone).timestamp() for day in days]
     for day in days:

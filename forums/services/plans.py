@@ -1,4 +1,4 @@
-"""Visit plans: scope, policy and budget; changed by users, with visits added, moved, pinned and removed."""
+"""Plans of visits: their scope, policy and budget, and visits added, moved, pinned and removed by users."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from forums.services import outlooks
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 USUAL_VISITS_PER_BOARD = 4
-MOST_A_BOARD = 24 * 60  # most visits per day of one board: one a minute
+MOST_A_BOARD = 24 * 60  # largest number of visits per day of one board: one a minute
 FARTHEST_DAYS = 14  # how far ahead a user may schedule a visit
 
 
 def scope(site_id: int | None) -> str:
-    """The stored name of a plan's scope: one site, or (None) all sites without a plan of their own."""
+    """Returns the stored name of a plan's scope: one site, or (None) all sites without a plan of their own."""
     return ALL_SITES if site_id is None else f"site {site_id}"
 
 
 def current(site_id: int | None) -> Plan | None:
-    """The saved plan of a site, or of all sites."""
+    """Returns the saved plan of a site, or (None) of all sites; None if there is none."""
     return Plan.objects.select_related("site").filter(scope=scope(site_id)).first()
 
 
 def draft(site_id: int | None, now: datetime) -> Plan:
-    """The saved plan, otherwise an unsaved one: adaptive, four visits per board and day."""
+    """Returns the saved plan, otherwise an unsaved one: adaptive, four visits per board and day."""
     found = current(site_id)
     if found is not None:
         return found
@@ -46,7 +46,8 @@ def draft(site_id: int | None, now: datetime) -> Plan:
 
 
 def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user: Any = None) -> Plan:
-    """Creates or changes a plan; the dispatcher plans again in its next round. Raises ValueError with a one-line message."""
+    """Creates or changes a plan (`values` of FIELDS) and returns it; the dispatcher plans again in its next round. Raises
+    ValueError with a one-line message."""
     unknown = set(values) - set(FIELDS)
     if unknown:
         raise ValueError(f"a plan has no {', '.join(sorted(unknown))}")
@@ -76,7 +77,7 @@ def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user:
 
 
 def of_intervals(site_id: int) -> int:
-    """Visits per day given by the intervals of a site's scheduled boards, at least 1."""
+    """Returns the visits per day that the intervals of a site's scheduled boards add up to, at least 1."""
     seconds = Board.objects.filter(site_id=site_id, enabled=True).values_list("interval_seconds", flat=True)
     return max(1, round(sum(86400 / one for one in seconds)))
 
@@ -106,8 +107,8 @@ def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
 
 
 def free_interval(plan: Plan, now: datetime) -> None:
-    """Lets a plan's boards follow their fixed intervals again: sets when they are due, and deletes the visits planned for
-    them."""
+    """Lets a plan's boards follow their fixed intervals again, if the plan is inactive or its policy is that of intervals: sets
+    when they are due, and deletes the visits planned for them."""
     if plan.active and plan.policy != Policy.INTERVAL:
         return
     PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED).delete()
@@ -117,26 +118,26 @@ def free_interval(plan: Plan, now: datetime) -> None:
 
 
 def boards_under(plan: Plan) -> Any:
-    """The scheduled boards covered by this plan."""
+    """Returns the scheduled boards covered by this plan."""
     rows = Board.objects.filter(enabled=True)
     return rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
 
 
 def most_visits(plan: Plan) -> int:
-    """The most visits per day that a plan may have: one a minute for each of its boards (for one board if it has none), as
-    with the shortest interval."""
+    """Returns the largest number of visits per day that a plan may have: one a minute for each of its boards (for one board if it
+    has none), as with the shortest interval."""
     return MOST_A_BOARD * max(1, boards_under(plan).count())
 
 
 def planned_sites() -> Q:
-    """Condition for boards whose visits a plan determines; all other boards follow their interval."""
+    """Returns a query condition for boards whose visits a plan determines; all other boards follow their interval."""
     own = Q(site__plan__active=True) & ~Q(site__plan__policy=Policy.INTERVAL)
     rest = Plan.objects.filter(scope=ALL_SITES, active=True).exclude(policy=Policy.INTERVAL).exists()
     return own | ~Q(site__plan__active=True) if rest else own
 
 
 def of_site(site_id: int) -> Plan | None:
-    """The plan that a site's visits follow now: its own, otherwise that of all sites; None for intervals."""
+    """Returns the plan that a site's visits follow now: its own, otherwise that of all sites; None if they follow intervals."""
     found = Plan.objects.filter(active=True, scope__in=[scope(site_id), ALL_SITES]).order_by("-site_id")
     plans = sorted(found, key=lambda plan: plan.site_id is None)
     return plans[0] if plans and plans[0].policy != Policy.INTERVAL else None
@@ -151,9 +152,9 @@ def set_importance(
     unlimited: bool = False,
     now: datetime,
 ) -> None:
-    """Sets the importance of a site and of its boards, and its limit of requests per day (`unlimited`: none).
+    """Sets the importance of a site and of its boards (by id), and its limit of requests per day (`unlimited`: none).
 
-    Plans affected become stale. Raises ValueError with a one-line message.
+    Plans affected become stale, so that they are made again. Raises ValueError with a one-line message.
     """
     for value in [*([site] if site is not None else []), *(boards or {}).values()]:
         checked_importance(value)
@@ -170,8 +171,8 @@ def set_importance(
 
 
 def set_deadline(board_ids: Sequence[int], hours: float | None, now: datetime) -> int:
-    """Sets the longest time that a post of these boards should wait; None for no limit. Plans are made again. Raises
-    ValueError."""
+    """Sets the longest time in hours that a post of these boards should wait, None for no limit; returns the number of boards.
+    Their plans become stale. Raises ValueError for hours out of bounds."""
     if hours is not None and not LEAST_DEADLINE_HOURS <= hours <= MOST_DEADLINE_HOURS:
         raise ValueError(f"a deadline lies between {LEAST_DEADLINE_HOURS:g} and {MOST_DEADLINE_HOURS:g} hours")
     with transaction.atomic():
@@ -182,7 +183,7 @@ def set_deadline(board_ids: Sequence[int], hours: float | None, now: datetime) -
 
 
 def zone_of(plan: Plan) -> ZoneInfo:
-    """The time zone of a plan's days: its site's; for the plan of all sites, that of the first site."""
+    """Returns the time zone of a plan's days: its site's; for the plan of all sites, that of the first site."""
     site = plan.site if plan.site is not None else Site.objects.order_by("pk").first()
     return reads.zone(site) if site is not None else ZoneInfo("UTC")
 
@@ -191,7 +192,8 @@ def zone_of(plan: Plan) -> ZoneInfo:
 
 
 def add(plan: Plan, board_id: int, at: datetime, *, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
-    """Adds a visit requested by a user: it is pinned, counts for the budget, and is kept when planning again."""
+    """Adds a visit requested by a user: it is pinned (kept when planning again) and charged to the budget. ValueError if the plan
+    does not cover the board or the time is not within the next 14 days."""
     if not boards_under(plan).filter(pk=board_id).exists():
         raise ValueError("this plan does not visit that board")
     _check_time(at, now)
@@ -203,7 +205,8 @@ def add(plan: Plan, board_id: int, at: datetime, *, daily: bool = False, now: da
 
 
 def move(planned_id: int, at: datetime, *, now: datetime, user: Any = None) -> PlannedVisit:
-    """Moves a coming visit to another time and pins it to that time."""
+    """Moves a planned visit to another time and pins it to that time. ValueError if it has begun or the time is not within the
+    next 14 days."""
     visit = _to_come(planned_id)
     _check_time(at, now)
     visit.at, visit.pinned, visit.code, visit.figures, visit.edited_by = at, True, "person", {}, user
@@ -214,8 +217,8 @@ def move(planned_id: int, at: datetime, *, now: datetime, user: Any = None) -> P
 
 
 def pin(planned_id: int, *, pinned: bool, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
-    """Pins a visit to its time, so that planning again does not move it (with `daily` every day); or lets planning move it
-    again."""
+    """Pins a visit to its time, so that planning again does not move it (with `daily` every day); or lets planning move it again.
+    """
     visit = _to_come(planned_id)
     if visit.daily and not (pinned and daily):
         _end_series(visit)
@@ -226,7 +229,7 @@ def pin(planned_id: int, *, pinned: bool, daily: bool = False, now: datetime, us
 
 
 def remove(planned_id: int, *, now: datetime) -> None:
-    """Removes a coming visit from the plan; the day then has one visit fewer."""
+    """Removes a planned visit; the day then has one visit fewer."""
     visit = _to_come(planned_id)
     if visit.daily:
         _end_series(visit)
@@ -242,8 +245,8 @@ def _to_come(planned_id: int) -> PlannedVisit:
 
 
 def _end_series(visit: PlannedVisit) -> None:
-    """Ends a series of daily pinned visits: visits planned at the same local time on other days are deleted, and past ones
-    are no longer marked as daily."""
+    """Ends a series of daily pinned visits: visits planned at the same local time on other days are deleted, and past ones are no
+    longer marked as daily."""
     zone = zone_of(visit.plan)
     clock = visit.at.astimezone(zone).time()
     others = PlannedVisit.objects.filter(plan_id=visit.plan_id, board_id=visit.board_id, daily=True).exclude(pk=visit.pk)
@@ -271,14 +274,14 @@ def _note(visit: PlannedVisit, now: datetime) -> None:
 
 
 def by_interval(board: Board, last: datetime, now: datetime) -> datetime:
-    """The time at which a board is due after a visit: one interval later, shifted at random, and moved into its forum's
-    working hours."""
+    """Returns the time at which a board is due after a visit at `last`: one interval later, shifted at random, and moved into its
+    forum's working hours."""
     return timings.when(timings.of("forum", board.site_id), last + timedelta(seconds=board.interval_seconds), now)
 
 
 def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """The time of the next visit of a board whose visit has just ended, and the end of its likely span; with the closed loop as
-    of its last ranking."""
+    """Returns the time of the next visit of a board whose visit has just ended, and the end of its likely span (None for a fixed
+    time); with the adaptive policy as of its last ranking."""
     plan = of_site(board.site_id)
     if plan is None:
         return by_interval(board, now, now), None
@@ -290,7 +293,7 @@ def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime |
 
 
 def note_next(board_ids: list[int], now: datetime) -> None:
-    """Stores the first planned visit of each of these boards as its next visit, which lists show."""
+    """Stores the first planned visit of each of these boards (ids) as its next visit, which lists show."""
     planned = PlannedVisit.objects.filter(board_id__in=board_ids, state=PlannedVisit.State.PLANNED, at__gte=now)
     first: dict[int, datetime] = {}
     for board_id, at in planned.order_by("-at").values_list("board_id", "at"):

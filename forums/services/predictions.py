@@ -1,4 +1,5 @@
-"""Choice of threads on boards whose lists do not show replies: by the number of replies expected since the last fetch."""
+"""Chooses the threads to fetch on boards whose lists do not show replies, by the number of replies expected since the last fetch.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def needed(board: Board) -> bool:
 
 
 def choose(board: Board, now: datetime, most: int = FETCHES_A_VISIT) -> list[Thread]:
-    """Threads to fetch in this visit, best first: by expected replies since the fetch times the square root of the waiting
-    time."""
+    """Returns the threads to fetch in this visit, at most `most`, best first: by the replies expected since the fetch, times the
+    square root of the time since then."""
     since = now - timedelta(days=HISTORY_DAYS)
     events = stored_events([board.pk], since, now)
     ids = [int(name) for name in events.threads]
@@ -54,7 +55,7 @@ def _clock(site: Site, since: datetime, now: datetime) -> LocalClock:
 
 
 def _model(site: Site, now: datetime) -> tuple[HazardModel, np.ndarray]:
-    """The site's hazard model and clock, fitted again if older than a day."""
+    """Returns the site's hazard model and its activity by hour of the day, (24,); fitted again if older than a day."""
     kept = ReplyModel.objects.filter(site=site).first()
     if kept is None or now - kept.trained_at >= RETRAIN:
         kept = _trained(site, now)

@@ -1,4 +1,5 @@
-"""Corrects forums and runs for which an older command line allowed every private address: now only their own hosts."""
+"""Corrects forums and runs that were created when the command line allowed every private address: only their own hosts stay
+allowed."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from crawlmgr.services import private_hosts
 
 
 def mend(apps: Any = installed) -> None:
-    """Runs after a migration or a restore. `apps` holds the models of that moment."""
+    """Restricts the allowed private addresses of stored forums and runs; called after a migration or a restore. `apps` holds the
+    models of that moment."""
     sites = apps.get_model("forums", "Site").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("forum", "forum-discovery"))
 

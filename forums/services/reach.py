@@ -1,4 +1,4 @@
-"""How far back a board's list has been read, and how far back the next visit reads."""
+"""How far back in time a board's list has been read, and how far back the next visit reads it (its reach)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LEAST_DEEPER = timedelta(hours=1)
 
 
 def reach(settings: CrawlSettings, at: datetime) -> datetime:
-    """Returns the time before which last replies are too old to be read by a visit at that moment."""
+    """Returns the time before which last replies are too old for a visit at the moment `at` to fetch their threads."""
     return at - timedelta(days=settings.history_days)
 
 
 def deeper(board: Board, settings: CrawlSettings, at: datetime) -> bool:
-    """Tells whether a board must be read farther back than before: its list is then read again, and threads that were too old
-    before are fetched."""
+    """Tells whether a board must be read farther back than before (its history setting was raised): its list is then read again,
+    and threads that were too old before are fetched."""
     return board.read_since is not None and reach(settings, at) < board.read_since - LEAST_DEEPER
 
 

@@ -1,4 +1,4 @@
-"""Deletion of forums with everything stored of them; their WARC files stay in the archive."""
+"""Deletes forums with everything stored of them; their WARC files stay in the archive."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def check(site_id: int) -> None:
 
 
 def delete(site: Site, now: datetime, user: Any = None) -> None:
-    """Deletes a site while the caller waits; can be repeated after a kill."""
+    """Deletes a site and returns when that is done; can be repeated if the process was killed."""
     _quieten(site, now)
     removals.at_once(_removal(site, now, user))
 
 
 def start(site: Site, now: datetime, user: Any = None) -> Run | None:
-    """Deletes a small site at once; for a large one returns the run that deletes it. Raises runs.Busy if it is already being
-    deleted."""
+    """Deletes a small site at once and returns None; for a large one returns the run that deletes it. Raises runs.Busy if it is
+    already being deleted."""
     quieten = partial(_quieten, site, now)
     return removals.start(KIND, site.pk, site.name, _removal(site, now, user), quieten, now=now, user=user)
 
@@ -59,7 +59,7 @@ def _runs(site_id: int | None) -> QuerySet[Run]:
 
 
 def _quieten(site: Site, now: datetime) -> None:
-    """Stops the site's runs and removes its schedule."""
+    """Pauses the site's schedule and stops its runs."""
     Site.objects.filter(pk=site.pk).update(paused=True)
     removals.end_runs(_runs(site.pk).filter(state__in=ACTIVE), now)
 

@@ -1,4 +1,5 @@
-"""Reading stored pages again after a correction or a change of the model: stored data is updated, nothing is fetched."""
+"""Reads the stored pages of a site again after a correction or a change of its model: stored data is updated, nothing is
+requested."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from forums.reading.model import Shapes
 from forums.services import mending, removals, structures, threads
 
 KIND = "forum-reread"
-AT_A_TIME = 20  # stored pages that are read again in one step
+AT_A_TIME = 20  # number of stored pages that are read again in one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Told:
 
 
 def start(site: Site, *, now: datetime, user: Any = None, start: bool = True) -> Run:
-    """Creates the run that reads a site's stored pages again. Raises runs.Busy while it is visited, read again or deleted."""
+    """Creates the run that reads a site's stored pages again. Raises runs.Busy while the site is visited, read again or deleted.
+    """
     removals.check(site.pk)
     busy = Run.objects.filter(kind="forum", target=site.pk, state__in=ACTIVE).first()
     if busy is not None:
@@ -51,15 +53,15 @@ def start(site: Site, *, now: datetime, user: Any = None, start: bool = True) ->
 
 
 def pages_of(site: Site) -> QuerySet[Page]:
-    """The newest stored response for each address of the site's host, oldest first."""
+    """Returns the newest stored response (status 200) for each address of the site's host, oldest first."""
     stored = Page.objects.filter(host_id=site.host_id, status=200, warc__isnull=False)
     newest = stored.values("url_hash").annotate(newest=Max("id")).values("newest")
     return Page.objects.filter(pk__in=newest).select_related("warc").order_by("id")
 
 
 class RereadJob:
-    """The job that reads a site's stored pages again (see crawlmgr.jobs.Job): some pages per step; after a kill it continues
-    after the last completed step."""
+    """The job that reads a site's stored pages again (see `crawlmgr/jobs.py:Job`): some pages per step; if the process is killed,
+    it continues after the last completed step."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -99,7 +101,7 @@ class RereadJob:
 
 
 def read_again(site: Site, page: Page) -> PageReading | None:
-    """The reading of a stored page with the site's current model; None if the page is neither of a stored thread nor a list."""
+    """Reads a stored page with the site's current model; None if it is no longer in the archive."""
     record = archive.read_page(page)
     if record is None:
         return None
@@ -123,7 +125,8 @@ def read_again(site: Site, page: Page) -> PageReading | None:
 
 
 def mended(site: Site, page: Page, reading: PageReading | None) -> Told:
-    """Updates the stored threads and posts of a page by its new reading."""
+    """Updates the stored threads and posts of a page by its new reading; returns what changed. Nothing changes if the page was
+    read without records or as another kind of page."""
     if reading is None or not reading.records:
         return Told(pages=1)
     url = page.final_url or page.url
@@ -141,8 +144,8 @@ def mended(site: Site, page: Page, reading: PageReading | None) -> Told:
 
 
 def _number(thread: Thread, url: str, reading: PageReading, records: list[PostRecord]) -> int:
-    """The number of a stored page in its thread: as the page shows it; otherwise that of the page on which its posts are
-    stored; otherwise 1."""
+    """Returns the page number of a stored page in its thread: as the page shows it; otherwise that of the page on which its posts
+    are stored; otherwise the last page's if it has that address; otherwise 1."""
     if reading.current:
         return reading.current
     stored = thread.all_posts.filter(key__in=threads.post_keys(records))

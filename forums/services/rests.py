@@ -1,5 +1,5 @@
 """Increasing pauses after failures: a board or overview source that cannot be read is requested less and less often, so that it
-does not use up the visits of the others."""
+does not use up the visits of other boards."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ Failing = TypeVar("Failing", Board, OverviewSource)
 
 
 def rest_seconds(failures: int, reason: str) -> float:
-    """How long to wait after this number of failures in a row (at least 1): a quarter of an hour, then twice as long each time,
-    up to a day, or two hours if the reason of the last one concerns the whole site."""
+    """Returns the pause after this number of failures in a row (at least 1): a quarter of an hour, then twice as long each time,
+    up to a day, or two hours if the reason of the last failure concerns the whole site."""
     code = reason.partition(":")[0].partition(" ")[0]
     longest = LONGEST_OF_SITE_SECONDS if code in _OF_SITE or code.startswith("http_5") else LONGEST_SECONDS
     return min(longest, FIRST_SECONDS * 2.0 ** min(failures - 1, 20))
 
 
 def failed(one: Failing, reason: str, now: datetime) -> None:
-    """Counts a failed reading of a board's list or of a source, and sets its pause."""
+    """Counts a failed reading of a board's list or of an overview source, and sets its pause."""
     one.failures += 1
     one.rests_until = now + timedelta(seconds=rest_seconds(one.failures, reason))
     one.save(update_fields=["failures", "rests_until"])
 
 
 def read(one: Failing) -> None:
-    """Ends the pause of a board or source that was read successfully."""
+    """Ends the pause of a board or source, because it was read successfully."""
     if one.failures:
         one.failures, one.rests_until = 0, None
         one.save(update_fields=["failures", "rests_until"])
 
 
 def tell(loop: AdaptiveLoop, boards: Ints, sources: Sequence[OverviewSource]) -> None:
-    """Passes to the loop until when its boards (ids) and sources are paused after failures."""
+    """Passes the times until which its boards (ids) and sources are paused after failures to the loop."""
     loop.resting_until = _until(Board, boards.tolist())
     if loop.overview is not None:
         loop.sources_resting_until = _until(OverviewSource, [one.pk for one in sources])

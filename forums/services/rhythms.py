@@ -1,4 +1,4 @@
-"""Boards' rhythms from stored posts: the events of a period, and the rates used by plans."""
+"""Rhythms of boards from stored posts: the events of a period, and the rates from which plans are made."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ LEAST_KNOWN_DAYS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """n boards of one plan, in the order of `boards`, with their estimates.
+    """The n boards of one plan, in the order of `boards`, with the estimates of their rates.
 
-    site: (n,) indices into `sites` (ids), `zones` and `clocks`. importance: (n,) site's times board's. profiles: shrunk
-    estimates, plain: those of the forum paper; rates by the local hours of each board's site, importance included. prior: (n,)
-    boards with pooled rates for lack of history. requests: (n,) mean requests of a visit.
+    site: (n,) indices into `sites` (ids) and `zones`. importance: (n,) W, the site's times the board's. profiles: estimates with
+    the rhythm shrunk to the site's, plain: those of the forum paper; rates by the local hours of each board's site, importance
+    included. prior: (n,) true for boards that have the other boards' mean rates for lack of history. known_days: longest history
+    of a board. requests: (n,) mean requests of a visit.
     """
 
     boards: tuple[Board, ...]
@@ -45,19 +46,19 @@ class Rhythm:
 
     @property
     def basis(self) -> str:
-        """How much of the plan's rates comes from the boards' own history: from all boards, some or none."""
+        """How much of the plan's rates comes from the boards' own history: from that of all boards, some or none."""
         if self.prior.all():
             return str(Basis.PRIOR)
         return str(Basis.MIXED if self.prior.any() else Basis.HISTORY)
 
 
 def posts_per_weight(found: Rhythm, theta: float) -> Floats:
-    """Posts per weighted event of each board, (n,)."""
+    """Returns the posts per weighted event of each board, (n,)."""
     return law.posts_per_weight(found.profiles.new_per_day, found.profiles.replies_per_day, theta, found.importance)
 
 
 def boards_of(plan: Plan) -> list[Board]:
-    """The boards that a plan visits: those of its site, or of all sites without an active plan of their own."""
+    """Returns the boards that a plan visits: those of its site, or of all sites without an active plan of their own."""
     rows = Board.objects.filter(enabled=True).select_related("site").defer("unfinished", "site__structure")
     own = plan.site_id is not None
     rows = rows.filter(site_id=plan.site_id) if own else rows.exclude(site__plan__active=True)
@@ -65,7 +66,8 @@ def boards_of(plan: Plan) -> list[Board]:
 
 
 def stored_events(board_ids: Sequence[int], since: datetime, until: datetime) -> Events:
-    """Stored posts of these boards with since <= time < until as an event log: boards and threads named by their ids."""
+    """Returns the stored posts of these boards with since <= time < until as an event log; boards and threads are named by their
+    ids."""
     wanted = set(board_ids)
     sites = Board.objects.filter(pk__in=board_ids) if len(board_ids) <= 500 else Board.objects.all()
     rows = Post.objects.filter(
@@ -82,7 +84,7 @@ def stored_events(board_ids: Sequence[int], since: datetime, until: datetime) ->
 
 
 def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> Rhythm:
-    """The current rates of the boards of a plan; `plan` may be unsaved, as for a preview."""
+    """Estimates the present rates of the boards of a plan (or of `boards`); `plan` may be unsaved, as for a preview."""
     chosen = tuple(boards_of(plan) if boards is None else boards)
     site_ids = tuple(dict.fromkeys(board.site_id for board in chosen))
     number = {pk: index for index, pk in enumerate(site_ids)}
@@ -102,8 +104,8 @@ def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> 
 
 
 def known_days(board: Board, now: datetime, most: float) -> float:
-    """Days of history that are stored of a board, up to `most`: from the oldest posts that its first complete visit could
-    read until its last visit."""
+    """Returns the days of history that are stored of a board, at most `most`: from the oldest posts that its first complete visit
+    could read until its last visit; 0 before that."""
     since, last = board.watched_since or board.complete_at, board.last_visit
     if since is None or last is None:
         return 0.0
@@ -112,7 +114,8 @@ def known_days(board: Board, now: datetime, most: float) -> float:
 
 
 def _hours(boards: Sequence[Board], since: datetime, now: datetime, bins: int) -> tuple[Ints, Floats, Bools]:
-    """Board number, epoch seconds and first-post flag of each event since a time; hourly if the profile needs no more."""
+    """Returns board number, epoch seconds and first-post flag of each event since a time, as parallel arrays; with at most 24
+    bins from hourly counts, with times in the middle of the hour."""
     place = {board.pk: index for index, board in enumerate(boards)}
     if bins > 24:
         log = stored_events(list(place), since, now)
@@ -144,7 +147,8 @@ def _estimated(
     events: tuple[Ints, Floats, Bools],
     shrink: bool,
 ) -> BoardProfiles:
-    """Estimates for each site separately, because every site has its own zone and length of history."""
+    """Estimates the rates for each site separately, because every site has its own zone and length of history; shrink: whether
+    rhythms are shrunk to the site's."""
     count, (board, times, opener), end = len(site), events, now.timestamp()
     prior = OPTIMAL_PROFILE if shrink else PAPER_PROFILE
     options = ProfileOptions(
@@ -189,7 +193,7 @@ def _joined(parts: Sequence[BoardProfiles], rows: Sequence[Ints], count: int, bi
 
 
 def _requests(boards: Sequence[Board], now: datetime) -> Floats:
-    """Mean requests of a board's visits in the last seven days; of its site's if it had none."""
+    """Returns the mean requests of each board's visits in the last seven days, (n,); its site's if it had none."""
     visits = Visit.objects.filter(finished__gte=now - timedelta(days=7))
     sums = visits.values("board_id").annotate(n=Count("id"), asked=Sum("requests", filter=Q(requests__gt=0))).order_by()
     found = {row["board_id"]: (row["asked"] or 0, row["n"]) for row in sums}
@@ -207,6 +211,6 @@ def _requests(boards: Sequence[Board], now: datetime) -> Floats:
 
 
 def local_day_hours(zone: ZoneInfo, moment: datetime) -> float:
-    """The hour of day in a zone's local time."""
+    """Returns the hour of the day, with fraction, in a zone's local time."""
     local = moment.astimezone(zone)
     return (local.hour * 3600 + local.minute * 60 + local.second + local.microsecond / 1e6) / HOUR_SECONDS % DAY_HOURS

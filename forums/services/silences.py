@@ -1,4 +1,5 @@
-"""Alarms on silence and drops: checked hourly; a forum with no or far fewer posts than expected is marked and reported once."""
+"""Alarms on missing posts, checked hourly: a forum with no posts (silence) or far fewer than expected (drop) is marked and
+reported once."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def watch(now: datetime) -> int:
 
 
 def _mark_drop(site: Site, found: Drop | None, now: datetime) -> None:
-    """Marks a drop of a site's posts; not for a silent site, for which the silence is reported."""
+    """Stores a drop of a site's posts (None: no drop), and reports a new one; not called with one for a silent site, whose
+    silence is reported."""
     drop = {} if found is None else asdict(found)
     if drop == site.drop:
         return

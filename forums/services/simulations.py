@@ -1,4 +1,4 @@
-"""Simulations: started, computed step by step in a run, stored with their results, deleted."""
+"""Simulations of policies on event logs: started, computed step by step in a run, stored with their results, deleted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Store = Callable[[], None]
 
 
 def start(log: EventLog, kind: str, setup: dict[str, Any], *, now: datetime, user: Any = None) -> Simulation:
-    """Creates a simulation and queues its run, whose first step reads a log not read yet.
+    """Creates a simulation and queues its run; if the log has not been read yet, that is the run's first step.
 
     `setup` has the fields of `schedule_setup` or `fetch_setup`, `policies` and, for schedules, `visits_per_board`. Raises
     ValueError with a one-line message if it is invalid.
@@ -55,7 +55,7 @@ def remove(simulation: Simulation, now: datetime) -> None:
 
 
 def read_setup(kind: str, setup: dict[str, Any]) -> simulate.Setup | fetch_simulation.FetchSetup:
-    """The pure setup for stored settings. Raises ValueError."""
+    """Converts stored settings to the experiment's setup. Raises ValueError if they are invalid."""
     return schedule_setup(setup) if kind == SimulationKind.SCHEDULES else fetch_setup(setup)
 
 
@@ -83,7 +83,7 @@ def fetch_setup(setup: dict[str, Any]) -> fetch_simulation.FetchSetup:
 
 
 def _default_start(log: EventLog, kind: str, setup: dict[str, Any]) -> date:
-    """The first day of the last complete test window, the default of `forum simulate`."""
+    """Returns the first day of the last complete test period, the default of `forum simulate`."""
     if log.last is None:
         raise ValueError("the event file holds no event")
     days = setup["test_days"] if kind == SimulationKind.SCHEDULES else setup["days"]
@@ -91,7 +91,8 @@ def _default_start(log: EventLog, kind: str, setup: dict[str, Any]) -> date:
 
 
 class SimulationJob:
-    """The job of a simulation's run (see crawlmgr.jobs.Job): its log and window first, then one policy at one budget per step."""
+    """The job of a simulation's run (see `crawlmgr/jobs.py:Job`): facts of the log first, then one policy at one budget per step.
+    """
 
     def __init__(self, run: Run) -> None:
         self.simulation = Simulation.objects.select_related("log").get(run=run)
@@ -118,8 +119,8 @@ class SimulationJob:
         """Does nothing: every step was stored when it was finished."""
 
     def _read_in(self, pulse: Pulse) -> Store:
-        """Reads the log for the first time and, if no first day was chosen, chooses it so that the experiment ends with the
-        log."""
+        """Reads the log for the first time and, if no first day was chosen, chooses it so that the experiment ends with the log.
+        """
         simulation = self.simulation
         try:
             event_logs.read_in(simulation.log)
@@ -183,14 +184,14 @@ class SimulationJob:
 
 
 def _outcome(outcome: simulate.Outcome) -> dict[str, Any]:
-    """A policy's stored result at a budget: the columns of `forum simulate`, and the delay of each day."""
+    """Returns a policy's result at a budget as it is stored: the columns of `forum simulate`, and the delay of each day."""
     daily = None if outcome.daily is None else [round(float(value), 3) for value in outcome.daily]
     return {**outcome.columns(), "daily": daily}
 
 
 def _window(experiment: simulate.Simulation) -> dict[str, Any]:
-    """Facts of the log's window for the charts: boards, events, daily rhythm of the busiest boards, and how estimates settle
-    as the history grows."""
+    """Returns facts of the log's period for the charts: boards, events, daily rhythm of the busiest boards, and how estimates
+    settle as the history grows."""
     rates = experiment.demand(experiment.profile(simulate.PAPER_PROFILE)).rates
     busiest = np.argsort(-rates.sum(axis=1), kind="stable")[:PROFILES_SHOWN]
     names = experiment.events.boards

@@ -1,4 +1,4 @@
-"""Sites: inspected, saved, visited, paused, deleted."""
+"""Forums (sites): inspecting, saving, changing, visiting, pausing and deleting them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
 def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any = None, start: bool = True) -> Run:
-    """Starts the inspection of a forum. `options`: settings (crawl settings), timezone, name. Raises ValueError with a one-line
-    message."""
+    """Starts the run that inspects a forum to find its boards. `options`: settings (crawl settings), timezone, name. Raises
+    ValueError with a one-line message for an invalid address, time zone or setting."""
     text = address.strip()
     if text and "://" not in text:
         text = f"http://{text}"
@@ -58,7 +58,7 @@ def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any 
 
 
 def progress(run: Run, explorer: Explorer) -> None:
-    """Stores what is known so far, for the page that shows the progress."""
+    """Stores what an inspection has found so far in its run, for the page that shows the progress."""
     pages = Page.objects.filter(run=run).count()
     site = explorer.site()
     steps = {"fetched": pages + 1, "wanted": len(explorer.wanted()), "found": len(site.boards)}
@@ -66,7 +66,8 @@ def progress(run: Run, explorer: Explorer) -> None:
 
 
 def found(run: Run, explorer: Explorer) -> str:
-    """Ends a discovery; returns the reason."""
+    """Stores the result of a finished inspection in its run; returns the reason for ending: "boards_found", "no_boards" or
+    "unreachable"."""
     site = explorer.site()
     fetched = Page.objects.filter(run=run).count()
     result = _result(site, {"fetched": fetched, "wanted": 0, "found": len(site.boards)})
@@ -113,7 +114,8 @@ def save(
     now: datetime,
     user: Any = None,
 ) -> Site:
-    """Creates (or updates) the site found by a discovery, with the chosen boards. Raises ValueError with a one-line message."""
+    """Creates (or updates) the site found by an inspection, with the chosen boards. Raises ValueError with a one-line message if
+    no board is chosen or a value is invalid."""
     result = run.result
     chosen = set(board_urls)
     boards = [b for b in result.get("boards", []) if b["url"] in chosen]
@@ -148,7 +150,7 @@ def save(
 
 
 def _save_boards(site: Site, boards: list[dict[str, Any]], interval_seconds: int, now: datetime) -> None:
-    """Creates or updates the boards in the order of the discovery, each below its parent where that is among them."""
+    """Creates or updates boards in the order of the inspection's result, each below its parent board if that is among them."""
     kept: dict[str, Board] = {}
     for index, found_board in enumerate(boards):
         data = {
@@ -171,7 +173,7 @@ def _save_boards(site: Site, boards: list[dict[str, Any]], interval_seconds: int
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Parses request headers from lines "Name: value". Raises ValueError that names the first invalid line."""
+    """Parses request headers from lines "Name: value" to values by name. Raises ValueError that names the first invalid line."""
     headers: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -188,7 +190,7 @@ def parse_headers(text: str) -> dict[str, str]:
 
 
 def check_proxy(address: str) -> None:
-    """Raises ValueError if the text is not empty and not the address of an HTTP proxy."""
+    """Raises ValueError if the text is neither empty nor the address of an HTTP proxy."""
     if not address:
         return
     try:
@@ -202,11 +204,11 @@ def check_proxy(address: str) -> None:
 
 @transaction.atomic
 def update(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = None) -> list[str]:
-    """Changes a saved forum; returns the names of what changed, and records who changed what.
+    """Changes a saved forum and records who changed what; returns the names of what changed.
 
-    `wishes`: name, timezone, settings (crawl settings; None for the default), interval_seconds (of all boards), boards (ids of
-    the scheduled ones; others are excluded). Absent values stay unchanged. Raises ValueError with a one-line message, changing
-    nothing.
+    `wishes`: the values to set: name, timezone, settings (crawl settings; None for the default), interval_seconds (of all
+    boards), boards (ids of the scheduled ones; others are excluded). Absent values stay unchanged. Raises ValueError with a
+    one-line message, changing nothing.
     """
     site = Site.objects.select_for_update().get(pk=site_id)
     told: list[tuple[str, str, str]] = []
@@ -236,10 +238,10 @@ def update(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any 
 
 
 def _settings(before: Mapping[str, Any], wishes: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    """The settings of a site after a change, encrypted, and the list of differences (name, before, after).
+    """Returns the settings of a site after a change, encrypted, and the list of differences (name, before, after).
 
-    `wishes` are the submitted values; one that consists of dots stands for the stored secret. Values of request headers
-    may be secret, so they are not in the differences.
+    `wishes` are the submitted values; one that consists of dots stands for the stored secret. Values of request headers may be
+    secret, so only their names are in the differences.
     """
     wishes = sealed_settings.filled(wishes, before)
     replaced = {key for key, value in wishes.items() if key in ("proxy", "headers", "cookies")}
@@ -290,8 +292,8 @@ def crawl_now(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Starts a visit of a site's boards, preceded by these readings of its overview sources. Raises runs.Busy while the site has
-    an active visit, ValueError for invalid settings."""
+    """Starts a visit of a site's boards (None: all scheduled ones), preceded by the readings `looks` (ids) of its overview
+    sources. Raises runs.Busy while the site has an active visit, ValueError for invalid settings or no boards."""
     site = Site.objects.get(pk=site_id)
     boards = Board.objects.filter(site=site)
     boards = boards.filter(pk__in=board_ids) if board_ids is not None else boards.filter(enabled=True)
@@ -315,12 +317,14 @@ def crawl_now(
 
 
 def _taught(settings: dict[str, Any]) -> dict[str, Any]:
-    """The crawl settings, with the teacher switched off if the environment says so; used for measuring its benefit."""
+    """Returns the crawl settings, with the comparison of related pages (the teacher) switched off if the environment says so;
+    used for measuring its benefit."""
     return settings if conf.FORUM_TEACHER else {**settings, "use_teacher": False}
 
 
 def set_interval(board_ids: Sequence[int], seconds: int, now: datetime) -> int:
-    """Sets how often boards are visited and moves their next visit. Raises ValueError outside a minute to 31 days."""
+    """Sets how often boards are visited and moves their next visit; returns the number of boards. Raises ValueError outside a
+    minute to 31 days."""
     if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
         raise ValueError("an interval lies between a minute and 31 days")
     boards = list(Board.objects.filter(pk__in=board_ids))
@@ -332,7 +336,7 @@ def set_interval(board_ids: Sequence[int], seconds: int, now: datetime) -> int:
 
 
 def set_enabled(board_ids: Sequence[int], enabled: bool) -> int:
-    """Includes boards in the scheduled visits or excludes them."""
+    """Includes boards in the scheduled visits or excludes them; returns the number of boards."""
     return Board.objects.filter(pk__in=board_ids).update(enabled=enabled)
 
 
@@ -344,5 +348,6 @@ def pause_site(site_id: int, paused: bool, now: datetime) -> None:
 
 
 def delete_site(site_id: int, now: datetime, user: Any = None) -> None:
-    """Deletes a site with everything stored of it, its visits and runs, and waits for it; WARC files stay in the archive."""
+    """Deletes a site with everything stored of it, its visits and runs, and returns when that is done; WARC files stay in the
+    archive."""
     removals.delete(Site.objects.get(pk=site_id), now, user)

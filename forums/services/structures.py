@@ -1,4 +1,5 @@
-"""Site models: every change is stored as a version and recorded as an event, and any version can be restored."""
+"""Versions of site models: every change of a model or of its rules is stored as a version and recorded as an event, and any
+version can be restored."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _NOTED = ("engine", "timezone", "day_first", "posts_per_page", "counts_posts")
 
 
 def model_of(site: Site) -> SiteModel | None:
-    """The learned model of a site as a value; None if there is none, or if an incompatible version of the program stored it."""
+    """Returns the learned model of a site; None if there is none, or if an incompatible version of the program stored it."""
     try:
         return SiteModel.from_json(site.structure)
     except (KeyError, TypeError, ValueError):
@@ -29,7 +30,7 @@ def model_of(site: Site) -> SiteModel | None:
 
 
 def rules_of(site: Site) -> SiteRules | None:
-    """The operator's corrections of a site as a value; None if there are none, or if they cannot be parsed."""
+    """Returns the operator's corrections of a site; None if there are none, or if they cannot be parsed."""
     if not site.rules:
         return None
     try:
@@ -39,7 +40,8 @@ def rules_of(site: Site) -> SiteRules | None:
 
 
 def reading_rules(site: Site) -> SiteRules | None:
-    """The rules for reading the site's pages: the operator's corrections, combined with learned ones."""
+    """Returns the rules for reading the site's pages: the operator's corrections, which take precedence, combined with learned
+    ones; None if there are neither."""
     own, told = rules_of(site), site.structure.get("rules")
     try:
         learned = SiteRules.from_json(told) if told else None
@@ -49,7 +51,8 @@ def reading_rules(site: Site) -> SiteRules | None:
 
 
 def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: int | None = None) -> None:
-    """Sets the position of the next link on pages of a kind, as proved by a visit."""
+    """Stores which of several next-page links on pages of a kind is the right one (`source`: its position), as shown by a visit.
+    """
     site = Site.objects.get(pk=site.pk)
     ways = dict(site.structure.get("pagers") or {})
     if ways.get(kind) == source or not site.structure:
@@ -60,7 +63,7 @@ def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: in
 
 
 def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """The differences between two structures: [what, before, after] as texts, in a fixed order."""
+    """Returns the differences between two structures as texts [what, before, after], in a fixed order."""
     found: list[Change] = [
         [name, _text(before.get(name)), _text(after.get(name))]
         for name in _NOTED
@@ -108,7 +111,8 @@ def record(
     run_id: int | None = None,
     proposed: bool = False,
 ) -> StructureVersion:
-    """Stores a new version (None: that part unchanged) and, unless it is only `proposed`, makes it the site's model.
+    """Stores a new version of a site's model and rules (None: that part unchanged) and, unless it is only `proposed`, puts it
+    into use.
 
     A site saved before versions existed gets its current state as the first one, so that nothing is lost. In one transaction.
     """
@@ -138,7 +142,7 @@ def record(
 
 
 def begun(site: Site, now: datetime, user: Any = None, run_id: int | None = None) -> None:
-    """Stores the first version of a newly saved site, or a new one if another inspection gave a different result."""
+    """Stores the first version of a newly saved site, or a new one if a repeated inspection gave a different result."""
     last = StructureVersion.objects.filter(site=site).order_by("-number").first()
     if last is None:
         record(site, Origin.LEARNED, [], now=now, user=user, run_id=run_id)
@@ -147,9 +151,9 @@ def begun(site: Site, now: datetime, user: Any = None, run_id: int | None = None
 
 
 def edit(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = None) -> StructureVersion | None:
-    """Edits the learned model by hand: `day_first` (True, False, None), `posts_per_page`, `patterns` ({kind: [shapes]}).
+    """Changes the learned model by hand: `day_first` (True, False, None), `posts_per_page`, `patterns` ({kind: [shapes]}).
 
-    None if nothing changes. Raises ValueError with a one-line message.
+    Returns the new version, None if nothing changes. Raises ValueError with a one-line message.
     """
     site = Site.objects.get(pk=site_id)
     after = dict(site.structure)
@@ -171,7 +175,7 @@ def edit(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = 
 
 
 def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Sets the operator's rules; `change` describes the correction."""
+    """Stores the operator's rules as a new version; `change` describes the correction (what, before, after)."""
     site = Site.objects.get(pk=site_id)
     made = record(site, Origin.CORRECTED, [change], now=now, rules=rules.to_json(), user=user)
     tell(site, "structure_corrected", _summary([change]), now=now, user=user)
@@ -179,7 +183,8 @@ def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, us
 
 
 def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Deletes one rule: "thread.author" (a field), "thread." (a kind's rows), "address.PATTERN". ValueError if there is none."""
+    """Deletes one of the operator's rules and returns the new version. key: "thread.author" (a field), "thread." (a kind's rows)
+    or "address.PATTERN". ValueError if there is no such rule."""
     site = Site.objects.get(pk=site_id)
     rules, (head, _dot, rest) = rules_of(site) or SiteRules(), key.partition(".")
     kinds = tuple(
@@ -196,20 +201,20 @@ def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> Str
 
 
 def untold(site: Site) -> dict[str, Any]:
-    """What is kept of a layout change after it was dismissed: whether the site has moved to other addresses."""
+    """Returns what is kept of a layout change after it was dismissed: whether the site has moved to other addresses."""
     return {"moved": True} if site.layout.get("moved") else {}
 
 
 def keep(site_id: int, *, now: datetime, user: Any = None) -> None:
-    """Dismisses a layout change and leaves the model unchanged."""
+    """Dismisses a layout change of a site and leaves its model unchanged."""
     site = Site.objects.get(pk=site_id)
     Site.objects.filter(pk=site.pk).update(layout=untold(site))
     tell(site, "structure_kept", f"version {site.version}", now=now, user=user)
 
 
 def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Restores a version, or accepts a proposed one: its content becomes a new version. ValueError if there is no such
-    version."""
+    """Restores a version, or accepts a proposed one: its content becomes a new version, which is returned. ValueError if there is
+    no version with this number."""
     site = Site.objects.get(pk=site_id)
     old = StructureVersion.objects.filter(site=site, number=number).first()
     if old is None:

@@ -1,4 +1,4 @@
-"""Threads and posts: list rows and thread pages are stored as table rows, each exactly once."""
+"""Stores threads and posts: list rows and pages of threads become table rows, each exactly once."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
-ARRIVED_SINCE = 2  # posts that may have been made between reading the list and the thread
+ARRIVED_SINCE = 2  # number of posts that may have been made between reading the list and the thread
 MOST_REPLIES = 2**31 - 1  # largest number that the column can store, whatever a page claims
-HOUR_SECONDS = 3600  # times with this precision count for the hours of a board
+HOUR_SECONDS = 3600  # times with at most this precision are counted by hour
 
 
 def to_row(record: ThreadRecord) -> Row:
-    """The part of a list row that determines changes; its count is as shown, whether replies or posts."""
+    """Returns the part of a list row that shows changes of its thread; the count is as shown in the list, whether replies or
+    posts."""
     shown = None if record.replies is None else record.replies + bool(record.counts_posts)
     return Row(
         key=thread_key(record.url),
@@ -37,7 +38,8 @@ def to_row(record: ThreadRecord) -> Row:
 
 
 def seen(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[str], now: datetime) -> dict[str, Thread]:
-    """Stores list rows; threads named in `owed` become pending. A thread listed under another board has moved."""
+    """Stores the rows of a list page; returns the threads by key. Threads whose keys are in `owed` become pending, that is, to be
+    fetched. A thread listed under another board is moved to it."""
     owed = set(owed)
     boards = _boards_of(board.site_id) if any(record.board_url for _row, record in rows) else {}
     have = {t.key: t for t in Thread.objects.filter(site_id=board.site_id, key__in=[row.key for row, _record in rows])}
@@ -54,7 +56,7 @@ def seen(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[
             thread = Thread(site_id=board.site_id, board_id=home, key=row.key, first_seen=now)
             fresh[row.key] = thread
         elif not record.board_url and (record.pinned or thread.board_id in below):
-            # an announcement is listed in every board, and a board may list its sub-boards' threads: these have not moved
+            # an announcement is listed in every board, and a board may list its sub-boards' threads: such threads have not moved
             home = thread.board_id
         _copy(thread, row, record, home)
         thread.pending = thread.pending or row.key in owed
@@ -80,8 +82,8 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
 
 
 def _tells_no_more(moment: Moment, known: datetime) -> bool:
-    """Tells whether a time shown in a list adds nothing to the known time: it is relative, or is the day or minute that
-    contains the known time."""
+    """Tells whether a time shown in a list adds nothing to the known time: it is relative, or is the day or minute that contains
+    the known time."""
     return moment.relative or moment.value <= known < moment.value + timedelta(seconds=moment.precision_seconds)
 
 
@@ -91,9 +93,9 @@ def _boards_of(site_id: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class PageStored:
-    """The result of storing one page of a thread: numbers of posts stored for the first time, changed, deleted and known
-    before. For new posts with a precise time also when each was made, whether it is the first post of its thread, and the
-    precision in seconds."""
+    """The result of storing one page of a thread: numbers of posts stored for the first time, changed or deleted, and known
+    before. `arrivals`: for new posts with a time precise to an hour or better: when each was made, whether it is the first post
+    of its thread, and the precision in seconds."""
 
     new: int
     altered: int
@@ -102,8 +104,8 @@ class PageStored:
 
 
 def post_keys(records: Sequence[PostRecord]) -> list[str]:
-    """A key for each post: the site's own id, otherwise a digest of author, time and text, with a number if that repeats on the
-    page."""
+    """Returns a key for each post: the site's own id, otherwise a digest of author, time and text, with a number if that repeats
+    on the page."""
     keys: list[str] = []
     times: Counter[str] = Counter()
     for record in records:
@@ -119,8 +121,8 @@ def post_keys(records: Sequence[PostRecord]) -> list[str]:
 
 
 def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: datetime) -> PageStored:
-    """Inserts or updates the posts of one page of a thread; posts that were between two of them and are no longer there are
-    marked as deleted."""
+    """Inserts or updates the posts of one page of a thread. Posts that stood after one still on the page and are no longer there
+    are marked as deleted."""
     keys = post_keys(records)
     _rekey(thread, page, keys, records)
     first_kept = Post.objects.filter(thread=thread, page=page, key__in=keys, gone_at__isnull=True).aggregate(at=Min("position"))[
@@ -157,7 +159,7 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
 
 
 def _is_finer(told: Moment, post: Post) -> bool:
-    """Tells whether a page now gives a post's time more precisely than when first seen, as "08:55" after "3 minutes ago".
+    """Tells whether a page now shows a post's time more precisely than stored, as "08:55" after "3 minutes ago".
 
     A smaller unit is more precise than a larger one; with equal units an absolute time is more precise than a relative one. A
     time that contradicts the stored one belongs to something else, perhaps an edit, and is not more precise.
@@ -171,8 +173,8 @@ def _is_finer(told: Moment, post: Post) -> bool:
 
 
 def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]) -> None:
-    """Stores more precise times of known posts, given as (post, previous time, previous precision), and moves the posts to
-    the right hour of their board's counts; they do not count as new."""
+    """Stores more precise times of known posts, given as (post, previous time, previous precision), and moves the posts to the
+    right hour of their board's counts; they do not count as new."""
     Post.objects.bulk_update([post for post, _time, _precision in refined], ["posted", "precision_seconds"], batch_size=200)
     moved: list[tuple[datetime, bool, int]] = []
     for post, time, precision in refined:
@@ -186,9 +188,10 @@ def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]
 
 
 def _rekey(thread: Thread, page: int, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
-    """Assigns new keys to stored posts if a page's keys differ from theirs: a new layout may show ids for the first time, in
-    another form, or as mere numbers. A stored post with the same author, text and time gets the new key instead of being
-    duplicated. If most keys match, only digests are assigned: those with an absolute time that was relative before."""
+    """Assigns new keys to stored posts if a page's keys differ from theirs: a new layout may show post ids for the first time, in
+    another form, or as mere numbers. A stored post with the same author, text and time gets the new key instead of being stored
+    twice. If most keys match, only posts of this page with a digest as key are considered, since a digest changes when a relative
+    time becomes absolute."""
     if thread.fetched_at is None:
         return
     named = dict(zip(keys, records, strict=True))
@@ -230,7 +233,7 @@ def _same_time(post: Post, record: PostRecord) -> bool:
 
 
 def new_post(thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime) -> Post:
-    """A post (not saved yet) from a record on a page of its thread."""
+    """Returns a post (not saved yet) from a record on a page of its thread."""
     return Post(
         thread=thread,
         key=key,
@@ -247,14 +250,14 @@ def new_post(thread: Thread, page: int, position: int, key: str, record: PostRec
 
 
 def _mark_gone(thread: Thread, page: int, keys: Sequence[str], after: int, now: datetime) -> int:
-    """Marks posts as deleted that were on this page after one that is still there. Leading posts are left alone, since they may
-    have moved to the previous page after an older one was deleted."""
+    """Marks posts as deleted that were on this page after position `after` and are not in `keys`; returns their number. Posts
+    before that position are left alone, since they may have moved to the previous page after an older one was deleted."""
     missing = Post.objects.filter(thread=thread, page=page, position__gt=after, gone_at__isnull=True).exclude(key__in=keys)
     return missing.update(gone_at=now)
 
 
 def count_new(thread: Thread, page: int, new: Sequence[Post]) -> None:
-    """Counts posts stored for the first time."""
+    """Adds posts stored for the first time to the counts of thread, board, site and hours."""
     if not new:
         return
     timed = [post for post in new if post.posted is not None and post.precision_seconds <= HOUR_SECONDS]
@@ -265,8 +268,8 @@ def count_new(thread: Thread, page: int, new: Sequence[Post]) -> None:
 
 
 def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> None:
-    """Adds posts to the counts of a board's hours, each given as (time, whether it is a first post, 1 to add or -1 to
-    subtract)."""
+    """Adds posts to the counts of a board's hours, each given as (time, whether it is a first post, 1 to add or -1 to subtract).
+    """
     hours: dict[datetime, list[int]] = {}
     for time, opening, delta in posts:
         hour = time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
@@ -280,7 +283,7 @@ def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> N
 
 
 def opened(thread: Thread, records: Sequence[PostRecord]) -> None:
-    """Sets author and creation time of a thread from its first page."""
+    """Sets author and creation time of a thread from the posts of its first page."""
     if not records:
         return
     first = records[0]
@@ -297,7 +300,8 @@ def opened(thread: Thread, records: Sequence[PostRecord]) -> None:
 
 
 def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
-    """Ends the fetching of a thread: it is no longer pending. True if this was the first time."""
+    """Ends the fetching of a thread: it is no longer pending. pages: values of its fields about pages to store. Returns whether
+    it was fetched for the first time."""
     first = thread.fetched_at is None
     newest = Post.objects.filter(thread=thread, gone_at__isnull=True).aggregate(at=Max("posted"))["at"]
     values: dict[str, object] = {"pending": False, "misses": 0, "fetched_at": now, "gone_at": None, **pages}
@@ -311,23 +315,23 @@ def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
 
 
 def same_again(thread: Thread, page: int, records: Sequence[PostRecord]) -> bool:
-    """Tells whether a page of a thread only shows posts stored for the page before it."""
+    """Tells whether a page of a thread only shows posts that are stored for the page before it."""
     keys = set(post_keys(records))
     before = Post.objects.filter(thread=thread, page=page - 1, gone_at__isnull=True, key__in=keys).count()
     return before == len(keys) > 0
 
 
 def all_stored(thread: Thread) -> bool:
-    """Tells whether as many posts of a thread are stored as its row shows; False if it shows no number."""
+    """Tells whether at least as many posts of a thread are stored as its row in the list shows; False if that shows no number."""
     if thread.replies is None:
         return False
     return Post.objects.filter(thread=thread, gone_at__isnull=True).count() > thread.replies
 
 
 def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
-    """Tells whether as many posts of a thread are stored as its row in the list showed (or a few more, made since). If rows
-    count replies, the first post is added; if it is unknown what they count, either may fit. None if the row shows no
-    number."""
+    """Tells whether as many posts of a thread are stored as its row in the list showed, or up to two more, made since. If it is
+    known whether lists count posts or replies (`counts_posts` not None), the first post is added to the number of replies;
+    otherwise the number may include it or not. None if the row shows no number."""
     if thread.replies is None:
         return None
     stored = Post.objects.filter(thread=thread, gone_at__isnull=True).count()
@@ -336,7 +340,8 @@ def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
 
 
 def missed(thread: Thread, now: datetime, *, gone: bool) -> None:
-    """Handles a fetch without result: deleted for good (404, 410), or to be tried again at the next visits, a few times."""
+    """Handles a fetch of a thread without result: marks it as deleted (`gone`: 404, 410), otherwise leaves it pending for the
+    next visits, up to MISSES_ALLOWED times."""
     if gone:
         Thread.objects.filter(pk=thread.pk).update(pending=False, gone_at=now)
         return

@@ -1,4 +1,5 @@
-"""Visits: started, given list and thread pages, ended with one reason; unfinished work is stored for the next visit."""
+"""Visits of boards: starts them, processes their list and thread pages, and ends each with a reason; unfinished work is stored
+for the next visit."""
 
 from __future__ import annotations
 
@@ -28,14 +29,14 @@ STEP = 10.0  # distance between the priorities of two boards' requests, so that 
 
 
 def predicted(boards: Sequence[Board], now: datetime) -> dict[int, list[Thread]]:
-    """For each board whose lists do not show changes: the threads expected to have new replies. Takes seconds in large
-    forums."""
+    """Returns, for each board whose lists do not show changes, the threads expected to have new replies, by board id. Takes
+    seconds in large forums."""
     return {board.pk: predictions.choose(board, now) for board in boards if predictions.needed(board)}
 
 
 def begin(run: Run, boards: Sequence[Board], expected: Mapping[int, Sequence[Thread]]) -> list[NewUrl]:
-    """Creates a visit for each board with its first addresses: the top of the list, pending threads of earlier visits, and
-    threads expected to have new replies."""
+    """Creates a visit for each board; returns its first addresses: the top of the list, threads left pending by earlier visits,
+    and the threads `expected` to have new replies (by board id)."""
     links: list[NewUrl] = []
     settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
     for index, board in enumerate(boards):
@@ -79,7 +80,8 @@ def _add(visit: Visit, item: Url, response: FetchResponse | None, **deltas: int)
 def store_list(
     run: Run, item: Url, response: FetchResponse, reading: PageReading | None, settings: CrawlSettings, now: datetime
 ) -> Stored:
-    """Processes one list page of a board: stores rows, queues changed threads, and decides on the next page or the end."""
+    """Processes one list page of a board: stores its rows, queues changed threads, and decides on the next page or the end of the
+    list."""
     visit = _load(item, now)
     if not response.not_modified and (reading is None or response.failure is not None):
         reason = f"{response.failure.value}: {response.detail}" if response.failure else f"http_{response.status}"
@@ -112,7 +114,7 @@ def store_list(
     if walk.state.stopped_by == "no_records" and never:
         walk.state.stopped_by, walk.state.complete = "empty_board", True  # the board never had a thread, so nothing is missing
     owed = [row.key for row in decision.changed]
-    # What a thread seen again in this visit shows may be newer than its fetched page: the next visit compares it.
+    # If a thread is listed again in this visit, its row may be newer than its fetched page: the next visit compares it.
     met = {row.key for row in (*decision.changed, *decision.unchanged, *decision.old)}
     stored = threads.seen(visit.board, [pair for pair in rows if pair[0].key in met], owed, now)
     links = [thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
@@ -139,8 +141,9 @@ def _rivals(reading: PageReading, settings: CrawlSettings) -> Sequence[tuple[str
 
 
 def _fetched_since(visit: Visit, keys: list[str]) -> frozenset[str]:
-    """Threads that targeted visits have fetched since the board's list was last read to its end. They have changed since
-    then, so if they look unchanged now, that does not prove that the rows below them are unchanged."""
+    """Returns the keys of threads that targeted visits (of threads named by overview sources) have fetched since the board's list
+    was last read completely. They have changed since then, so their unchanged rows do not prove that the rows below are
+    unchanged."""
     since = visit.board.complete_at
     targeted = Visit.objects.filter(board__site_id=visit.board.site_id, kind=Visit.Kind.TARGETED)
     if since is None or not targeted.filter(finished__gte=since).exists():
@@ -167,8 +170,8 @@ def _list_done(run: Run, visit: Visit, item: Url, now: datetime, state: incremen
 
 
 def list_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
-    """Handles a list page that could not be read: it ends the listing; a failure of reading page 1 again at the end is
-    harmless."""
+    """Handles a list page that could not be read: it ends the reading of the list; a failure of the last step, reading page 1
+    again, is harmless."""
     visit = _load(item, now)
     _add(visit, item, response, failed=1)
     if not visit.list_pages:
@@ -227,8 +230,8 @@ def store_thread(
 
 
 def _no_next_page(run: Run, visit: Visit, thread: Thread, item: Url, response: FetchResponse | None, now: datetime) -> Stored:
-    """Handles a supposed next page of a thread that shows the same posts again, or none. Another next address of the previous
-    page is tried; without one, that page was the last."""
+    """Handles a supposed next page of a thread that shows the same posts again, or none. Another candidate linked on the previous
+    page is tried; if none is left, the previous page was the last."""
     page = int(item.payload["page"])
     outcome = Stored(reason="no_next_page")
     spare = list(item.payload.get("spare", ()))
@@ -247,8 +250,8 @@ def _no_next_page(run: Run, visit: Visit, thread: Thread, item: Url, response: F
 def _thread_done(
     visit: Visit, thread: Thread, last: tuple[str, int], found: bool, outcome: Stored, now: datetime, *, complete: bool = True
 ) -> None:
-    """Ends a thread whose last page (its address, its number) was read: it is no longer pending, and its row is compared with its
-    posts."""
+    """Ends a thread whose last page was read (`last`: its address and number): it is no longer pending, and the count in its row
+    is compared with its posts."""
     first = threads.fetched(thread, now, {"last_page_url": last[0], "last_page": last[1]})
     _compare(visit, thread, complete, now)
     deltas = {"fetched": 1, "changed": int(found), "new" if first else "updated": 1}
@@ -268,8 +271,8 @@ def contradicted(visit_id: int | None) -> bool:
 
 
 def _compare(visit: Visit, thread: Thread, complete: bool, now: datetime) -> None:
-    """Compares the number of stored posts of a thread with that in its row, and counts the result in the visit. If they
-    agree, doubts about the thread's pages are dropped."""
+    """Compares the number of stored posts of a thread with that in its row, and counts the result in the visit's state. A page
+    that was read incompletely is noted as doubtful unless the numbers agree."""
     state = incremental.VisitState.from_json(visit.state)
     agrees = threads.agrees(thread, visit.board.site.structure.get("counts_posts"))
     if agrees is None and complete:
@@ -283,7 +286,8 @@ def _compare(visit: Visit, thread: Thread, complete: bool, now: datetime) -> Non
 
 
 def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
-    """Handles a page of a thread that could not be read: goes back if pages have disappeared, otherwise records the failure."""
+    """Handles a page of a thread that could not be read: requests an earlier page if pages have disappeared, otherwise records
+    the failure."""
     visit = _load(item, now)
     thread = Thread.objects.get(pk=item.payload["thread"])
     vanished = reason in ("http_404", "http_410")
@@ -315,7 +319,8 @@ def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: 
 
 
 def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> None:
-    """Ends a visit whose listing has ended and whose threads have all been processed."""
+    """Ends a visit whose list has been read and whose threads have all been processed. `item`: the address being processed, which
+    does not count as outstanding."""
     visit.refresh_from_db()
     if not visit.stopped_by or visit.finished:
         return
@@ -327,11 +332,9 @@ def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> N
 
 
 def finish(visit: Visit, now: datetime) -> None:
-    """Stores the visit's end and what the board's next visit needs.
-
-    The list determines the board's watermark; failed threads stay pending in any case. But a visit with pending threads is not
-    complete, and gives that as its reason instead of the end of its list.
-    """
+    """Stores the visit's end and what the board's next visit needs. The board's watermark follows from the list alone; failed
+    threads stay pending in any case. But a visit with failed threads, or with too many doubtful readings, is not complete, and
+    that is its reason for ending."""
     state = incremental.VisitState.from_json(visit.state)
     if visit.kind == Visit.Kind.TARGETED:
         _finish_targeted(visit, state, now)
@@ -367,14 +370,14 @@ def finish(visit: Visit, now: datetime) -> None:
 
 
 def _finish_targeted(visit: Visit, state: incremental.VisitState, now: datetime) -> None:
-    """Ends a visit that read no list: the state for the board's own visits is not affected."""
+    """Ends a targeted visit, which read no list: the state for the board's own visits is not affected."""
     reason = max(state.owing, key=lambda code: state.owing[code]) if state.owing else visit.stopped_by
     values = {"finished": now, "complete": not state.owing and reason == "targeted", "stopped_by": reason[:60]}
     Visit.objects.filter(pk=visit.pk).update(**values)
 
 
 def cut_short(run: Run, reason: str, now: datetime) -> None:
-    """Ends every visit of a run that will not continue; their failed threads stay pending."""
+    """Ends every visit of a run that will not continue, with this reason; threads not fetched stay pending."""
     for visit in Visit.objects.filter(run=run, finished__isnull=True).select_related("board"):
         if visit.started is None:
             visit.started = now
