@@ -10,7 +10,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.rooms import act, back, opens_nothing, page, room
@@ -113,11 +113,45 @@ def alarm_list(request: HttpRequest) -> HttpResponse:
         "open": [_line(alarm) for alarm in Alarm.objects.filter(ended=None).order_by("-pk")[:SHOWN]],
         "past": [_line(alarm) for alarm in past],
         "channels": [_channel(one) for one in AlarmChannel.objects.select_related("created_by")],
-        "sent": [{"message": one, "said": alarms.sentence(one.alarm) if one.alarm else _("test")} for one in sent],
+        "sent": [_sent(one) for one in sent],
         "manages": manages,
         "mutes": request.user.has_perm(MAY_MUTE),
     }
     return page(request, "desk/alarms.html", context, title=_("Alarms"), item="alarms", live="desk/alarms_live.html")
+
+
+REASONS = {
+    "login": gettext_noop("The mail server refused the user name or the password."),
+    "receiver": gettext_noop("The mail server refused the sender or a recipient."),
+    "mail": gettext_noop("The mail server refused the message."),
+    "dns": gettext_noop("The name of the channel's server cannot be resolved."),
+    "tls": gettext_noop("The encrypted connection failed: the server's certificate or encryption was not accepted."),
+    "timeout": gettext_noop("The channel's server did not respond in time."),
+    "connect": gettext_noop("The channel's server cannot be reached: it accepts no connection at that address."),
+    "reset": gettext_noop("The connection was closed before the server confirmed the message."),
+    "private": gettext_noop("The channel's server has a private address, which this channel does not allow."),
+    "service": gettext_noop("The chat service did not accept the message."),
+    "unreadable": gettext_noop("The channel's stored password or address cannot be read; create the channel again."),
+    "killed": gettext_noop("The worker was ended while it sent the message."),
+    "ended": gettext_noop("Not sent: the problem was resolved before."),
+    "silenced": gettext_noop("Not sent: the alarm was silenced."),
+}
+"""Sentences for the codes with which `detail` of a message begins."""
+
+
+def _why(detail: str) -> tuple[str, str]:
+    """A sentence on why a message was not delivered, and the error behind it ("" if it says nothing more)."""
+    code, _colon, raw = detail.partition(": ")
+    if code.startswith("http_"):
+        return _("The channel's server answered with HTTP status %(status)s.") % {"status": code.removeprefix("http_")}, ""
+    if code in ("killed", "ended", "silenced", "service"):
+        return _(REASONS[code]), ""
+    return (_(REASONS[code]), raw) if code in REASONS else (_("The message could not be delivered."), detail)
+
+
+def _sent(one: AlarmMessage) -> dict[str, Any]:
+    why, raw = _why(one.detail) if one.detail else ("", "")
+    return {"message": one, "said": alarms.sentence(one.alarm) if one.alarm else _("test"), "why": why, "raw": raw}
 
 
 def _line(alarm: Alarm) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def _end(alarm: Alarm, now: datetime) -> None:
         if not Alarm.objects.filter(pk=alarm.pk, ended=None).update(ended=now):
             return
         waiting = alarm.messages.filter(about="begun", state=MessageState.WAITING)
-        waiting.update(state=MessageState.DROPPED, detail="the alarm had already ended")
+        waiting.update(state=MessageState.DROPPED, detail="ended: the alarm had already ended")
         if Alarm.objects.filter(pk=alarm.pk, muted=None).exists():
             told = alarm.messages.filter(about="begun").exclude(state__in=[MessageState.DROPPED, MessageState.FAILED])
             for message in told.select_related("channel"):
@@ -92,7 +92,7 @@ def mute(alarm: Alarm, *, now: datetime, user: Any = None) -> None:
     """Mutes an alarm: sends nothing more about it, not even its end."""
     with transaction.atomic():
         Alarm.objects.filter(pk=alarm.pk).update(muted=now, muted_by=user)
-        alarm.messages.filter(state=MessageState.WAITING).update(state=MessageState.DROPPED, detail="silenced")
+        alarm.messages.filter(state=MessageState.WAITING).update(state=MessageState.DROPPED, detail="silenced: by a user")
 
 
 def test(channel: AlarmChannel, now: datetime) -> AlarmMessage:
@@ -141,7 +141,7 @@ def _recover(now: datetime) -> None:
     lost = AlarmMessage.objects.filter(claimed_until__lte=now)
     lost.filter(state=MessageState.CLAIMED).update(state=MessageState.WAITING)
     lost.filter(state=MessageState.HANDED).update(
-        state=MessageState.UNSURE, detail="the process was killed while it sent the message"
+        state=MessageState.UNSURE, detail="killed: the process was killed while it sent the message"
     )
 
 
@@ -183,7 +183,8 @@ def _send(message: AlarmMessage, now: Callable[[], datetime]) -> int:
         last = message.attempts > len(WAITS) or message.about == "test"
         state = MessageState.FAILED if last else MessageState.WAITING
         wait = WAITS[min(message.attempts, len(WAITS)) - 1]
-        own.update(state=state, detail=str(error)[:300], due=now() + wait)
+        told = f"unreadable: {error}" if isinstance(error, vault.Unreadable) else str(error)
+        own.update(state=state, detail=told[:300], due=now() + wait)
         return 0
     own.update(state=MessageState.SENT, sent=now(), detail="")
     return 1

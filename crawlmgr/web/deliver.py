@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 import requests
-from urllib3.exceptions import HTTPError, NewConnectionError
+from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
 from urllib3.util import connection
 
 from crawlmgr.web.guard import AddressRefused, check_address
@@ -32,7 +32,8 @@ Before = Callable[[], None]
 
 
 class NotSent(Exception):
-    """The message was not accepted and may be sent again. The exception's text gives the reason in one line."""
+    """The message was not accepted and may be sent again. The exception's text gives the reason in one line: a code, a colon and
+    the error."""
 
 
 class Unsure(Exception):
@@ -92,7 +93,7 @@ def _guarded(allow: frozenset[str]) -> Iterator[None]:
     try:
         yield
     except AddressRefused as error:
-        raise NotSent(f"{error.host} is a private address ({error.reason}); the channel does not allow that") from None
+        raise NotSent(f"private: {error.host} is a private address ({error.reason}); the channel does not allow that") from None
     finally:
         _allow.reset(token)
 
@@ -154,21 +155,25 @@ def post(url: str, document: Mapping[str, Any], key: str, before: Before, allow:
             raise (NotSent if _never_connected(error) else Unsure)(_line(error)) from None
         with answer:
             if not 200 <= answer.status_code < 300:
-                raise NotSent(f"HTTP status {answer.status_code}")
+                raise NotSent(f"http_{answer.status_code}: HTTP status {answer.status_code}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that caused it, outermost first; at most eight."""
+    seen: BaseException | None = error
+    for _step in range(8):
+        if seen is None:
+            return
+        yield seen
+        inner = (one for one in (getattr(seen, "reason", None), *seen.args) if isinstance(one, BaseException))
+        seen = next(inner, None) or seen.__cause__ or seen.__context__
 
 
 def _never_connected(error: BaseException) -> bool:
     """Tells whether an error, or one that it wraps, arose before a connection was established, so that nothing can have been
     received."""
-    seen: BaseException | None = error
-    for _step in range(8):
-        if isinstance(seen, NewConnectionError | requests.ConnectTimeout | requests.exceptions.SSLError | socket.gaierror):
-            return True
-        if seen is None:
-            return False
-        reason = getattr(seen, "reason", None) or next((one for one in seen.args if isinstance(one, BaseException)), None)
-        seen = reason or seen.__cause__ or seen.__context__
-    return False
+    never = (NewConnectionError, requests.ConnectTimeout, requests.exceptions.SSLError, socket.gaierror)
+    return any(isinstance(one, never) for one in _causes(error))
 
 
 def check_chat(url: str) -> tuple[str, str]:
@@ -193,7 +198,7 @@ def send_chat(url: str, title: str, text: str, before: Before, allow: frozenset[
     before()
     with _guarded(allow):
         if not service.notify(body=text, title=title):
-            raise NotSent("the service did not accept the message")
+            raise NotSent("service: the service did not accept the message")
 
 
 @cache
@@ -203,6 +208,21 @@ def _apprise() -> Any:
     return apprise.Apprise
 
 
+CODES: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
+    ("login", (smtplib.SMTPAuthenticationError,)),
+    ("receiver", (smtplib.SMTPRecipientsRefused, smtplib.SMTPSenderRefused)),
+    ("mail", (smtplib.SMTPResponseException, smtplib.SMTPNotSupportedError)),
+    ("dns", (socket.gaierror, NameResolutionError)),
+    ("tls", (ssl.SSLError, requests.exceptions.SSLError)),
+    ("timeout", (TimeoutError, requests.Timeout)),
+    ("connect", (ConnectionRefusedError, NewConnectionError)),
+    ("reset", (ConnectionError, smtplib.SMTPServerDisconnected, requests.ConnectionError, ProtocolError)),
+)
+"""Codes of reasons by the errors that stand for them; the first line with which an error or one of its causes agrees counts."""
+
+
 def _line(error: BaseException) -> str:
-    """Returns type and message of an error in one line of at most 300 characters."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    """Returns a code (of CODES, or "unsent"), type and message of an error in one line of at most 300 characters."""
+    causes = list(_causes(error))
+    code = next((code for code, types in CODES if any(isinstance(one, types) for one in causes)), "unsent")
+    return " ".join(f"{code}: {type(error).__name__}: {error}".split())[:300]

@@ -72,6 +72,27 @@ def test_an_alarm_fires_is_silenced_and_ends_on_the_page(mail: Sink, monkeypatch
 
 
 @pytest.mark.parametrize(
+    ("detail", "said", "raw"),
+    [
+        ("connect: ConnectionRefusedError: [Errno 111] Connection refused", "cannot be reached", "[Errno 111]"),
+        ("dns: ConnectionError: Failed to resolve", "name of the channel", "Failed to resolve"), ("http_404: HTTP status 404", "HTTP status 404.", ""),
+        ("killed: the process was killed while it sent the message", "The worker was ended", ""),
+        ("OSError: stored by an older version", "could not be delivered", "stored by an older version"),
+    ],
+)
+def test_a_failed_delivery_is_a_sentence_with_the_error_in_its_details(mail: Sink, detail: str, said: str, raw: str) -> None:
+    desk = client("administrator")
+    desk.post(f"{NEW}?kind=mail", filled(mail))
+    AlarmMessage.objects.create(
+        channel=AlarmChannel.objects.get(), about="test", state="failed", detail=detail, due=datetime.now(UTC), created=datetime.now(UTC)
+    )
+    text = desk.get("/admin/alarms/").content.decode()
+    shown, details, folded = text.partition("<details class=\"small soft\">")
+    assert said in shown.replace("&#x27;", "'") and bool(details) == bool(raw) and "Error" not in shown.rpartition("<h2>Messages")[2]
+    assert raw in folded
+
+
+@pytest.mark.parametrize(
     "wrong", [{"to": "nobody"}, {"port": "99999"}, {"timezone": "Mars/North"}, {"host": ""}, {"rules": "x"}, {"quiet_from": "25:00"}]
 )
 def test_a_wrong_channel_is_said_beside_the_form(mail: Sink, wrong: dict[str, str]) -> None:

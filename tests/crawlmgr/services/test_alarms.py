@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -174,7 +174,7 @@ def test_what_the_receiver_refuses_is_tried_again_some_times(web: Sink, mail: Si
         at += timedelta(hours=2)
     found = {message.channel.name: message for message in AlarmMessage.objects.select_related("channel")}
     assert found["hook"].state == MessageState.FAILED and found["hook"].attempts == len(web.posts) == 5
-    assert found["hook"].detail == "HTTP status 500" and len({document["id"] for _, document in web.posts}) == 1
+    assert found["hook"].detail == "http_500: HTTP status 500" and len({document["id"] for _, document in web.posts}) == 1
     assert found["post"].state == MessageState.SENT and len(mail.mails) == 2
 
 
@@ -270,7 +270,7 @@ def test_a_private_address_needs_to_be_allowed(web: Sink, mail: Sink) -> None:
     alarms.watch(NOW)
     assert sent() == 0 and not web.posts and not mail.mails
     for detail in AlarmMessage.objects.values_list("detail", flat=True):
-        assert "private address (loopback)" in detail, detail
+        assert detail.startswith("private: ") and "private address (loopback)" in detail, detail
 
 
 def test_a_chat_service_is_told_by_its_own_rules(web: Sink) -> None:
@@ -318,3 +318,21 @@ def test_the_dispatcher_watches_and_a_worker_sends(web: Sink) -> None:
 def test_a_connection_that_was_never_made_counts_as_not_sent() -> None:
     with pytest.raises(deliver.NotSent):
         deliver.post("http://127.0.0.1:1/", {}, "k", lambda: None, frozenset({"127.0.0.1:1"}))
+
+
+def _told(send: Callable[[], None]) -> str:
+    with pytest.raises((deliver.NotSent, deliver.Unsure)) as error:
+        send()
+    return str(error.value).partition(":")[0]
+
+
+def test_each_failure_of_a_channel_has_a_code(web: Sink) -> None:
+    def post(url: str, port: int = 0) -> Callable[[], None]:
+        return lambda: deliver.post(url, {}, "k", lambda: None, frozenset({f"127.0.0.1:{port}"}))
+
+    mail = deliver.Mail("127.0.0.1", 1, "none", "", "", "a@b.example", ("c@d.example",))
+    assert _told(lambda: deliver.send_mail(mail, "s", "t", "k", lambda: None, frozenset({"127.0.0.1:1"}))) == "connect"
+    assert _told(post("http://127.0.0.1:1/", 1)) == "connect" and _told(post("http://nowhere.invalid/")) == "dns"
+    assert _told(post(f"https://127.0.0.1:{web.port}/", web.port)) == "tls" and _told(post("http://127.0.0.1:1/", 2)) == "private"
+    web.answers[:] = [None, 503]
+    assert [_told(post(f"http://127.0.0.1:{web.port}/", web.port)) for _ in range(2)] == ["reset", "http_503"]
