@@ -16,8 +16,8 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 
 @dataclass(slots=True)
 class Stored:
-    """The result of storing one page: links to add to the frontier, increments of the run's counters, the state of the page's
-    address, and a reason if it failed."""
+    """The result of storing one page: links to add to the frontier, increments of the run's counters (`counts`), the state of
+    the page's address, and a reason if it failed. `title` and `relevance` are stored with the page."""
 
     links: Sequence[NewUrl] = ()
     counts: dict[str, int] = field(default_factory=dict)

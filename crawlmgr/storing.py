@@ -107,9 +107,9 @@ class Storing:
         return _Page(landed, reading, self.archive.write(response, self.clock.now(), revisit=earlier))
 
     def _lost(self, landed: Landed) -> _Lost | None:
-        """Returns the outcome of a failed request; None for a success. Temporary failures are retried until the allowed tries
-        are used up. An address that must be sent only once is not retried, because the server may have processed the lost
-        request."""
+        """Returns the outcome of a failed request; None if there is a response to parse, which may be an error page. Temporary
+        failures are retried until the allowed tries are used up. An address that must be sent only once is not retried, because
+        the server may have processed the lost request."""
         item, response = landed.item, landed.response
         busy = response.status in BUSY
         passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))

@@ -27,8 +27,8 @@ class OnHost:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A run's requests in flight: their `number`, the most that are allowed, the numbers by the key of the host, and the hosts
-    that have taken long to respond, slowest first."""
+    """A run's requests in flight: their `number`, the most that are allowed, `on` the numbers by database id of the host, and
+    `waited_for` the hosts that have taken long to respond, slowest first."""
 
     number: int
     most: int

@@ -72,7 +72,7 @@ class DocumentFrequencies:
         return False
 
     def restore(self, frozen: Idf) -> None:
-        """Sets the counts to those of a copy that `freeze` returned earlier; documents added after it are lost."""
+        """Sets the counts to those of `frozen`, a copy taken earlier; documents added since are no longer counted."""
         self._documents, self._counts, self._idf = frozen.documents, Counter(frozen.frequencies), frozen
 
     def freeze(self) -> Idf:

@@ -1,8 +1,8 @@
 """Splits text into comparable words: Unicode normalisation (NFKC), simplified Chinese, word segmentation, stop words, English
 stems. Used wherever words are matched.
 
-Chinese is segmented by rjieba, which is some forty times as fast as jieba and gives the same words; a tokenizer with user words
-uses jieba, because only jieba takes them reliably.
+Chinese is segmented by rjieba, which is some forty times as fast as jieba and splits Chinese into the same words; a tokenizer
+with user words uses jieba, because only jieba takes them reliably.
 """
 
 from __future__ import annotations

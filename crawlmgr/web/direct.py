@@ -95,22 +95,22 @@ class _Head(Answer):
         """Reads the status line and the headers, skipping 1xx responses other than 101, and sets the attributes that reading
         the body needs. Raises HTTPException for a head that is not HTTP."""
         while True:
-            version, status, reason = self._read_status()  # type: ignore[attr-defined]  # no public name
+            version, status, reason = self._read_status()  # type: ignore[attr-defined]  # not public in http.client
             if not 100 <= status < 200 or status == _SWITCHING:
                 break
-            http.client._read_headers(self.fp)  # type: ignore[attr-defined]  # no public name
+            http.client._read_headers(self.fp)  # type: ignore[attr-defined]  # not public in http.client
         if not version.startswith(("HTTP/1.", "HTTP/0.9")):
             raise http.client.UnknownProtocol(version)
         self.code = self.status = status
         self.reason = reason.strip()
         self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
-        headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]  # no public name
+        headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]  # not public in http.client
         self.headers = self.msg = headers  # not an e-mail message, but it has the methods that are called on it
-        bare = status in (204, 304, _SWITCHING) or self._method == "HEAD"  # type: ignore[attr-defined]  # no public name
+        bare = status in (204, 304, _SWITCHING) or self._method == "HEAD"  # type: ignore[attr-defined]  # not public in http.client
         self.chunked = not bare and (headers.get("transfer-encoding") or "").lower() == "chunked"
         self.chunk_left = None
         self.length = 0 if bare else None if self.chunked else content_length(headers.get("content-length"))
-        closes: bool = self._check_close()  # type: ignore[attr-defined]  # no public name
+        closes: bool = self._check_close()  # type: ignore[attr-defined]  # not public in http.client
         self.will_close = closes or (not self.chunked and self.length is None)
 
 

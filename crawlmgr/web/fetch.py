@@ -136,7 +136,7 @@ class _Guarded:
         raise reason
 
     def request(self, *args: Any, **kwargs: Any) -> None:
-        super().request(*args, **kwargs)  # type: ignore[misc]  # a mixin: the connection beside it has the method
+        super().request(*args, **kwargs)  # type: ignore[misc]  # the other base class of the subclasses has this method
         if current.exchange.on_sent is not None:
             current.exchange.on_sent()
 
@@ -145,7 +145,7 @@ class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]  # urllib
     pass
 
 
-class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]  # the same
+class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]  # urllib3 gives response_class another type
     def set_tunnel(self, host: str, *args: Any, **kwargs: Any) -> None:
         """Makes the proxy's tunnel lead to the checked IP address; the certificate is still checked against the host name."""
         self.server_hostname = host
@@ -157,7 +157,7 @@ class _HTTPPool(HTTPConnectionPool):
 
 
 class _HTTPSPool(HTTPSConnectionPool):
-    ConnectionCls, QueueCls = _HTTPSConnection, Kept  # type: ignore[assignment]  # the same
+    ConnectionCls, QueueCls = _HTTPSConnection, Kept  # type: ignore[assignment]  # Kept is a queue by its methods only
 
 
 _POOLS = {"http": _HTTPPool, "https": _HTTPSPool}

@@ -85,7 +85,7 @@ class Outline:
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """Item i is the total length of the texts before `pieces[i]`; computed once the outline is complete."""
+        """List whose item i is the total length of the texts before `pieces[i]`; computed once the outline is complete."""
         return list(accumulate((len(piece.text) for piece in self.pieces), initial=0))
 
     def children(self, node: int, most: int = MAX_NODES) -> list[int]:

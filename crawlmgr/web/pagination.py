@@ -28,9 +28,9 @@ class PageLinks(NamedTuple):
     """Absolute addresses of the other pages of the list or thread that a page belongs to, and the page's own number
     (`current`).
 
-    `pages` are the addresses of numbered links in the order of their numbers, then `last`; `next` is None on the last page.
-    `rivals` are all addresses that may be the next page, as (origin, address) with the origin "numbers", "word" or "head"
-    (`rel=next` in the head): if there are two, only fetching them shows which one is right.
+    `pages` are the addresses of numbered links in the order of their numbers, then `last`; `next` is None on the last page, or
+    if no link to the next page was found. `rivals` are all addresses that may be the next page, as (origin, address) with the
+    origin "numbers", "word" or "head" (`rel=next` in the head): if there are two, only fetching them shows which one is right.
     """
 
     next: str | None = None
@@ -333,8 +333,8 @@ def _without_group(links: list[PageLink], pages: list[Address], follow: str | No
 
 
 def _first_of(page: Address, target: Address) -> bool:
-    """Tells whether `page` is an address of a list whose first page may be `target`: `page` has a number that counts pages, and
-    `target` is the same address without it or with another one."""
+    """Tells whether `target` may be the first page of the list that `page` belongs to: `page` has a number that counts pages,
+    and `target` is the same address without it or with another one."""
     return any(slot.named and similarity(slot.template, target) >= SURE for slot in slots(page))
 
 

@@ -24,7 +24,8 @@ _INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
 _INNER = {ord(char): None for char in "\t\n\r"}  # translation table that removes tabs and line breaks
 _QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
 _SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # characters that are never escaped in a path or query
-# A percent-escape that does not begin inside a broken one: "%%34%31" unescaped twice would give another address each time.
+# A percent-escape that does not begin inside a broken one: otherwise "%%34%31" would become "%41", and "A" when normalised
+# again.
 _PERCENT = re.compile(r"(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
@@ -77,7 +78,7 @@ DEFAULT_RULES = UrlRules()
 
 def parse(url: str) -> UrlParts:
     """Parses an absolute http(s) address as the URL standard does: spaces at both ends are removed, backslashes read as
-    slashes, all spellings of hosts accepted.
+    slashes, hosts accepted in all spellings that browsers know.
 
     The path keeps its dot segments and percent-encoding. Raises UrlError.
     """

@@ -171,7 +171,7 @@ class Answer(http.client.HTTPResponse):
             if self.fp.peek(1):
                 self._exchange.excess = True
                 sock.shutdown(socket.SHUT_RDWR)  # otherwise the excess bytes would be taken for the next response
-        super()._close_conn()  # type: ignore[misc]  # no public name
+        super()._close_conn()  # type: ignore[misc]  # not public in http.client
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -284,11 +284,11 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
 def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, own: Mapping[str, str]) -> str:
     """Returns the Cookie header of a request: the cookies of `jar` for its address, then those of `own` (by name) for which the
     server has not set another value; "" if there are no cookies."""
-    kept = get_cookie_header(jar, prepared) if len(jar) else None  # type: ignore[no-untyped-call]  # has no types
+    kept = get_cookie_header(jar, prepared) if len(jar) else None  # type: ignore[no-untyped-call]  # the function has no type annotations
     names = {pair.partition("=")[0].strip() for pair in kept.split(";")} if kept else set()
     return "; ".join([*([kept] if kept else []), *(f"{name}={value}" for name, value in own.items() if name not in names)])
 
 
 def take_cookies(jar: RequestsCookieJar, prepared: requests.PreparedRequest, headers: Any) -> None:
     """Stores in `jar` the cookies that a response sets and that are valid for the address of its request."""
-    jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]  # stands in for a response
+    jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]  # MockResponse stands in for a response
