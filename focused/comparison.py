@@ -186,7 +186,7 @@ def sample_draws(
     pool = sorted(targets(labels))
     if others and len(pool) <= SAMPLES:
         raise ValueError(f"{len(pool)} pages to find are too few to draw samples from")
-    rng = random.Random(random_seed)  # noqa: S311 - a draw that can be repeated
+    rng = random.Random(random_seed)  # noqa: S311 - must be repeatable, no security
     for _ in range(others):
         chosen = rng.sample(pool, SAMPLES)
         texts = [" ".join(page.words) for url in chosen if (page := archive.get(url)) is not None]
@@ -261,8 +261,8 @@ def run_entry(
     """Runs one entry over the archive, for `pages` fetches, and returns its trail (see `compare`). `on_page` is called with
     every page before its links are queued.
     """
-    ties = random.Random(random_seed) if random_ties else None  # noqa: S311 - a draw among equals, no secret
-    rng = random.Random(random_seed)  # noqa: S311 - a search, no secret
+    ties = random.Random(random_seed) if random_ties else None  # noqa: S311 - orders equal priorities, no security
+    rng = random.Random(random_seed)  # noqa: S311 - must be repeatable, no security
     graph = MemoryGraph(ties)
     strategy = strategy_class(entry.strategy, further)(Relevance(topic), graph, rng, entry.values, **entry.given)
     trail = crawl(strategy, graph, archive, topic.seeds, pages, on_page)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 IMPORTANT_PAGES = 100
 MANY_HOSTS = 5
-"""Number of hosts in a graph from which on links inside one host are not counted."""
+"""If the pages of a graph are on at least this many hosts, links inside one host are not counted."""
 DAMPING = 0.85
 Item = TypeVar("Item")
 
@@ -85,9 +85,9 @@ class SimilarityJudge:
     ln(|S| / n_k)) over a set S of pages. f_kd is the number of occurrences of word k in page d, n_k the number of pages of S
     with the word.
 
-    S is the union of the pages of all compared runs, so that every run is measured with the same weights (E1). `topic` and
-    `pages` hold word counts, `pages` by URL. A topic word that occurs in no page counts as occurring in one. `pulse` is called
-    at every page.
+    S is the union of the pages of all compared runs, so that every run is measured with the same weights (variant E1 of
+    ALGORITHMS). `topic` and `pages` hold word counts, `pages` by URL. A topic word that occurs in no page counts as occurring
+    in one. `pulse` is called at every page.
     """
 
     def __init__(
@@ -128,8 +128,8 @@ class SimilarityJudge:
 
 
 def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, int]], checkpoints: int) -> list[float]:
-    """Computes the mean similarity at each checkpoint as the Dolphin patent defines it (E2): the set S of pages (see
-    `SimilarityJudge`) is what the run has fetched until then, also for computing the weights.
+    """Computes the mean similarity at each checkpoint as the Dolphin patent defines it (variant E2 of ALGORITHMS): the set S of
+    pages (see `SimilarityJudge`) is what the run has fetched until then, also for computing the weights.
     """
     values = []
     for size in marks(len(pages), checkpoints):

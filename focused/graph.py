@@ -77,7 +77,7 @@ class UrlGraph(Protocol):
         """Returns the URL's node, also if the URL is another address of the node (`alias`); None if the URL is unknown."""
 
     def add(self, url: str, depth: int, parent: str | None) -> Node:
-        """Returns the URL's node, created if new. If `depth` is smaller than the node's, it replaces it until the URL is
+        """Returns the URL's node, created if new. A `depth` smaller than the node's replaces the node's depth, until the URL is
         fetched.
         """
 

@@ -29,19 +29,24 @@ marks, also of earlier runs; 3: pages linked from the same page count; 4: words 
 MOST_SIMILAR = 20
 """Number of pages most similar to the samples whose centroid represents the topic; at most a fifth of all pages."""
 EVERY = 50
-"""Number of pages between two rankings; beyond a thousand pages a twentieth of the pages, so that the cost per page stays
-constant."""
+"""Number of pages that arrive between two rankings (computations of all pages' scores); beyond a thousand pages a twentieth
+of the pages, so that the cost per page stays constant."""
 FIRST = 10
-"""Number of pages before the first ranking, and between rankings until there are fifty pages."""
+"""Number of pages before the first ranking (computation of all pages' scores), and between rankings until there are fifty
+pages."""
 SAMPLES_SHARE = 0.5
-"""Weight of the topic's own samples relative to the most similar pages."""
+"""Weight of the topic's own samples in the vector that represents the topic; the pages most similar to the samples have the
+rest."""
 OFF_TOPIC_SHARE = 0.5
-"""Weight of pages marked off topic; pages marked on topic weigh as much as everything the judge uses without marks."""
+"""Factor with which the centroid of pages marked off topic is subtracted from the vector that represents the topic; that of
+pages marked on topic is added with factor 1."""
 
 SIBLINGS = 0.6
-"""Weight of sibling pages (linked from the same page) relative to a page's own words, both as standard scores."""
+"""Weight of the score of sibling pages (linked from the same page) relative to the score of a page's own words, both
+standardised."""
 KIN = 3.0
-"""Strength with which the siblings' mean score is drawn towards the general mean, as a number of pages."""
+"""Strength with which the mean score of sibling pages is drawn towards the mean of all pages: the number of pages that the
+latter counts as."""
 
 
 def two_levels(scores: Vector) -> tuple[float, float]:
@@ -76,7 +81,7 @@ class Feedback:
         self, samples: Sequence[Mapping[str, float]], marked: Sequence[tuple[Mapping[str, float], bool]] = ()
     ) -> None:
         self.ranked = 0
-        """Number of pages in the last ranking."""
+        """Number of pages in the last ranking (computation of all pages' scores)."""
         self._columns = np.full(1 << WORD_BITS, -1, dtype=np.int32)
         """By word number (hash value), the column of the word in the page-word matrix; -1 for an unknown word."""
         self._width = 0

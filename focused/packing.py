@@ -181,7 +181,7 @@ def draw(web: Web, name: str, group: frozenset[str], mode: str, seed: int) -> Dr
     "tunnel" seeds are three pages at least two clicks from any relevant page, "mixed" ones two relevant pages and one such
     page.
     """
-    rng = random.Random(f"{seed} {name}")  # noqa: S311 - a draw that can be repeated
+    rng = random.Random(f"{seed} {name}")  # noqa: S311 - must be repeatable, no security
     back: dict[str, list[str]] = {}
     for url, to in web.links.items():
         for one in to:

@@ -102,7 +102,7 @@ def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
     """Crawls the web of a lesson with `adaptive` and the given prior, beginning with its seeds in random order, and returns
     samples of the frontier taken during the crawl. `seed` is the seed of the random numbers.
     """
-    rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
+    rng = random.Random(seed)  # noqa: S311 - must be repeatable, no security
     graph = MemoryGraph(rng)
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, {"sharpness": 1.0}, prior=prior)
     value = value_of(lesson)

@@ -124,7 +124,7 @@ class Relevance:
         self._weigh()
 
     def restore(self, frozen: Idf) -> None:
-        """Restores document frequencies as they were right after a renewal, and computes all weights from them."""
+        """Sets the document frequencies to `frozen`, as they were stored after a renewal, and computes all weights from them."""
         self._frequencies.restore(frozen)
         self._weigh()
 

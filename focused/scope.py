@@ -93,7 +93,7 @@ class Scope:
         return "path" if self.paths and not any(_fits(path, pattern) for pattern in self.paths) else None
 
     def apply(self, content: Content, depth: int) -> tuple[Content, Counter[str]]:
-        """Returns the page with its allowed links only, and the number of refused links by rule. `depth` is the depth of the
+        """Returns the page with only its allowed links, and the number of refused links by rule. `depth` is the depth of the
         page; its links are one deeper.
         """
         refused: Counter[str] = Counter()

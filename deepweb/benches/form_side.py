@@ -63,7 +63,7 @@ def main() -> None:
     database.ready()
     for line in sys.stdin:
         wanted = json.loads(line)
-        print(json.dumps(work(wanted["url"], wanted["wishes"]), default=str), flush=True)  # noqa: T201 - the pipe
+        print(json.dumps(work(wanted["url"], wanted["wishes"]), default=str), flush=True)  # noqa: T201 - output for the parent process
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def _harvest(options: dict[str, Any], further: Sequence[str]) -> tuple[dict[str,
 
 
 def _manage(words: Sequence[str], environment: dict[str, str]) -> str:
-    done = subprocess.run(  # noqa: S603 - our own program with arguments of the bench
+    done = subprocess.run(  # noqa: S603 - runs this program with fixed arguments
         [sys.executable, str(_MANAGE), *words], env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode:

@@ -31,7 +31,7 @@ STALE_PAGES = 3
 STALE_SHARE = 0.1
 SESSION_STATUS = frozenset((400, 401, 403, 419, 422, 440))
 UNSENT = ("robots", "robots_unreachable", "refused_address")
-"""Beginnings of failure reasons for which no request was sent."""
+"""Prefixes of failure reasons for which no request was sent."""
 GAINS_KEPT = 10
 SAME_PAGE = 0.95
 KNOWN_ADDRESSES = 5
@@ -147,8 +147,8 @@ def _nonsense(
 
 
 def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """Returns the links and lines that two pages have in common which answer queries for two choices of one input. They are
-    empty if the pages are nearly equal, since the choice then had no effect and the common part may be records.
+    """Returns the links and lines that two pages have in common, which answer queries for two choices of one input. Both lists
+    are empty if the pages are nearly equal, since the choice then had no effect and the common part may be records.
     """
     both = {name: sorted(lines.intersection(known[name])) for name, lines in shown.items()}
     same = all(len(both[name]) >= SAME_PAGE * len(lines) for name, lines in shown.items())

@@ -31,8 +31,8 @@ NEVER_ASKED = frozenset(("password", "file", "submit", "image", "button", "reset
 
 
 class Typed(NamedTuple):
-    """A form of a page with the classifier's verdict, and for a search form the words of its page and of the form itself with
-    their numbers ("page", "form").
+    """A form of a page with the classifier's verdict, and for a search form the words of its page ("page") and of the form
+    itself ("form") with their weights.
     """
 
     form: PageForm
@@ -58,7 +58,7 @@ def _heaviest(words: Any) -> dict[str, float]:
 
 
 def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, charset: str, now: datetime) -> list[Form]:
-    """Stores the forms of a page and returns their rows. A form that is stored already keeps its row, its type and the
+    """Stores the forms of a page and returns their database rows. A form that is stored already keeps its row, its type and the
     operators' corrections. `depth` is the number of clicks to the page.
     """
     kept = []

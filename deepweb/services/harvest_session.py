@@ -209,7 +209,9 @@ class HarvestSession:
 
     @property
     def furniture(self) -> Furniture:
-        """The links and lines that answers to nonsense queries show, which are therefore not records."""
+        """The links and text lines that answers to nonsense queries show. Such answers have no results, so these are parts of
+        every page (menus, footers), not records.
+        """
         known = self.state.get("furniture", {})
         return Furniture(frozenset(known.get("links", ())), frozenset(known.get("lines", ())))
 

@@ -25,7 +25,7 @@ SEEDS_WITHOUT_RECORDS = 30
 TRIES_A_WAY = 5
 ENOUGH_RECORDS = 3
 """Number of known records from which on query words are taken from records. Before that a choice of an input may be queried
-instead, because first words without result cost more than a choice that returns few records."""
+instead, because initial words without result cost more than a choice that returns few records."""
 VAIN_BEFORE_EVERYTHING = 2
 UNCUT_BEFORE_EVERYTHING = 3
 
@@ -66,8 +66,9 @@ class NextQuery:
         return None
 
     def _first(self) -> Ask | str | None:
-        """Returns the next opening query: nonsense words, first words, an empty query, or a test of how the site matches
-        Chinese. Returns a reason code if the harvest has to end, and None when the opening is over.
+        """Returns the next opening query: nonsense words, initial query words (from the options, the form's cluster or its
+        page), an empty query, or a test of how the site matches Chinese. Returns a reason code if the harvest has to end, and
+        None when the opening is over.
         """
         box = self._bench.asking.box
         said = self._bench.state.get("nonsense", [])
@@ -97,8 +98,8 @@ class NextQuery:
 
     def _may_show_everything(self, valid: int) -> bool:
         """Tells whether to try a query with an empty word, which may return all records. For a form whose words filter a list:
-        always; with other required choices: never. Otherwise after first words without result, or if at least three words
-        (`valid` of them) returned records and their answers seem not to be truncated.
+        always; with other required choices: never. Otherwise after initial words without result, or if at least three of them
+        (`valid` is their number) returned records and their answers seem not to be truncated.
         """
         if self._bench.way.is_filter or self._bench.parts:
             return self._bench.way.is_filter
@@ -126,9 +127,9 @@ class NextQuery:
         return self._first() if self._bench.take_other_way() else in_vain(self._bench.form)
 
     def _seed(self, valid: int) -> Ask | None:
-        """Returns a query for the next of the first words or, if several returned nothing, a choice of an input without a word.
-        `valid` is the number of first words that returned records. None if the tries of the present way of submitting are used
-        up.
+        """Returns a query for the next of the initial query words or, if several returned nothing, a choice of an input without
+        a word. `valid` is the number of initial words that returned records. None if the tries of the present way of submitting
+        the form are used up.
         """
         part, asked = self._bench.parts.at(len(self._bench.log)), len(self._bench.log) - int(self._bench.state.get("way_from", 0))
         if not valid and asked >= TRIES_A_WAY and not self._bench.parts:

@@ -51,7 +51,7 @@ class MadeUp:
     def __init__(self, size: int) -> None:
         self._size = size
         self._next = size
-        self._draw = random.Random(1)  # noqa: S311 - content, not a secret
+        self._draw = random.Random(1)  # noqa: S311 - generates test pages, no security
         self._parse = Parser(Tokenizer())
 
     def get(self, url: str) -> Content:
@@ -73,7 +73,7 @@ def resident() -> int:
 
 def fill(graph: MemoryGraph | DatabaseGraph, size: int) -> None:
     """Adds `size` URLs to the graph's queue with random priorities."""
-    draw = random.Random(2)  # noqa: S311 - content, not a secret
+    draw = random.Random(2)  # noqa: S311 - generates test pages, no security
     for start in range(0, size, 10_000):
         numbers = range(start, min(size, start + 10_000))
         with transaction.atomic():
@@ -109,7 +109,7 @@ class Loop:
 
     def _page(self, graph: DatabaseGraph | None) -> None:
         node = self._walk.strategy.select()
-        assert node is not None  # noqa: S101 - more URLs wait than are fetched
+        assert node is not None  # noqa: S101 - enough URLs are waiting
         began = time.process_time()
         content = self._source.get(node.url)
         self.source_seconds += time.process_time() - began

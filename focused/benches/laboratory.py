@@ -79,7 +79,7 @@ def _killed(environment: dict[str, str], pages: int, after: int) -> int:
     """Starts a comparison in a process and kills it once `after` of its runs are stored. Returns the comparison's id."""
     command = _command("compare", str(pages), "1")
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=settings.BASE_DIR)  # noqa: S603
-    assert child.stdout is not None  # noqa: S101 - it was asked for
+    assert child.stdout is not None  # noqa: S101 - a pipe was requested
     number = 0
     for line in child.stdout:
         step = json.loads(line)

@@ -197,7 +197,9 @@ class ComparisonJob:
         return Entry(cell.entry.partition(" ")[0], own, cell.entry)
 
     def _topic(self, topic: topics.Topic, cell: Cell) -> topics.Topic:
-        """Returns the topic; for the entry of a sweep over the threshold with the threshold multiplied by the entry's factor."""
+        """Returns the topic. For an entry of a sweep over the threshold of relevance, the topic's threshold is multiplied by
+        the entry's factor.
+        """
         factor = self.comparison.setup["strategies"][cell.entry].get(TAU)
         return topic if factor is None else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
 
@@ -210,7 +212,9 @@ class ComparisonJob:
         return sample, seed + 1
 
     def _drawn(self, topic: topics.Topic, archive: Archive, labels: Labels | None) -> list[tuple[topics.Topic, frozenset[str]]]:
-        """Returns the topic with each draw of its samples, paired with the pages that are excluded from the score."""
+        """Returns one topic for each draw of samples, each paired with the pages that are excluded from its score; without
+        labels only the topic itself.
+        """
         if labels is None:
             return [(topic, frozenset())]
         return sample_draws(topic, archive, labels, self.comparison.setup.get("samples", 1) - 1)

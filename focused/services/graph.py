@@ -15,10 +15,10 @@ from crawlmgr.web.url import host_key, url_hash
 from focused.graph import LOOKED_AT, Node, OutLink, State
 
 _COLUMNS = ("url", "alias_of", "parent", "depth", "state", "queue", "priority", "position", "data", "links")
-_SELECT = f"SELECT url_hash, {', '.join(_COLUMNS)} FROM focused_graphnode WHERE run_id = %s"  # noqa: S608 - fixed names
+_SELECT = f"SELECT url_hash, {', '.join(_COLUMNS)} FROM focused_graphnode WHERE run_id = %s"  # noqa: S608 - only constant names
 _NEXT = _SELECT + " AND queue = %s AND state = 1 ORDER BY priority DESC, position LIMIT %s"
 _SAVE = (
-    f"INSERT INTO focused_graphnode (run_id, url_hash, {', '.join(_COLUMNS)})"  # noqa: S608 - fixed names
+    f"INSERT INTO focused_graphnode (run_id, url_hash, {', '.join(_COLUMNS)})"  # noqa: S608 - only constant names
     f" VALUES ({', '.join(['%s'] * (len(_COLUMNS) + 2))}) ON CONFLICT (run_id, url_hash)"
     f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS)}"
 )

@@ -47,8 +47,9 @@ class Judged(NamedTuple):
 class Verdict(NamedTuple):
     """The learning judge's scores of a run's newest pages.
 
-    `rows` are these pages: unmarked ones whose mark would help most first, marked ones last. `pages` and `marks` count them. To
-    test the judge, `checked` marks were left out in turn, and it predicted `agreed` of them correctly.
+    `rows` are these pages: unmarked ones whose mark would help most first, marked ones last. `pages` counts all of them,
+    `marks` the marked ones. To test the judge, `checked` marks were left out in turn, and it predicted `agreed` of them
+    correctly.
     """
 
     rows: list[Judged]

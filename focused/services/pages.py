@@ -36,7 +36,7 @@ OTHER_ADDRESS = "other_address"
 EDITED = "CAST(edits AS text) <> '[]'"
 """SQL condition that is true if a topic's run has edits that were not carried out yet."""
 _INSERT = (
-    f"INSERT INTO focused_topicpage ({', '.join(_COLUMNS)})"  # noqa: S608 - the model's own columns
+    f"INSERT INTO focused_topicpage ({', '.join(_COLUMNS)})"  # noqa: S608 - column names of the model
     f" VALUES ({', '.join(['%s'] * len(_COLUMNS))}) RETURNING id"
 )
 
@@ -100,7 +100,7 @@ def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled
     if left_out := len(session.walk.strategy.left_out):
         session.row.refused = {**session.row.refused, "same_concepts": left_out}
     session.asked += counts(session.options, recalled, "")
-    assert arrival.stored is not None  # noqa: S101 - a page that was judged is kept
+    assert arrival.stored is not None  # noqa: S101 - set by `keep` for every page
     _close(session, arrival.stored)
     return Outcome(TopicPage.Kind.PAGE, arrival.page.content.title, arrival.page.similarity, arrival.page.relevant)
 
@@ -127,11 +127,11 @@ def edited(session: Session, change: dict[str, Any], now: datetime) -> None:
 
 
 def judge(arrival: Arrival) -> None:
-    """Storing stage: removes and counts links out of scope, scores the page, and finds out whether it nearly duplicates an
-    earlier one.
+    """Removes and counts links out of scope, scores the page, and finds out whether it nearly duplicates an earlier one. A
+    stage of the setting TOPIC_STORE_STAGES.
     """
     content = arrival.draft.content
-    assert content is not None  # noqa: S101 - only drafts that became pages get here
+    assert content is not None  # noqa: S101 - set for every page
     content, refused = arrival.session.within(arrival.node, content)
     if own := _own_address(arrival.session, arrival.node, content):
         arrival.own_address, content = own, replace(content, url=own)
@@ -164,8 +164,8 @@ def _own_address(session: Session, node: Node, content: Content) -> str:
 
 
 def keep(arrival: Arrival) -> None:
-    """Storing stage: stores the page's row in the run's log, with the id of the page it was reached from and the run's counts
-    so far.
+    """Stores the page's row in the run's log, with the id of the page it was reached from and the run's counts so far. A stage
+    of the setting TOPIC_STORE_STAGES.
     """
     page = arrival.page
     if page is None:
@@ -250,5 +250,5 @@ def _close(session: Session, row: Written) -> None:
                 fields += ["frequencies", "frequencies_step"]
     values = [json.dumps(value) if isinstance(value := getattr(run, name), dict) else value for name in fields]
     sets = ", ".join(f"{name} = %s" for name in fields)
-    update = f"UPDATE focused_topicrun SET {sets} WHERE run_id = %s RETURNING {EDITED}"  # noqa: S608 - fixed names
+    update = f"UPDATE focused_topicrun SET {sets} WHERE run_id = %s RETURNING {EDITED}"  # noqa: S608 - only constant names
     session.edited = bool(sql.fetch(update, (*values, run.pk))[0][0])

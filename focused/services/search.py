@@ -65,7 +65,7 @@ def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
 
 
 def index(arrival: Arrival) -> None:
-    """Storing stage: adds the page's words to the search index."""
+    """Adds the page's words to the search index. A stage of the setting TOPIC_STORE_STAGES."""
     if arrival.stored is None:
         return
     row = arrival.session.row
@@ -137,7 +137,7 @@ def remove(keys: Sequence[int]) -> None:
     """
     if connection.vendor != "sqlite":
         places = ", ".join(["%s"] * len(keys))
-        sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({places})", tuple(keys))  # noqa: S608 - fixed words
+        sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({places})", tuple(keys))  # noqa: S608 - only constant text
         return
     for entry in _stored(TopicPage.objects.filter(pk__in=keys, kind=TopicPage.Kind.PAGE)):
         sql.execute(
@@ -157,7 +157,7 @@ def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None,
         return Hits(0, ())
     hits, values, cut = (_hits_sqlite if connection.vendor == "sqlite" else _hits_postgresql)(query, places)
     once = (
-        f"WITH hit AS MATERIALIZED ({hits}) SELECT MAX(t.id) AS id, MIN(hit.score) AS score"  # noqa: S608 - fixed words
+        f"WITH hit AS MATERIALIZED ({hits}) SELECT MAX(t.id) AS id, MIN(hit.score) AS score"  # noqa: S608 - only constant text
         " FROM hit JOIN focused_topicpage t ON t.id = hit.id GROUP BY t.url_hash"
     )
     rows = sql.fetch(f"{once} ORDER BY score, id", values)

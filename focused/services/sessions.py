@@ -69,7 +69,7 @@ class Session:
         self.graph: MemoryGraph | DatabaseGraph
         self.graph = DatabaseGraph(run.pk, row.pushes) if self.options.graph == "database" else MemoryGraph()
         found = strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES)
-        rng = random.Random(self.options.random_seed)  # noqa: S311 - draws of a search, no secret
+        rng = random.Random(self.options.random_seed)  # noqa: S311 - must be repeatable, no security
         history = history_of(self.options.history) if self.options.history else ()
         strategy = found(Relevance(self.topic), self.graph, rng, run.parameters["parameters"], history)
         self.walk = Walk(strategy, self.graph)
@@ -166,7 +166,7 @@ class Session:
             listed.queue(self.walk, self.parser, named["url"], named["addresses"])
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
-        """Returns the page with the links that the run may follow only, and the number of refused links by rule."""
+        """Returns the page with only the links that the run may follow, and the number of refused links by rule."""
         content, refused = self.scope.apply(content, node.depth)
         if self.options.source == "archive":
             held = in_archive([link.url for link in content.links])

@@ -26,10 +26,10 @@ from focused.strategies.link_features import FEATURES, Found, LinkFeatures, Rows
 Vector = NDArray[np.float64]
 PRIOR_FILE = Path(__file__).with_name("adaptive_prior.json")
 LINKS_A_FETCH = 2000
-"""Number of links found for each link that is chosen before all open links are scored again: the more links a crawl has found,
-the more are chosen at once, so that the cost per page does not grow with the frontier."""
+"""When n links have been found, n / LINKS_A_FETCH of them are chosen at once (or the parameter `together`, if greater)
+before all open links are scored again, so that the cost per page does not grow with the frontier."""
 PRIOR_PAGES = 30.0
-"""Number of pages that the prior's feature means and standard deviations count as, relative to those of the run's own pages."""
+"""Weight of the prior's feature means and standard deviations against those of the run's own pages, as a number of pages."""
 FEWEST = 5
 """Number of training examples before the weights are first updated."""
 ENOUGH = 60
@@ -323,8 +323,8 @@ class Adaptive(Strategy):
         return chosen
 
     def _worth(self, parent: int) -> float:
-        """Returns the reward in [0, 1] of the newest page, which was fetched through a link of page number `parent`. The
-        learning judge has a part in it if it has ranked the pages before.
+        """Returns the reward in [0, 1] of the newest page, which was fetched through a link of page number `parent`. If the
+        learning judge has scored pages already, its score is a part of the reward.
         """
         fixed = self._fixed[-1]
         if not self._judge.ranked:
@@ -344,7 +344,7 @@ class Adaptive(Strategy):
 
     def _sharpen(self) -> None:
         """Computes the exponent of the rewards from the number of relevant pages (`exponent`), and all rewards again if it
-        changed. The exponent is 1 if the weights are not to learn, or once there are enough relevant pages for the learning
+        changed. The exponent is 1 if the parameter `learn` is off, or once there are enough relevant pages for the learning
         judge.
         """
         self._sharpened = len(self.links)

@@ -23,7 +23,8 @@ from focused.strategies.pareto import best_spread
 from focused.strategies.pheromone import TAU_MAX, TAU_MIN, Pheromone, Vector, transition
 
 ENOUGH_SCORES = 20
-"""Number of links from which the minimum score of a link is computed from the scores; before, it is the parameter `threshold`."""
+"""Number of links that must be known before the minimum score for fetching a link is computed from the links' scores; until
+then it is the parameter `threshold`."""
 STILL_CYCLES = 3
 
 

@@ -55,7 +55,7 @@ class Strategy:
     ) -> None:
         self.topic = topic
         self.graph = graph
-        self.rng = rng or random.Random(1)  # noqa: S311 - random order in a search, not a secret
+        self.rng = rng or random.Random(1)  # noqa: S311 - must be repeatable, no security
         self.settings: Any = read_settings(self.Settings, values or {})
         self.history = history
         """Pages of an earlier run, in order of arrival, for strategies that learn from one; empty if there is none."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FEATURES = 2**15
 ITERATIONS = 20
 MANY_HOSTS = 5
-"""Number of hosts among the fetched pages from which on links inside one host are left out of the hub scores."""
+"""If the fetched pages are on at least this many hosts, links inside one host are left out of the hub scores."""
 
 
 class ClassifierDistiller(Strategy):

@@ -1,5 +1,5 @@
 """The strategy of context graphs (Diligenti et al. 2000): a classifier, trained on the links that lead to relevant pages,
-predicts from its words how many clicks a page is away from a relevant page.
+predicts from a page's words how many clicks the page is away from a relevant one.
 """
 
 from __future__ import annotations

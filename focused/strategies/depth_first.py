@@ -1,5 +1,5 @@
-"""The strategy `depth_first`, after Yang et al.: follows the newest links first, ordered by the similarity of their words to
-the topic's words, and postpones those that a decision tree predicts to be off topic.
+"""The strategy `depth_first`, after Yang et al.: follows the newest links first, those of one page ordered by the similarity of
+their words to the topic's words, and postpones those that a decision tree predicts to be off topic.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The strategy `dynamic_tunnel` (Jiang, Zhu and Wang): follows links through off-topic pages, the further the more relevant the
-links' texts are.
+"""The strategy `dynamic_tunnel` (Jiang, Zhu and Wang): follows links through off-topic pages as long as the links' texts are
+relevant.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ class Examples:
     def ridge(self, mean: Vector, spread: Vector, goals: Callable[[Rows], Vector], centre: Vector, trust: float) -> Vector:
         """Returns the weights w of a ridge regression, w = (X'X + trust I)^-1 (X'G + trust centre), an array indexed by
         feature. The rows of X are the examples, minus `mean` and divided by `spread`. G are the values to predict: what `goals`
-        returns for the page numbers of the examples, minus their mean. w is kept near the weights `centre`, the more the
-        greater `trust`.
+        returns for the page numbers of the examples, minus their mean. The greater `trust`, the nearer w stays to the weights
+        `centre`.
         """
         self._sum_up()
         wanted = goals(self.pages)

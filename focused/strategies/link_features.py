@@ -122,8 +122,8 @@ class LinkFeatures:
         self._again: list[MetAgain] = []
         self._closed: list[int] = []
         self._learned: tuple[list[int], list[float]] = ([], [])
-        """Changes that are not made yet: new targets, further links to open targets, closed targets, and hash buckets of
-        words with the rewards of the pages that they led to."""
+        """Changes that are not yet made in the table of features: new targets, further links to open targets, closed
+        targets, and hash buckets of words with the rewards of the pages that they led to."""
 
     def __len__(self) -> int:
         return len(self.names)

@@ -67,8 +67,8 @@ def nearest_farthest(objectives: Objectives, number: int) -> list[int]:
 
 
 def best_spread(objectives: Objectives, number: int) -> list[int]:
-    """Selects `number` rows and returns their numbers: whole Pareto fronts, best first, and of the last front used, which may
-    be too large, rows that are far apart (`nearest_farthest`).
+    """Selects `number` rows and returns their numbers: whole Pareto fronts, best first. Of the last front needed, if it has too
+    many rows, those are selected that are far apart (`nearest_farthest`).
     """
     chosen: list[int] = []
     for front in fronts(objectives):
