@@ -358,9 +358,9 @@ class _Slice:
                 self.on_page(self.run, landed.item, landed.response)
 
     def _go_on(self, known: Sequence[Url]) -> None:
-        """Continues with addresses whose host's robots.txt has arrived. The request for robots.txt has used the host's turn, so
-        they go back to the frontier and wait for the next turn if the host has a delay. Failed requests for robots.txt are not
-        counted as tries of these addresses."""
+        """Continues with addresses whose host's robots.txt has arrived. If the host has a crawl delay, they go back to the
+        frontier and wait until it may be requested again, because the request for robots.txt counts as a request to the host.
+        Failed requests for robots.txt are not counted as tries of these addresses."""
         now = self.clock.now()
         free, back = [], []
         for item in known:

@@ -281,7 +281,7 @@ AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-# these ask for the middleware and backend of django-axes, which would respond in place of the login form
+# system checks that demand django-axes's middleware and backend, which would respond in place of the login form
 SILENCED_SYSTEM_CHECKS = ["axes.W002", "axes.W003"]
 # whether a proxy in front of the web server provides TLS and sets X-Forwarded-Proto and X-Forwarded-For
 BEHIND_TLS = environment.switch("CRAWLMGR_TLS")
@@ -328,7 +328,7 @@ LOGGING = logs.configuration(
     ],
 )
 
-_BLUE = {  # the accent colour of the desk
+_BLUE = {  # shades of the accent colour of the web interface
     "50": "oklch(97% .014 254.6)",
     "100": "oklch(93.2% .032 255.6)",
     "200": "oklch(88.2% .059 254.1)",

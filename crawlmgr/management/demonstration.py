@@ -37,8 +37,9 @@ class Part(Protocol):
     """One crawler's part of the demonstration, as `demo` calls it.
 
     `kept` returns the website of an earlier demonstration, None if there was none. `add` adds the website to the database,
-    `finish` crawls it and returns figures to print; both reuse objects of an earlier demonstration. `rooms` returns views worth
-    seeing. `leave` is called when `demo` ends, `remove` deletes everything and returns the names of what was deleted.
+    `finish` crawls it and returns figures to print; `add` and `finish` reuse objects of an earlier demonstration. `rooms`
+    returns the views to recommend. `leave` is called when `demo` ends, `remove` deletes everything and returns the names of
+    what was deleted.
     """
 
     def kept(self) -> Served | None: ...

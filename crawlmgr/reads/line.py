@@ -47,7 +47,7 @@ def of_run(run: Run, now: datetime, limit: int = 5) -> InFlight | None:
     lease = timedelta(seconds=settings.lease_seconds)
     hosts = [OnHost(row["host_id"], row["host__key"], row["number"], row["until"] - lease) for row in grouped]
     late = tuple(one for one in hosts if now - one.since >= PATIENT)
-    # more addresses may be claimed than requested: the rest wait for these to end
+    # more addresses may be claimed than are allowed in flight: those beyond the limit have not been requested yet
     number = min(sum(one.number for one in hosts), settings.in_flight)
     return InFlight(number, settings.in_flight, {one.pk: one.number for one in hosts}, late[:limit])
 

@@ -196,8 +196,8 @@ class Tokenizer:
     def _pieces(self, normalised: str) -> Iterable[str]:
         """Yields the pieces of a normalised text that may be words: user words, segmented Chinese words, runs of other
         letters."""
-        # jieba and rjieba differ only in what they take for one Latin word or number, so those are split here, in the same way
-        # for both.
+        # jieba and rjieba differ only in what they take for one Latin word or number; the segmenter's choice is not used for
+        # those, they are split here by `_WORD`.
         if self._user:
             return self._split(normalised)
         if normalised.isascii():
