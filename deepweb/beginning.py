@@ -65,7 +65,8 @@ def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
 
 
 def looks_inside_values(form: Form, way: Way) -> bool:
-    """Tells whether a way of submitting is a filter with an operator that finds a word anywhere in a value."""
+    """Tells whether `way` fills in a filter that has an operator for finding a word anywhere in a value (such as "contains").
+    """
     return way.is_filter and any(widest_operators(field) for field in form.fields if field.name == way.required[1])
 
 
@@ -140,5 +141,6 @@ def forget_what_was_shown(state: MutableMapping[str, Any]) -> None:
 
 
 def in_vain(form: Form) -> str:
-    """Returns the reason code for ending the harvest of a form that returned no record."""
+    """Returns the reason code for ending the harvest of a form that returned no record: "needs_browser" if a script submits
+    the form, otherwise "no_results"."""
     return "needs_browser" if form.scripted else "no_results"

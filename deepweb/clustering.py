@@ -43,11 +43,12 @@ class Space:
     documents: int
 
     def weigh(self, pages: Sequence[Mapping[str, float]]) -> sparse.csr_matrix:
-        """Returns the weights of pages by eq. (1): (sum of K over the word's occurrences) * ln(N / n_i), with N pages of which
-        n_i contain the word. `pages` are the sums of K, by word. A word on every page has weight 0: it belongs to the template.
+        """Returns the weights of pages by eq. (1) of the deep-web paper, (pages, words): (sum of K over the word's
+        occurrences) * ln(N / n_i), with N pages of which n_i contain the word. `pages` are the sums of K, by word, as in
+        `FormPageWords`. A word on every page has weight 0: it belongs to the page template.
 
-        If the space was made of a single page, the template is unknown, and ln(N / n_i) is replaced by 1. Words unknown to the
-        space are left out. The matrix has a row for each of `pages` and a column for each of `words`.
+        If the space was made of a single page, the template is unknown, and ln(N / n_i) is replaced by 1. Words that are not in
+        the space are left out.
         """
         idf = np.log(self.documents / self.frequencies) if self.documents > 1 else np.ones(len(self.words))
         places = {word: place for place, word in enumerate(self.words)}
@@ -76,7 +77,7 @@ def space_of(pages: Sequence[Mapping[str, float]], min_documents: int = 1) -> Sp
 
 
 def spaces_of(pages: Sequence[FormPageWords]) -> tuple[Space, Space]:
-    """Returns the spaces Pc (page) and Fc (form) of a set of form pages."""
+    """Returns the word spaces Pc (words of the pages) and Fc (words of the forms) of a set of form pages."""
     return space_of([page.page for page in pages]), space_of([page.form for page in pages])
 
 
@@ -242,9 +243,9 @@ class ChosenK(NamedTuple):
 
 
 def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None, starts: int = 10) -> ChosenK:
-    """Chooses the number K of clusters with the largest silhouette, from 2 to `k_max` (default: max(10, sqrt(n/2)) for n
-    pages) but at most half the pages; 1 if no K gives clusters that are clearly separated.
-    """
+    """Clusters pages (rows of `joined`) into the number K of clusters with the largest silhouette, from 2 to `k_max` (default:
+    max(10, sqrt(n/2)) for n pages) but at most half the pages; into one cluster if no K gives clusters that are clearly
+    separated."""
     n = rows.shape[0]
     limit = min(n // 2, k_max or max(10, math.isqrt(n // 2)))
     best: tuple[float, Clustering] | None = None

@@ -1,4 +1,4 @@
-"""Conversion of forms to JSON for the database, and back."""
+"""Converts forms to JSON for the database, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The surroundings of a form on its page: the heading above it, and the names of the enclosing elements."""
+"""The surroundings of a form on its page: the heading above it, and the ids and classes of the elements around it."""
 
 from __future__ import annotations
 

@@ -148,9 +148,9 @@ def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -
 
 
 def best_spans(values: Sequence[float], limit: int, queries: int) -> int:
-    """Returns the largest number of records that `queries` queries of disjoint ranges can show, each at most `limit`; `values`
-    are the values of all records. Computed exactly, by dynamic programming over the values in ascending order, in O(queries * d
-    * m) steps, with d different values, at most m of which lie in a range that holds `limit` records.
+    """Returns the largest number of records that `queries` queries of disjoint ranges can return, each at most `limit`;
+    `values` are the values of all records. Computed exactly, by dynamic programming over the values in ascending order, in
+    O(queries * d * m) steps, with d different values, at most m of which are in a range that contains `limit` records.
 
     >>> best_spans([1, 1, 1, 2, 5, 5], 2, 2), best_spans([1, 1, 1, 2, 5, 5], 2, 3)
     (4, 5)

@@ -1,5 +1,5 @@
-"""Expected new records of queries that combine words with choices, and of queries of choices alone: estimated from the number
-of records that match, and the number of these that are known."""
+"""Predicts the new records of queries that combine words with choices, and of queries of choices alone, from the number of
+records that match and the number of these that are known."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class JointYield:
         return Offer(Choice(query, new), new * self._learned(query))
 
     def _learned(self, query: Query) -> float:
-        """Returns the ratio of actual to predicted new records over earlier queries that bind the same inputs as `query`,
+        """Returns the ratio of actual to predicted new records over earlier queries that set the same inputs as `query`,
         shrunk towards 1."""
         kind = _kind(query)
         if kind not in self._learned_of:

@@ -62,7 +62,7 @@ class LinkScorer:
         return found + _POSITION * (1 - min(1.0, max(0.0, place)))
 
     def learn(self, url: str, anchor: str, led_to_form: bool) -> None:
-        """Counts whether a followed link led to a new search form."""
+        """Counts, for each word of a followed link, whether the link led to a new search form."""
         for word in link_words(url, anchor):
             if word in self.counts or len(self.counts) < _KEPT:
                 self.counts.setdefault(word, [0, 0])[0 if led_to_form else 1] += 1

@@ -222,7 +222,7 @@ class Query(models.Model):
 
     @property
     def words(self) -> str:
-        """The terms as readable text."""
+        """The terms of the query as readable text: "input=value, …"."""
         return ", ".join(f"{name}={value}" for name, value in self.terms)
 
 

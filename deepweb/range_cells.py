@@ -153,7 +153,8 @@ def scale_of(asked: Sequence[Asked], limit: int) -> float:
     The result is exp of the posterior mean of its logarithm, with a normal prior about log 15. The number of matches of a range
     is log-normal about ratio * before with variance 0.2 + 1 / before; if it is unknown, it is above `limit`.
     """
-    from scipy.special import log_ndtr  # imported here to save commands that do not need it a fifth of a second
+    # imported here because it takes a fifth of a second, which commands that do not need it save
+    from scipy.special import log_ndtr
 
     told = [(each.before, each.matching, each.known) for each in asked if each.before > 0]
     grid = np.linspace(0.0, np.log(_LARGEST_SCALE), _SCALES)

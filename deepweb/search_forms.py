@@ -41,9 +41,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One visible control, or a hidden value; radios and checkboxes of one name are one field.
+    """One visible control or hidden value of a form; radio buttons or checkboxes with the same name are one field. `kind` is
+    the type of an input, or the tag of another control.
 
-    `low` and `high` are the minimum and maximum that the control declares.
+    `low` and `high` are the minimum and maximum that the control declares, "" if it declares none.
     """
 
     name: str
@@ -372,5 +373,5 @@ def _identity(element: HtmlElement, with_name: bool = True) -> str:
 def _join(base: str, href: str) -> str:
     try:
         return urljoin(base, href.strip())
-    except ValueError:  # brackets that are no address: use the page's own
+    except ValueError:  # brackets that are no valid address
         return base

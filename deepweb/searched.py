@@ -1,4 +1,4 @@
-"""Finds in which fields of the records a search box searches, and how it matches words, from the answers to words."""
+"""Finds in which fields of the records a search box searches, and how it matches words, from the answers to queries."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Seen:
         return self._counts[4, : len(self._names)]
 
     def kind_of(self, term: Term) -> int:
-        """Returns the number of a term's kind; terms are of one kind if they have the same input, the same record field and
+        """Returns the number of a term's kind. Terms are of one kind if they have the same input, the same record field and
         the same class of length: one, two, three, or more characters (for ASCII values in steps of four characters)."""
         value = term.value
         length = len(value) if not value.isascii() else 1 + len(value) // 4
@@ -142,7 +142,7 @@ class Seen:
         return tuple(sorted(query)) in self._asked
 
     def asked_terms(self) -> np.ndarray:
-        """Returns the indices of the seen terms that were queried alone."""
+        """Returns the indices, in the arrays over terms, of the seen terms that were queried alone."""
         places = [self._terms[query[0]] for query in self._asked if len(query) == 1 and query[0] in self._terms]
         return np.array(sorted(places), dtype=np.int64)
 
@@ -155,7 +155,7 @@ class Seen:
         return record in self._records
 
     def terms_at(self, record: int) -> np.ndarray:
-        """Indices, in the arrays over terms, of the terms that the record with index `record` contains."""
+        """Returns the indices, in the arrays over terms, of the terms that the record with index `record` contains."""
         return self._terms_of[record]
 
     def having(self, terms: Sequence[Term]) -> np.ndarray:

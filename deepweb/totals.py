@@ -103,10 +103,10 @@ def _is_window(before: str, number: int, shown: int) -> bool:
 
 
 def trusted_shape(told: Sequence[Told]) -> str | None:
-    """Returns the line (`Stated.shape`) whose number is the total of results, from what several answers stated; None as long
-    as none has proved to be.
+    """Returns the line (`Stated.shape`) whose number is the total of results, judged by what several answers stated; None as
+    long as no line has proved to be it.
 
-    A line is excluded if an answer holds more records than it states, or if it states a larger number for a query that binds
+    A line is excluded if an answer contains more records than it states, or if it states a larger number for a query that sets
     more terms. A line is proved if it once counted the results on its page (`Stated.window`). Otherwise its numbers must differ
     between queries; and of the answers that were read to their end, those with fewer records than the largest answer cannot
     have been truncated, so half of them must have exactly as many records as stated. Of several proved lines, the one in most

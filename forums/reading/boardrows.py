@@ -115,7 +115,7 @@ class BoardRows:
 
     @cached_property
     def _own(self) -> frozenset[str]:
-        """The keys of the rows' titles."""
+        """The keys (see `thread_key`) of the rows' title links."""
         return frozenset(row.title.key for row in self.rows)
 
     def _sub_boards(self, row: Row) -> list[Link]:

@@ -90,8 +90,9 @@ class Page(TimedPage):
         asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"
         self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self._asides: dict[int, bool] = {}
-        self.row_cells: dict[int, list[int]] = {}  # cache of `Heads.cells`, by the row's node
-        self.text_places: dict[int, int] = {}  # cache of `bodies_of`, by element
+        self.row_cells: dict[int, list[int]] = {}  # cache of `Heads.cells`: nodes of the cells of a table row, by the row's node
+        # cache of `posts_bodies._place`: relation of an element to the text of a post, by node
+        self.text_places: dict[int, int] = {}
 
     def _base(self) -> str:
         element = self.root.find(".//base[@href]")

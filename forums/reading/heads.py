@@ -112,9 +112,9 @@ class Heads:
             if tags & {"nav"} or any(page.elements[at].get("role") in _MENUS for at in (inside, *cells)):
                 continue
             if tags == {"a"} or (len(cells) < 4 and len(tags - {"th", "td"}) > 1):
-                continue  # not the header but a bar of buttons
+                continue  # a bar of buttons, not a header
             if len(set(cells)) < 2:
-                continue  # not the header but the heading of a part of the list
+                continue  # the heading of a part of the list, not a header
             texts = {at: page.text(cell) for at, cell in enumerate(cells)}
             if any(len(text) > 60 for text in texts.values()):
                 continue
@@ -139,8 +139,8 @@ class Heads:
         return any(link.url.partition("?")[0] != own for link in self.page.links_in(cell, self.page.outline.ends[cell]))
 
     def _align(self, rows: list[Row], width: int) -> None:
-        """If a header has fewer cells than the rows (`width`), shifts its cells to the right by the difference if that puts
-        more counts and times of the rows below header cells for counts or times."""
+        """Shifts the cells of a header that has fewer cells than the rows (`width`) to the right by the difference, if that
+        puts more counts and times of the rows below header cells for counts or times."""
         missing = width - 1 - max(self.texts)
         if missing <= 0:
             return

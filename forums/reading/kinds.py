@@ -73,8 +73,8 @@ def _belong_to(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _name_themselves(rows: RowSet) -> bool:
-    """Tells whether the links that name rows lead to anchors inside their own rows (at least two, and 80 %): then they are
-    permalinks of posts, such as linked subjects, and the rows are no list."""
+    """Tells whether the rows' title links lead to anchors inside their own rows (at least two of them, and 80 %): then the
+    links are permalinks of posts, such as linked subjects, and the rows are no list."""
     elements, own = rows.page.outline.elements, 0
     for row in rows.rows:
         place = row.title.fragment
@@ -99,8 +99,8 @@ def _best(sets: list[RowSet]) -> RowSet | None:
 
 
 def _in_texts(rows: RowSet, posts: PostSet) -> bool:
-    """Tells whether most links that name the rows are inside or after the texts of posts: then they are links written by
-    users."""
+    """Tells whether most title links of the rows are inside or after the texts of posts: then they are links written by users.
+    """
     if rows.told or posts.quality < 0.7 or posts.own_words < 0.6 or (len(posts.spans) < 2 and not rows.page.is_thread_address):
         return False
     within, page = 0, rows.page.outline
@@ -122,7 +122,7 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _are_writers(rows: RowSet, posts: PostSet) -> bool:
-    """Tells whether most links that name the rows are the names of the posts' authors. Signs of that: the same names recur, or
+    """Tells whether most title links of the rows are the names of the posts' authors. Signs of that: the same names recur, or
     lines that describe a member follow them; the title of a board or thread is linked only once."""
     if rows.told and leads_to(rows.group.pattern) == "thread":
         return False
@@ -164,7 +164,7 @@ def _labels(boards: RowSet, threads: RowSet) -> bool:
 
 
 def inside(inner: RowSet, outer: RowSet) -> bool:
-    """Tells whether at least 70 % of the links that name the rows of the list `inner` are in the rows of the list `outer`."""
+    """Tells whether at least 70 % of the title links of the list `inner` are in the rows of the list `outer`."""
     spans = outer.group.spans
     within = sum(any(start <= row.title.node < end for start, end in spans) for row in inner.rows)
     return within >= 0.7 * len(inner.rows)

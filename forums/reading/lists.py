@@ -22,8 +22,8 @@ _FORUM_ADDRESS = re.compile(
 
 @dataclass
 class RowSet:
-    """A candidate list of boards or threads. Each row is named by one link, and these links form `group`; `others` are further
-    groups of links in the same rows, such as those of authors or last posts."""
+    """A candidate list of boards or threads. Each row has a title link, which names the board or thread; these links form
+    `group`. `others` are further groups of links in the same rows, such as those of authors or last posts."""
 
     page: Page
     group: Group
@@ -68,7 +68,7 @@ class RowSet:
         place = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in self.rows) / n
         single = 0.4 if place > 0.55 else 1.0
         if sorted(len(row.times) for row in self.rows)[n // 2] > 4:
-            single *= 0.5  # rows that contain lists themselves are hardly records
+            single *= 0.5  # rows that contain several times are rarely single boards or threads
         over = self.heads.of(self.rows[0], self.rows[0].title.node)
         if "last" in over and not over & {"topics", "board"} and "board" in self.heads.all_roles:
             single *= 0.3  # The links are the last posts of boards; the names of the boards are in another cell.
@@ -197,8 +197,8 @@ def _same_rows(a: Group, b: Group) -> bool:
 
 def _comes_first(group: Group, other: Group) -> bool:
     """Tells whether a group's links, which have addresses of threads or boards, come before those of the group `other` in at
-    least 80 % of the rows that the two groups share; False if the group has fewer rows than `other`. The first link of a row
-    names it; a link to a board's last thread comes later."""
+    least 80 % of the rows that the two groups share; False if the group has fewer rows than `other`. The first link of a row is
+    usually its title link; a link to a board's last thread comes later."""
     if len(group.rows) < len(other.rows) or leads_to(group.pattern) not in ("board", "thread"):
         return False
     places = {row.start: row.title.node for row in other.rows}
@@ -219,8 +219,8 @@ def _is_headed_last(group: Group, other: Group) -> bool:
 
 
 def _name_score(group: Group) -> float:
-    """Returns a score of how well a group's links name their rows: higher for long and different texts, early in the row,
-    marked as titles; lower for texts that contain a time. It is -1 for names of users."""
+    """Returns a score of how well a group's links serve as the title links of their rows: higher for long and different texts,
+    early in the row, marked as titles; lower for texts that contain a time. It is -1 for names of users."""
     page, rows = group.page, group.rows
     n = len(rows)
     if rows[0].title.is_user:
@@ -256,7 +256,7 @@ def _is_marked(page: Page, row: Row) -> bool:
 
 def row_sets(page: Page) -> list[RowSet]:
     """Returns the lists of a page that may be boards or threads, highest quality first. Groups of links in the same rows form
-    one list, named by the group with the best `_name_score`."""
+    one list; the group with the best `_name_score` holds the title links."""
     made: list[RowSet] = []
     found = [group for group in groups(page) if _may_list(group)]
     found.sort(key=_name_score, reverse=True)

@@ -42,8 +42,6 @@ class PostRows:
         self.page: Page = posts.page
         self.spans = posts.spans
 
-    # text
-
     @cached_property
     def _authors(self) -> frozenset[str]:
         return frozenset(people[0][0] for people in self.posts.people if people)
@@ -62,12 +60,8 @@ class PostRows:
         first, _, rest = own.partition("\n")
         return rest if rest and self.posts.is_title(first) else own
 
-    # times
-
     def _time(self, at: int) -> Moment | None:
         return self.spans[at].anchor.moment
-
-    # ids
 
     @cached_property
     def _ids(self) -> list[tuple[str, str] | None]:
@@ -166,8 +160,6 @@ class PostRows:
             if value > points:
                 best, points = whole, value
         return best if points >= 1.0 else None
-
-    # numbers
 
     @cached_property
     def _numbers(self) -> list[int | None]:
@@ -304,7 +296,7 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
             if outline.text_length(node) < least or node > time.node:
                 continue
             if best is not None and outline.text_length(node) <= 1.1 * best.body_lengths[0]:
-                continue  # not at least 10 % longer than the text found so far
+                continue  # The text is not at least 10 % longer than the longest one so far.
             other = PostSet(page, [Span(node, outline.ends[node], time)])
             if not other.people[0]:
                 continue

@@ -20,7 +20,8 @@ MAX_GROUPS = 40
 
 
 class Group:
-    """The rows of one candidate list. Each row is named by a link; most addresses of these links have the pattern `pattern`."""
+    """The rows of one candidate list. Each row has a title link, which names the thread or board; most addresses of these
+    links have the pattern `pattern`."""
 
     def __init__(self, page: Page, pattern: str, rows: list[Row]) -> None:
         self.page = page
@@ -162,8 +163,8 @@ def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
 
 
 def _holds_others(row: Row) -> bool:
-    """Tells whether a supposed single row contains more links with the same form of address as the link that names it: then it
-    is itself a list of rows."""
+    """Tells whether a supposed single row contains more links with the same form of address as its title link: then it is
+    itself a list of rows."""
     own = family(row.title.pattern)
     return any(
         link.key != row.title.key and not link.is_user and not link.fragment and family(link.pattern) == own
@@ -178,8 +179,8 @@ def _sorts(page: Page, link: Link) -> bool:
 
 
 def _has_id(link: Link) -> bool:
-    """Tells whether a link's address contains the id of a thread or board or has the form of a thread's; a list with a single
-    row is accepted only if the link that names it does, or if the row is wide (`_in_wide_row`)."""
+    """Tells whether a link's address contains the id of a thread or board or has the form of a thread's. A list with a single
+    row is accepted only if its title link does so, or if the row is wide (`_in_wide_row`)."""
     return " t:" in link.key or names_board(board_key(link.url)) or leads_to(link.pattern) == "thread"
 
 

@@ -1,4 +1,4 @@
-"""One row of a list: the elements around the link that names it, and the counts, times and links inside these elements."""
+"""One row of a list: the elements around its title link, and the counts, times and links inside these elements."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ _INSIDE = re.compile(r"/(?:span|b|strong|em|i|a|font|abbr|small|bdi)\b[^/]*$")
 
 
 class Row:
-    """One row of a list: the sibling elements `record` (usually one), named by the link `title`. `start` and `end` are the
-    range of its nodes; `group` is the candidate list that contains the row."""
+    """One row of a list: the sibling elements `record` (usually one) and the title link `title`, which names the thread or
+    board. `start` and `end` are the range of its nodes; `group` is the candidate list that contains the row."""
 
     def __init__(self, page: Page, record: Record, title: Link) -> None:
         self.page = page

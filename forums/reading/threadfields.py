@@ -28,8 +28,6 @@ class ThreadFields:
         self.rows = rows.rows
         self.heads = rows.heads
 
-    # counts
-
     @cached_property
     def _columns(self) -> dict[str, dict[int, Count]]:
         found = count_columns(self.rows)
@@ -158,8 +156,6 @@ class ThreadFields:
             return 0 if self._leaves_out_zero else None
         return max(0, number - 1) if self.counts_posts else number
 
-    # times
-
     @cached_property
     def _time_roles(self) -> dict[str, Counter[str]]:
         votes: dict[str, Counter[str]] = defaultdict(Counter)
@@ -264,8 +260,8 @@ def _oldest(times: list[Time]) -> Time:
 
 
 def _are_ranks(cells: dict[int, Count]) -> bool:
-    """Tells whether the numbers of a column are the positions of the rows: 1, 2, 3 down the list, from 26 on its second page, or
-    descending from the total."""
+    """Tells whether the numbers of a column only number the rows: 1, 2, 3 downwards, from 26 on a second page, or descending
+    from the total. `cells`: the counts of the column by row."""
     values = [cells[at].value for at in sorted(cells)]
     steps = Counter(b - a for a, b in zip(values, values[1:], strict=False))
     return len(values) >= 4 and max(steps[1], steps[-1]) >= 0.9 * (len(values) - 1)

@@ -225,7 +225,8 @@ class ThreadPeople(ThreadFields):
         return False
 
     def _before_time(self, text: str) -> str:
-        """Returns the name in texts such as "by anna » Tue Mar 04" or "Started by anna, 3 days ago"."""
+        """Returns the name at the beginning of texts such as "by anna » Tue Mar 04" or "Started by anna, 3 days ago", without
+        words such as "by"."""
         name = clean_name(text)
         span = time_words(name, self.page.moment) if any(map(str.isdigit, name)) else None
         if span and span[0]:

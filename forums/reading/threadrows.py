@@ -25,8 +25,6 @@ _BULLETS = "●•◆■□▪►▶◇○·» "  # symbols drawn before a title
 class ThreadRows(ThreadPeople):
     """Makes the records of a list of threads. The fields are assigned to columns for all rows together."""
 
-    # pinned and locked
-
     def _words(self, row: Row) -> list[str]:
         """Returns the texts that may say that a row is pinned or locked: its class names, attributes and file names of icons,
         and badges, without its title and other links."""
@@ -97,8 +95,6 @@ class ThreadRows(ThreadPeople):
                     flags[at] = True
             break
         return flags
-
-    # last post, board and address
 
     def _last_post(self, row: Row, last: Time | None) -> str | None:
         cell = self.heads.cell(row, last.node) if last is not None else None

@@ -238,7 +238,7 @@ def _is_heading(page: Outline, node: int, top: int) -> bool:
 
 def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
     """Tells whether the supposed posts are really rows of the list `rows`: at least 70 % of their times are inside those rows,
-    and nothing shows that the rows are named by posts or that their links are buttons."""
+    and nothing shows that the rows' title links belong to posts or are buttons."""
     if posts.own_words >= 0.5 and not rows.told and (len(rows.rows) < 2 or _names_posts(posts, rows)):
         return False
     spans = rows.group.spans
@@ -249,7 +249,7 @@ def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _names_posts(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether the links that name rows are permalinks or titles of posts, whose own texts are longer."""
+    """Tells whether the title links of the rows are permalinks or subjects of posts, whose own texts are longer."""
     if posts.own_words < 0.5:
         return False
     longer = sum(posts.body_lengths) / len(posts.spans) > 1.5 * sum(len(row.title.text) for row in rows.rows) / len(rows.rows)
@@ -261,8 +261,8 @@ def _names_posts(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _carry_ids(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether at least 60 % of the addresses of the links that name rows end in a number that is in the element ids of
-    the posts."""
+    """Tells whether at least 60 % of the rows' title links have addresses that end in a number from the element ids of the
+    posts."""
     elements = posts.page.outline.elements
     ids = " ".join(
         elements[node].get("id") or "" for span in posts.spans for node in range(span.start, min(span.end, span.start + 4))

@@ -15,7 +15,7 @@ from forums.reading.rowgroups import Group
 from forums.reading.rows import Row
 from forums.reading.values import count
 
-_REST = 8  # number of sibling elements after a link that can belong to its row
+_REST = 8  # largest number of sibling elements of a row
 _CLIMB = 12
 _WHOLE = frozenset("body html table tbody main".split())
 _LONGEST = 700  # largest number of characters of a row that has no siblings of its kind
@@ -73,9 +73,9 @@ def identities(links: Sequence[Link]) -> list[str]:
 
 
 def rows_of(page: Page, links: list[Link]) -> list[Row]:
-    """Returns the rows named by the chosen links, one for each different target, in page order. Most rows are elements at one
-    level of the tree; for a link without such an element, the row is the largest element around it without another chosen link.
-    """
+    """Returns the rows whose title links are `links`, one for each different target, in page order. Most rows are elements at
+    one level of the tree; for a link without such an element, the row is the largest element around it without another of the
+    links."""
     links = sorted(links, key=lambda link: link.node)
     names: dict[Hashable, Link] = {}
     anchors = []
@@ -121,7 +121,7 @@ def _titled(page: Page, rows: list[Row]) -> list[Row]:
 
 
 def row_set(page: Page, links: list[Link]) -> RowSet | None:
-    """Returns the list whose rows the links name; None if there are no links."""
+    """Returns the list of rows whose title links are `links`; None if there are no links."""
     if not links:
         return None
     pattern = Counter(link.pattern for link in links).most_common(1)[0][0]

@@ -17,7 +17,7 @@ from forums.reading.postrows import PostRows
 from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span
 
-_CLIMB = 40  # number of ancestors of a text that are examined as the element of its post
+_CLIMB = 40  # largest number of levels from a text up to the element of its post
 _LONGEST_SPAN = 40  # largest number of sibling elements that one post can consist of
 
 

@@ -28,10 +28,11 @@ from forums.reading.training.trees import Examples, Job, Shape, all_trained, ave
 
 FOLDS = 5
 _MOST = (60, 90)  # largest number of positive and of negative candidates of one page that a model is trained on
-_MOST_MORE = (20, 30)  # as _MOST, for pages that are used for training only
-_MORE = 0.25  # weight of pages that are used for training only
+_MOST_MORE = (20, 30)  # the same for pages that are used only for training
+_MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
 _LISTS = 2  # number of kinds (threads, boards) for which a model chooses between two lists
-_MORE_KIND = 0.25  # additional factor for generated pages in training of the page's kind, because their words are drawn at random
+# additional factor for generated pages when the model of the page's kind is trained, because their words are drawn at random
+_MORE_KIND = 0.25
 _INDEX = 2.0  # weight of an index page (other pages: 1) in training of the page's kind, because few pages are indexes
 _NO_FORUM = 0.2  # weight of pages that belong to no forum (forum pages: 1) in training of the doubt models
 _SILENT = 0.04

@@ -23,12 +23,12 @@ ENOUGH = 0.9
 
 
 def bare(text: str | None) -> str:
-    """Returns a text without white space and direction marks, in Unicode normal form C."""
+    """Returns a text without white space and direction marks, in Unicode normal form C; "" for None."""
     return unicodedata.normalize("NFC", _BLANKS.sub("", text or ""))
 
 
 def name_key(text: str | None) -> str:
-    """Returns a normalised key that is equal for different spellings of a name or title."""
+    """Returns a key that is equal for names or titles that differ only in white space, direction marks and case."""
     return bare(text).casefold()
 
 
