@@ -1,4 +1,4 @@
-"""Generated rows for `bench desk`: forums with boards, threads, posts, visits and plans."""
+"""Inserts generated rows for `bench desk`: forums with boards, threads, posts, visits and plans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from forums.models import (
 
 BOARDS = 20  # number of boards per forum
 POSTS = 2  # posts per thread: a million threads for two million posts
-DEEP = 0.1  # share of all threads in the first board; its first thread has the same share of a hundred posts
+DEEP = 0.1  # share of threads in the first board; a tenth of it is the share of posts in its first thread
 HOURS = 60  # number of recent hours in which each board has posts
 DAY = 86_400
 
@@ -84,7 +84,7 @@ def _plans(sizes: Sizes, boards: int) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The URL arguments with which `bench desk` opens the views of one object, by view name."""
+    """Returns the URL arguments with which `bench desk` opens the views of one object, by view name."""
     of_site = ["forum", "forum-delete", "forum-correct", "forum-login", "forum-edit", "forum-tree", "forum-model", "forum-plan", "forum-tuning", "forum-delays"]
     found: dict[str, dict[str, object]] = {name: {"pk": 1} for name in [*of_site, "board", "thread", "simulation"]}
     return {

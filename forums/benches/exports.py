@@ -28,8 +28,8 @@ HELP = "memory and CPU of an export of two million posts, or of their pages as W
 POSTS = 2_000_000
 FORMATS = (*export_writers.FORMATS, "warc")
 THREAD = 10  # number of posts per thread; WARC exports the pages, one per thread
-RECORDS = 1000  # distinct records of the archive; the pages share them
-FULL, EMPTY = 1, 2  # runs
+RECORDS = 1000  # number of distinct records in the archive file; the pages share them
+FULL, EMPTY = 1, 2  # ids of two runs: with all pages, and without any
 NOTHING = ("--since", "2999-01-01")
 _FILL = "from forums.benches import exports; import os; exports.fill(int(os.environ['BENCH_POSTS']))"
 
@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Measures each format: the largest resident memory of the process in bytes for an empty and a full export, and CPU
-    seconds."""
+    """Measures each format: the largest resident memory of the process in bytes for an empty and a full export, and CPU seconds.
+    """
     with tempfile.TemporaryDirectory(prefix="crawlmgr-exports-", dir=options["data"]) as name:
         folder = Path(name)
         environment = {key: text for key, text in os.environ.items() if not key.startswith(("CRAWLMGR_", "DATABASE_URL"))}
@@ -75,7 +75,7 @@ def fill(posts: int) -> None:
 
 
 def _fill_archive(pages: int, now: datetime) -> None:
-    """Writes an archive file of RECORDS pages of posts, and inserts `pages` pages of a run that lie in it."""
+    """Writes an archive file of RECORDS pages of posts, and inserts `pages` rows for pages of a run that refer to it."""
     for pk in (FULL, EMPTY):
         insert(Run, 1, id=pk, kind="forum", label=f"run {pk}", state=RunState.FINISHED, created=now)
     folder = Path(settings.ARCHIVE_DIR)
@@ -132,7 +132,7 @@ def _measured(fmt: str, folder: Path, environment: dict[str, str]) -> dict[str, 
 
 
 def _watched(words: list[str], environment: dict[str, str]) -> tuple[int, float]:
-    """The largest resident memory in bytes and the CPU seconds of a command."""
+    """Runs a command; returns the largest resident memory of its process in bytes, and its CPU seconds."""
     process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "manage.py", *words], cwd=settings.BASE_DIR, env=environment, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -145,7 +145,7 @@ def _watched(words: list[str], environment: dict[str, str]) -> tuple[int, float]
 
 
 def table(result: dict[str, Any]) -> str:
-    """The result as a text table."""
+    """Formats the result as a text table with a row for each format."""
     rows = [
         (
             row["format"], round(row["idle_bytes"] / 1e6), round(row["most_bytes"] / 1e6), round(row["more_bytes"] / 1e6),

@@ -1,4 +1,4 @@
-"""`bench pages`: seconds for the desk's pages of a forum with few posts and with many, as a ratio."""
+"""`bench pages`: seconds that the web interface's pages of a forum take with few posts and with many, as a ratio."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures two installations in separate folders. Each page is opened alternately on both, and the medians of their times
-    are compared."""
+    """Measures two installations in separate folders, each in a process of its own, and compares the median times of each page.
+    """
     sides = {}
     for name in ("few", "many"):
         say(f"{options[name]} posts")
@@ -39,7 +39,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A text table with a row for each page."""
+    """Formats the result as a text table with a row for each page."""
     rows = [
         (r["page"], *(round(r[key], 4) for key in ("few_seconds", "many_seconds", "ratio")), r["few_queries"], r["many_queries"])
         for r in result["pages"]

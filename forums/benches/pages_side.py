@@ -1,4 +1,5 @@
-"""One side of `bench pages`: fills an installation with a forum of a number of posts, opens its pages and times them."""
+"""One measurement of `bench pages`: fills an installation with a forum of a given number of posts, opens its pages and times
+them."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ def fill(posts: int) -> None:
 
 
 def main(posts: int, rounds: int) -> None:
-    """Fills the installation, then opens each page; prints median seconds and number of queries as JSON."""
+    """Fills the installation, then opens each page; prints median seconds and number of queries of each as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)
     fill(posts)

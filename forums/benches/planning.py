@@ -1,4 +1,4 @@
-"""`bench planning`: seconds and memory of computing a day's timetable and of a simulated day of the closed loop, by number of
+"""`bench planning`: seconds and memory of computing a day's timetable and of a simulated day of the adaptive policy, by number of
 boards."""
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
-    """Measures one size: the timetable, the start of the loop from 20 days of history, and one day of the loop."""
+    """Measures one size: the timetable, the start of the adaptive policy from 20 days of history, and one day of it without and
+    with index pages."""
     rng = np.random.default_rng(boards)
     rates = rng.lognormal(0.0, 1.5, boards)[:, None] * rng.dirichlet(30 * DIURNAL / DIURNAL.sum(), boards)
     began, worked = time.perf_counter(), time.process_time()
@@ -75,7 +76,7 @@ def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
 
 
 def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
-    """An event log of Poisson-distributed posts with these rates: `days` days, up to the end of the simulated day."""
+    """Returns an event log of Poisson-distributed posts with these rates: `days` days, up to the end of the simulated day."""
     counts = rng.poisson(np.tile(rates, days))
     board, slot = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
     times = START + (slot - (days - 1) * 24 + rng.random(len(slot))) * HOUR_SECONDS
@@ -88,8 +89,8 @@ def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
 def _loop_day(
     rates: Floats, events: Events, budget: int, tick_seconds: float, *, looks: bool
 ) -> tuple[float, float, int, float]:
-    """Simulates a day of the loop: returns the seconds to start it, the seconds for the day, the visits used, and the CPU
-    seconds of its longest ranking. With `looks` every site has an index page as overview source."""
+    """Simulates a day of the adaptive policy: returns the seconds to start it, the seconds for the day, the visits used, and the
+    CPU seconds of its longest ranking. With `looks` every site has an index page as overview source."""
     boards = len(rates)
     clock = LocalClock(ZoneInfo("UTC"), START - 21 * DAY_SECONDS, START + 2 * DAY_SECONDS)
     sites = Sites(np.arange(boards) // BOARDS_A_SITE, [clock] * (-(-boards // BOARDS_A_SITE)))
@@ -124,7 +125,7 @@ def _loop_day(
 
 
 def table(result: dict[str, Any]) -> str:
-    """A text table with a row for each size."""
+    """Formats the result as a text table with a row for each size."""
     header = ["boards", "visits a day", "timetable s", "of CPU", "loop start s", "day s", "both of CPU", "ms a tick"]
     header += ["day with looks s", "of CPU", "longest tick s", "peak MB"]
     names = ("boards", "visits_per_day", "timetable_seconds", "timetable_cpu_seconds", "loop_start_seconds", "loop_day_seconds")

@@ -1,5 +1,5 @@
-"""`bench read`: CPU milliseconds of reading one page of a forum, and the accuracy of readings, also on engines excluded from
-training."""
+"""`bench read`: CPU milliseconds of reading one page of a forum, or the accuracy of readings on forum software or sites excluded
+from training."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def _costs(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The figures as a text table: costs in one row; or accuracy in total, by kind and by engine, then the calibration of the
-    confidence and the time taken."""
+    """Formats the figures as text tables: costs in one row; or accuracy in total, by kind and by engine, then the calibration of
+    the confidence and the time taken."""
     if "macro" in result:
         figures_table = plain_table(["", *FIGURES], table_rows(result))
         took = f"{result['seconds']} s" + (", scores of the first stage from the file" if result["stored_scores"] else "")

@@ -56,7 +56,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compared(row: dict[str, Any], base: dict[str, Any]) -> dict[str, float]:
-    """Ratios of one policy to the first, measured and simulated, with their intervals."""
+    """Returns the ratios of one policy to the first, measured and simulated, with their intervals, by name."""
     daily, simulated = np.array(row["daily"]), np.array(row["simulated_daily"])
     base_daily, base_simulated = np.array(base["daily"]), np.array(base["simulated_daily"])
     found: dict[str, float] = {}
@@ -100,7 +100,7 @@ def _side(log: Path, options: dict[str, Any], policy: str) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A text table with a row for each policy; 95 % intervals over days."""
+    """Formats the result as a text table with a row for each policy; 95 % intervals over days."""
     header = ["policy", "visits a day", "items", "found", "requests", "measured", "recomputed", "simulated"]
     header += ["measured / simulated", "ratio", "simulated ratio", "ratio / simulated ratio"]
     rows = [

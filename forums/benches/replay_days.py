@@ -1,4 +1,4 @@
-"""Replay of days of an event log: the dispatcher and the crawler run with an injected clock, over HTTP, under one policy."""
+"""Replays days of an event log: the dispatcher and the crawler run with a simulated clock, over HTTP, under one policy."""
 
 from __future__ import annotations
 
@@ -61,9 +61,11 @@ def replay(
     step_seconds: float = 60.0,
     pulse: Callable[[datetime], None] = lambda now: None,
 ) -> Replayed:
-    """Crawls the history at `start`, then follows a plan for `days`; needs an empty database.
+    """Crawls the history of a served forum at `start`, then follows a plan for `days`; returns the measured and simulated delays.
+    Needs an empty database.
 
-    Uses the boards with an event in the 160 days before, as the simulator does.
+    Uses the boards with an event in the 160 days before, as the simulator does. pulse: called with the simulated time before each
+    step.
     """
     setup = Setup(start, history_days=history_days, test_days=days, theta=theta)
     simulation = Simulation(events, setup)
@@ -98,7 +100,7 @@ def replay(
 
 
 def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
-    """Saves the forum as a user would have; finding its boards is not part of the measurement."""
+    """Stores the forum as if a user had added it; finding its boards is not part of the measurement."""
     site = Site.objects.create(
         name="Replay",
         url=url,
@@ -115,7 +117,7 @@ def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
 
 
 def _looked_at(site: Site, kind: str, url: str, now: datetime) -> None:
-    """Stores an overview source of this kind, as the site's model would name it."""
+    """Stores an overview source of this kind, as discovery would have found it."""
     address = url if kind == SourceKind.INDEX else f"{url}newest"
     boards = list(site.boards.order_by("pk").values_list("pk", flat=True))
     OverviewSource.objects.create(
@@ -136,11 +138,11 @@ def _work(run: Run, clock: ManualClock) -> None:
 
 
 def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
-    """The next time at which the dispatcher has something to do; never later than the end of the day.
+    """Returns the next time at which the dispatcher has something to do; never later than the end of the day.
 
-    For a timetable that is the next planned visit. For a closed loop it is the first step at which the loop would name a
-    board, but not so late that the loop would take the gap for a pause. Calls of the dispatcher in between would change
-    nothing and cost time.
+    For a timetable that is the next planned visit. For an adaptive policy it is the first step at which the policy would choose a
+    board, but not so late that it would take the gap for a pause. Calls of the dispatcher in between would change nothing and
+    cost time.
     """
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     before = midnight - timedelta(seconds=60)
@@ -157,8 +159,8 @@ def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
 
 
 def _idle_steps(now: datetime, step_seconds: float) -> int:
-    """The number of ranking steps after the next one that the replay can skip, because until then the loop learns nothing new
-    and names no board."""
+    """Returns the number of ranking steps after the next one that the replay can skip, because until then the policy learns
+    nothing new and chooses no board."""
     plan = Plan.objects.get()
     live = loops.load(plan, now)
     if live is None or live.loop.visiting.any():

@@ -19,7 +19,7 @@ NEWEST_SHOWN = 40
 
 
 class ReplayForum:
-    """The pages of a log: boards sorted by last reply, threads of numbered posts, times to the second."""
+    """The pages of the served forum: boards sorted by last reply, threads of numbered posts, times to the second."""
 
     def __init__(self, events: Events, clock: Clock) -> None:
         self.clock = clock
@@ -37,12 +37,12 @@ class ReplayForum:
         self.requests = 0
 
     def _posts(self, thread: int, now: float) -> int:
-        """The number of posts that a thread has at the time `now`."""
+        """Returns the number of posts that a thread has at the time `now`."""
         first, stop = self.first[thread], self.stop[thread]
         return int(np.searchsorted(self.times[first:stop], now, side="right"))
 
     def page(self, path: str) -> str | None:
-        """The HTML of the page at a path; None if no such page exists yet."""
+        """Returns the HTML of the page at a path; None if no such page exists yet."""
         self.requests += 1
         parts = urlsplit(path)
         number = int(parse_qs(parts.query).get("page", ["1"])[0])
@@ -60,8 +60,8 @@ class ReplayForum:
         return None
 
     def _alive(self, board: int, now: float) -> list[tuple[float, int, int]]:
-        """For each thread of a board that exists at `now`, newest first: the time of its last post, its number, and its
-        number of posts."""
+        """Returns, for each thread of a board that exists at `now`, the time of its last post, its number, and its number of
+        posts; most recent reply first."""
         counts = [(thread, self._posts(thread, now)) for thread in self.threads[board]]
         alive = [(float(self.times[self.first[thread] + posts - 1]), thread, posts) for thread, posts in counts if posts]
         return sorted(alive, reverse=True)
@@ -79,7 +79,7 @@ class ReplayForum:
         return _frame("Index", f"<h1>Replay</h1><table class=forums>{head}{''.join(rows)}</table>")
 
     def _newest(self, now: float) -> str:
-        """The page of the newest threads of all boards, each with its board."""
+        """Returns the page of the newest threads of all boards, each with its board."""
         alive = sorted(((one, board) for board in range(len(self.names)) for one in self._alive(board, now)), reverse=True)
         rows = [
             f'<tr class=topic><td><a class=topictitle href="/topic/{thread}">Thread about subject {thread}</a><br>'

@@ -1,4 +1,4 @@
-"""One policy of `bench replay`, run in an installation of its own."""
+"""The measurement of one policy for `bench replay`, run in an installation of its own."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from forums.events import Events, read_events  # noqa: E402
 
 
 def middle(events: Events) -> date:
-    """A Monday in the middle of a log."""
+    """Returns a Monday in the middle of a log."""
     day = datetime.fromtimestamp(float(events.times[len(events) // 2]), UTC).date()
     return day - timedelta(days=day.weekday())
 
 
 def main(log: str, start: str, policy: str, visits: str, days: str, step_seconds: str) -> None:
-    """Replays and prints the results as JSON; one line per day on the way."""
+    """Replays the log under one policy and prints the results as JSON; prints each day to standard error on the way."""
     call_command("migrate", verbosity=0, interactive=False)
     events, _bad = read_events(Path(log))
     first = date.fromisoformat(start) if start else middle(events)

@@ -1,5 +1,5 @@
-"""`bench schedules`: total delay of every policy relative to `era` on event logs, for busy boards and all boards, in three
-windows per log."""
+"""`bench schedules`: total delay of every policy relative to `era` on event logs, for busy boards and for all boards, in three
+periods of each log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WINDOWS = {  # first days of the histories for which figures of an independent p
     "gbadev_phpbb": ("2006-02-06", "2006-05-15", "2006-08-21"),
     "opendcl_smf": ("2009-05-04", "2009-08-03", "2009-10-05"),
 }
-SPREAD = (0.45, 0.65, 0.85)  # for logs without known figures: positions of the windows, relative to the log's length
+SPREAD = (0.45, 0.65, 0.85)  # for logs without known figures: positions of the periods, relative to the log's length
 HISTORY_DAYS, TEST_DAYS = 20, 10
 BUSY_EVENTS = 30.0
 LEAST_BUSY = 3
@@ -95,7 +95,7 @@ def _logs(folder: Path, names: str | None) -> list[Path]:
 
 
 def windows(events: Events, name: str) -> tuple[str, ...]:
-    """First days of the histories: known ones, otherwise three Mondays spread over the log."""
+    """Returns the first days of the histories: known ones, otherwise three Mondays spread over the log."""
     if name in WINDOWS:
         return WINDOWS[name]
     first, last = (datetime.fromtimestamp(float(events.times[end]), UTC).date() for end in (0, -1))
@@ -153,7 +153,7 @@ def _window(
 
 
 class _Variants:
-    """Computes the table's policies in one window; a planner is solved once and used for all budgets."""
+    """Computes the delays of the table's policies in one period; a planner is solved once and used for all budgets."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
@@ -162,8 +162,8 @@ class _Variants:
         self.planners: dict[str, OptimalPlanner] = {}
 
     def delay(self, column: str, number: int) -> tuple[float, Floats | None]:
-        """The delay of one policy (`column`) with `number` visits per board and day: total weighted event-hours per day, and
-        those by day of posting (None for the bound)."""
+        """Returns the delay of one policy (`column`) with `number` visits per board and day: total weighted event-hours per day,
+        and those by day of posting (None for the lower bound)."""
         own = {"bra_blocks", "sqrt_uniform", "sqrt_sqrt", "optimal_smoothed", "hindsight"}
         if column not in own:
             outcome = self.simulation.run(column, number)
@@ -184,7 +184,7 @@ class _Variants:
         return self.planners[column].plan(budget)
 
     def _seen_in_test(self) -> Demand:
-        """The rates in the test window by quarter-hour, which no plan can know."""
+        """Returns the rates in the test period by quarter-hour, which no plan can know."""
         simulation, bins = self.simulation, QUARTERS
         hours = simulation.clock.local_hours(simulation.test_times) % 24.0
         slot = np.minimum((hours * bins / 24.0).astype(np.int64), bins - 1)
@@ -202,7 +202,8 @@ class _Variants:
 
 
 def _paired(days: dict[tuple[str, str], list[tuple[Floats, Floats]]]) -> list[dict[str, Any]]:
-    """Ratios of policies over all days of a log's windows, with 95 % intervals."""
+    """Returns the ratios of two policies over all days of a log's periods, with 95 % intervals; one entry for each log and set of
+    boards."""
     found = []
     for (name, chosen), pairs in days.items():
         first, second = (np.concatenate([pair[part] for pair in pairs]) for part in (0, 1))
@@ -212,7 +213,7 @@ def _paired(days: dict[tuple[str, str], list[tuple[Floats, Floats]]]) -> list[di
 
 
 def table(result: dict[str, Any]) -> str:
-    """The table of ratios, then the bootstrap intervals."""
+    """Formats the table of ratios, then the bootstrap intervals."""
     header = ["log", "set", "history from", "boards", "era a day", *result["columns"]]
     rows = [
         [

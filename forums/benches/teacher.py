@@ -1,4 +1,5 @@
-"""`bench teacher`: the benefit of the teacher: the same sites are read without and with it, and compared with the truth."""
+"""`bench teacher`: the benefit of the teacher (comparison of related pages): the same sites are read without and with it, and
+compared with the truth."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures with the teacher off and on, each in a fresh installation: finds sites, reads them in full, visits them again."""
+    """Measures with the teacher off and on, each in a fresh installation: inspects sites, reads them in full, visits them again.
+    """
     file = Path(options["sites"]).resolve()
     try:
         names = [str(entry["name"]) for entry in json.loads(file.read_text(encoding="utf-8"))]
@@ -44,8 +46,8 @@ def _side(file: Path, teacher: str) -> dict[str, dict[str, Any]]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A text table with two rows per site (teacher off, on): found/true counts, wrongly found items, requests, and addresses
-    left pending."""
+    """Formats the result as a text table with two rows per site (teacher off, on): found/true counts, wrongly found items,
+    requests, and threads left pending."""
     rows = []
     for row in result["sites"]:
         shares = [f"{row[name]}/{row[f'{name}_true']}" for name in _SHARES]

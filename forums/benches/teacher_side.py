@@ -1,5 +1,5 @@
-"""One side of `bench teacher`: finds sites, reads them in full and visits them again with the teacher off or on, and compares
-with the truth."""
+"""One measurement of `bench teacher`, run in an installation of its own: inspects sites, reads them in full and visits them again
+with the teacher (comparison of related pages) off or on, and compares what is stored with the truth."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Truth = Mapping[str, Any]
 
 
 def place(url: str) -> str:
-    """The path of an address, for comparing sites; with the query if it identifies the page, as for a script or the site's
-    root."""
+    """Returns the path of an address, for comparing sites; with the query if that identifies the page, as for a script or the
+    site's root."""
     parts = urlsplit(url)
     here = unquote(parts.path).rstrip("/")
     asked = "&".join(sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True)))
@@ -41,7 +41,7 @@ def place(url: str) -> str:
 
 
 def minute(moment: datetime | str | None) -> str:
-    """A time to the minute, in UTC."""
+    """Returns a time to the minute, in UTC, as text; "" for None."""
     if moment is None:
         return ""
     told = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
@@ -54,7 +54,8 @@ def worked(run: Run) -> Run:
 
 
 def crawled(url: str, teacher: bool) -> dict[str, Any]:
-    """Finds a site, reads it in full and visits it again; returns the cost."""
+    """Inspects a site, reads it in full and visits it again; returns its id, the numbers of requests and the threads left
+    pending. Raises CommandError if no board was found."""
     now = datetime.now(UTC)
     settings = {"delay_seconds": 0.0, "allow_private": ",".join(foreground.hosts_of([url])), "use_teacher": teacher}
     found = worked(sites.discover(url, {"settings": settings}, now=now, start=False))
@@ -69,8 +70,8 @@ def crawled(url: str, teacher: bool) -> dict[str, Any]:
 
 
 def compared(site: int, truth: Truth) -> dict[str, int]:
-    """Counts of a site's stored data compared with the truth: boards and threads by address, posts by thread, author and minute,
-    first posts and replies of threads."""
+    """Counts what a site's stored data has in common with the truth: boards and threads by address, posts by thread, author and
+    minute, first authors and numbers of replies of threads."""
     also = {place(board["threads_url"]): place(board["url"]) for board in truth["boards"] if board.get("threads_url")}
     needed = {place(board["url"]) for board in truth["boards"] if board["threads"]}
     known = {place(board["url"]) for board in truth["boards"]}
@@ -92,7 +93,7 @@ def compared(site: int, truth: Truth) -> dict[str, int]:
 
 
 def main(file: Path, teacher: bool) -> None:
-    """Reads the sites in a file one after the other; prints their figures as JSON."""
+    """Measures the sites listed in a file one after the other; prints their figures as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     result = {}
     for entry in json.loads(file.read_text(encoding="utf-8")):

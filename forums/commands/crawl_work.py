@@ -1,4 +1,4 @@
-"""`forum crawl`: visits a site's boards now, in the foreground, incrementally."""
+"""The work of `forum crawl`: visits a site's boards now, in the foreground, incrementally."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _tell_of_unread(visits: Sequence[Visit], name: str) -> None:
-    """Prints for how many boards the list could not be read to its end, and why. Raises CommandError if no list could be read
-    at all, because then nothing was visited."""
+    """Prints for how many boards the list could not be read to its end, and why. Raises CommandError if no list could be read at
+    all, because then nothing was visited."""
     left = [visit for visit in visits if not visit.complete and visit.stopped_by not in BOUNDS]
     if not left:
         return

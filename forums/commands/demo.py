@@ -1,4 +1,5 @@
-"""The forum of `demo`: found, read, read again after a while, planned; its visits are paused while its pages are not served."""
+"""The forum of `demo`: inspected, read, visited over a simulated day, and planned; its visits are paused while its pages are not
+served."""
 
 from __future__ import annotations
 
@@ -29,9 +30,11 @@ STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # time between two rankings i
 
 
 class ForumDemo:
-    """What `demo` does for forums (implements the demonstration's `Part`). The forum is first read as of a day ago. Then that
-    day is simulated on a fast clock, with visits when the closed loop asks for them, so that their benefit is visible at
-    once. The last visit is made at the present time."""
+    """The part of the `demo` command that concerns forums (implements the demonstration's `Part`).
+
+    The forum is first read as of a day ago. Then that day is simulated on a fast clock, with visits as the adaptive policy
+    chooses them, so that their benefit is visible at once. The last visit is made at the present time.
+    """
 
     def kept(self) -> Served | None:
         site = _site()
@@ -142,8 +145,8 @@ def _visit(site: Site) -> None:
 
 
 def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVisit] = ()) -> None:
-    """Visits these boards, or all, and marks the planned visits as made. If a visit was interrupted before, it is continued
-    instead."""
+    """Visits these boards, or all (None), and marks the planned visits as started. If a visit was interrupted before, it is
+    continued instead."""
 
     def begin() -> Run:
         with transaction.atomic():
@@ -158,13 +161,14 @@ def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVi
 
 
 def _lived_until(site: Site) -> datetime:
-    """The time up to which the accelerated day has been simulated: the end of the last visit."""
+    """Returns the time up to which the accelerated day has been simulated: the end of the last visit."""
     last = Visit.objects.filter(board__site=site, finished__isnull=False).order_by("-finished").first()
     return last.finished if last is not None and last.finished is not None else SYSTEM.now()
 
 
 def _planned(site: Site) -> Plan:
-    """A plan that the dispatcher ignores until the day has passed."""
+    """Creates the plan for the accelerated day and returns it; it is inactive, so that the dispatcher ignores it until the day
+    has passed."""
     wishes = {"visits_per_day": plans.of_intervals(site.pk), "history_days": float(HISTORY_DAYS), "active": False}
     plan = plans.save(site.pk, wishes, now=CLOCK.now())
     plan_days.replan(plan, CLOCK.now(), "asked")
@@ -172,8 +176,8 @@ def _planned(site: Site) -> Plan:
 
 
 def _live(site: Site, plan: Plan) -> None:
-    """Simulates the day up to the present on the fast clock: at each step the closed loop is told what visits found, and
-    names boards to visit."""
+    """Simulates the day up to the present on the fast clock: at each step the adaptive policy is given the results of visits, and
+    chooses boards to visit."""
     say("Forum: a day on a fast clock, visited as the closed loop asks …")
     while CLOCK.behind:
         now = CLOCK.now()
@@ -191,7 +195,8 @@ def _live(site: Site, plan: Plan) -> None:
 
 
 def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisit:
-    """The planned visit for a board that the loop has named, as the dispatcher would store it."""
+    """Returns the planned visit for a board that the policy has chosen (`place`: its number in the loop), as the dispatcher would
+    store it."""
     values, waiting, rank = loops.figures(live, place, now)
     board = int(live.boards[place])
     wish = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}

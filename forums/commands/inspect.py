@@ -98,7 +98,7 @@ def _read(html: str | bytes, url: str, options: dict[str, Any]) -> PageReading:
 
 
 def _fetched_at(html: str, given: str, zone: str) -> datetime:
-    """The time at which a page was fetched: as given, otherwise from the clock shown on the page, otherwise now."""
+    """Returns the time at which a page was fetched: as given, otherwise from the clock shown on the page, otherwise now."""
     if given:
         try:
             moment = datetime.fromisoformat(given)

@@ -15,7 +15,7 @@ from forums.events import BadRows, Events, EventsError, read_events
 
 
 def names_of(known: Sequence[str]) -> Callable[[str], list[str]]:
-    """A parser for comma-separated lists of known policies."""
+    """Returns an argument parser for comma-separated lists of known policies."""
 
     def read(text: str) -> list[str]:
         names = [name.strip() for name in text.split(",") if name.strip()]
@@ -36,7 +36,7 @@ def day_of(text: str) -> date:
 
 
 def zone_of(text: str) -> ZoneInfo:
-    """A time zone by its IANA name."""
+    """Returns a time zone by its IANA name. Raises ArgumentTypeError for an unknown one."""
     try:
         return ZoneInfo(text)
     except (KeyError, ValueError, OSError) as error:
@@ -44,7 +44,7 @@ def zone_of(text: str) -> ZoneInfo:
 
 
 def whole_number(text: str) -> int:
-    """Parses a number of days, at least 1."""
+    """Parses a whole number of at least 1. Raises ArgumentTypeError for anything else."""
     try:
         value = int(text)
     except ValueError as error:
@@ -55,7 +55,7 @@ def whole_number(text: str) -> int:
 
 
 def load(path: Path) -> tuple[Events, BadRows]:
-    """Loads an event log; its bad rows are reported on standard error."""
+    """Loads an event log; rows left out are reported on standard error. Raises CommandError if the file cannot be used."""
     try:
         events, bad = read_events(path)
     except EventsError as error:

@@ -1,4 +1,4 @@
-"""A coming visit in the day's document: board, time, number of posts expected to wait by then, reason."""
+"""`forum plan`: computes and stores the next day's visits, and prints them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _result(plan: Plan, made: PlanDay, now: datetime) -> Result:
 
 
 class _Visit(NamedTuple):
-    """A coming visit of the day: board, time, posts expected to wait by then, reason."""
+    """A visit to come in the printed day: board (id), time, number of posts expected to wait by then, reason."""
 
     board: int
     at: datetime
@@ -116,8 +116,8 @@ def _source(one: SourceStanding) -> dict[str, Any]:
 
 
 def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> dict[str, Any]:
-    """A board's part of the document with its coming visits. An adaptive plan has no fixed times: the visits are expected
-    ones, and the next has a likely span."""
+    """Returns a board's part of the printed document, with its visits to come. An adaptive plan has no fixed times: its visits
+    are expected ones, and the next has a likely span."""
     board = row.board
     return {
         "board": row.board_id,
@@ -133,6 +133,6 @@ def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> d
 
 
 def _visits(plan: Plan, start: datetime, end: datetime, now: datetime) -> list[_Visit]:
-    """The coming visits of the day: the planned ones, and for the closed loop those that it expects."""
+    """Returns the visits to come between `start` and `end`: the planned ones, and those that the adaptive policy expects."""
     rows, _more = reads.coming(plan, now, MOST_VISITS)
     return [_Visit(one.board.pk, one.expected_at, one.posts, one.reason) for one in rows if start <= one.expected_at < end]

@@ -1,4 +1,5 @@
-"""`reader train`: trains the page reader's weights and prints their accuracy on engines or sites excluded from training."""
+"""`reader train`: trains the page reader's weights and prints their accuracy on forum software or sites excluded from training.
+"""
 
 from __future__ import annotations
 

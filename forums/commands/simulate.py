@@ -23,7 +23,7 @@ GRANULARITIES = {"15m": 96, "30m": 48, "1h": 24, "2h": 12, "3h": 8, "4h": 6, "6h
 
 
 def visits_of(text: str) -> list[int]:
-    """Parses a comma-separated list of numbers of visits, each at least 1."""
+    """Parses a comma-separated list of numbers of visits, each at least 1. Raises ArgumentTypeError for anything else."""
     try:
         numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
@@ -34,7 +34,7 @@ def visits_of(text: str) -> list[int]:
 
 
 def theta_of(text: str) -> float:
-    """Parses θ, the weight of a reply relative to a new thread."""
+    """Parses θ, the weight of a reply relative to a new thread. Raises ArgumentTypeError if it is out of bounds."""
     try:
         return checked_theta(float(text))
     except ValueError as error:
@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_weights(path: Path, boards: Sequence[str]) -> dict[str, float]:
-    """Reads the importance of boards from a file; bad rows and unknown boards are reported on standard error and left out."""
+    """Reads the importance of boards, by name, from a file; invalid rows and unknown boards are reported on standard error and
+    left out."""
     weights: dict[str, float] = {}
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
@@ -85,7 +86,7 @@ def read_weights(path: Path, boards: Sequence[str]) -> dict[str, float]:
 
 
 def run(options: dict[str, Any]) -> Result:
-    """Runs every policy at every budget on the log's test window."""
+    """Simulates every policy at every budget on the log's test period."""
     began = time.monotonic()
     events, bad = load(options["events"])
     zone: ZoneInfo = options["timezone"]
@@ -123,7 +124,7 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _text(document: dict[str, Any]) -> str:
-    """The result as a text table."""
+    """Formats the result as a text table."""
     header = ["policy", "observes", "visits a board", "used a day", "delay a day", "mean h", "median h", "p90 h", "in time"]
     header += ["to era"]
     names = [

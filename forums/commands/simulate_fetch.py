@@ -32,7 +32,7 @@ COLUMNS = ("precision", "recall", "mean_delay_hours", "fetched", "changed", "lis
 
 
 def cycle_of(text: str) -> float:
-    """Parses the hours of a cycle, above 0 and at most a day."""
+    """Parses the hours of a cycle, above 0 and at most a day. Raises ArgumentTypeError for anything else."""
     try:
         value = float(text)
     except ValueError as error:
@@ -43,7 +43,7 @@ def cycle_of(text: str) -> float:
 
 
 def share_of(text: str) -> float:
-    """Parses a share from 0 to 1."""
+    """Parses a share from 0 to below 1. Raises ArgumentTypeError for anything else."""
     try:
         value = float(text)
     except ValueError as error:
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> Result:
-    """Runs every policy over the same days."""
+    """Simulates every policy over the same days; returns the figures by day and in total."""
     began = time.monotonic()
     events, bad = load(options["events"])
     zone, days = options["timezone"], options["days"]
@@ -114,5 +114,5 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _columns(figures: DayFigures | FetchSummary) -> dict[str, Any]:
-    """The figures that rows for a day and rows for a whole run have in common."""
+    """Returns the figures that rows for a day and rows for a whole run have in common, by column name."""
     return {name: getattr(figures, name) for name in COLUMNS}

@@ -8,10 +8,13 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Doubt(models.Model):
-    """One doubt about one forum, unique by code and subject: `lesson` (a claim of the model that its pages contradict; the
-    subject names it), `board_unread` (a board found but not read; its address), `rows_left_out`, `posts_left_out` and
-    `counts_differ` (in a board's visits; its number). `detail` holds the figures; `settled_at` tells that an operator has
-    dismissed it, which holds as long as the detail stays the same."""
+    """One doubt about how one forum is read, unique by code and subject.
+
+    Codes: `lesson` (a claim of the model that its pages contradict; the subject names it), `board_unread` (a board found but not
+    read; the subject is its address), `rows_left_out`, `posts_left_out` and `counts_differ` (in a board's visits; the subject is
+    its id). `detail` holds the figures. `settled_at`: when an operator dismissed the doubt, which holds as long as the detail
+    stays the same.
+    """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="doubts")
     board = models.ForeignKey("forums.Board", models.CASCADE, null=True, blank=True, related_name="doubts")

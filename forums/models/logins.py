@@ -19,8 +19,8 @@ class LoginState(models.TextChoices):
 
 
 class SiteLogin(models.Model):
-    """A site's login. `secret` (user and password, or the given cookie) and `session` (the cookies set by the site) are encrypted
-    texts; neither is ever shown, archived or put into a run's parameters. `reason` is a code."""
+    """A site's login. `secret` (user and password) and `session` (cookies given by the operator or set by the site) are encrypted
+    texts; neither is ever shown, archived or put into a run's parameters. `reason` is the code of why it failed."""
 
     site = models.OneToOneField("forums.Site", models.CASCADE, related_name="login")
     method = models.CharField(_("method"), max_length=6, choices=LoginMethod.choices)

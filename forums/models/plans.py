@@ -1,4 +1,4 @@
-"""Visit plans: their scope, their policy, how each day was planned, and the visits themselves."""
+"""Plans of visits: their scope, their policy, how each day was planned, and the visits themselves."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class Basis(models.TextChoices):
 class Plan(models.Model):
     """How the boards of one site, or of all sites without a plan of their own, are visited within `visits_per_day`.
 
-    `stale` names what has changed since the last planning ("" for nothing): the dispatcher then plans again in its next round.
-    `ranked_at` is the closed loop's last ranking; advancing it by a conditional UPDATE gives the right to make the next one.
+    `stale` is the code of what has changed since the last planning ("" for nothing): the dispatcher then plans again in its next
+    round. `ranked_at` is the time of the plan's last check by a dispatcher; the dispatcher that advances it first, by a
+    conditional UPDATE, makes the next check.
     """
 
     scope = models.CharField(max_length=32, unique=True)
@@ -72,11 +73,11 @@ class Plan(models.Model):
 
 
 class LoopState(models.Model):
-    """The closed loop of an adaptive plan between two rankings: its packed arrays, and the time up to which visits were reported
-    to it.
+    """The stored state of an adaptive plan's loop between two rankings: its packed arrays, and the time up to which visits were
+    reported to it.
 
-    `fixed` is written once per planning (boards, rates, kernels), `data` at every ranking that changed something, `outlook` is
-    the loop's expected visits as of its last planning and later rankings.
+    `fixed` is written once per planning (boards, rates, kernels), `data` at every ranking that changed something, `outlook` holds
+    the expected visits as of the last planning and later rankings.
     """
 
     plan = models.OneToOneField(Plan, models.CASCADE, related_name="loop", primary_key=True)
@@ -90,8 +91,9 @@ class LoopState(models.Model):
 class PlanDay(models.Model):
     """The basis and expectation of one day of a plan; planning a day again replaces its figures.
 
-    `expected_delay` is in weighted event-hours per day (the policy's own expectation, importance included; None for the closed
-    loop, whose visits carry their own expectation), `era_delay` is the expectation of equal visits at the same rates.
+    `expected_delay` is in weighted event-hours per day, under the plan's timetable (with the adaptive policy under the optimal
+    timetable), importance included; None if a board gets no visit. `era_delay` is the expectation of equal visits at the same
+    rates.
     """
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="days")
@@ -138,9 +140,9 @@ class BoardDay(models.Model):
 class PlannedVisit(models.Model):
     """A visit of a board at a time, past or future.
 
-    planned -> started (a run took it; `visit` is the actual visit) or missed (a later one of its board was also due). Planning
-    again replaces planned visits except pinned ones. A pinned one with `daily` recurs every day at its local time. `code` and
-    `figures` give the reason for its time; the desk puts it into words.
+    State: planned, then started (a run makes it; `visit` is the actual visit) or missed (a later one of its board was also due).
+    Planning again replaces planned visits except pinned ones. A pinned one with `daily` recurs every day at its local time.
+    `code` and `figures` give the reason for its time, which the web interface puts into words.
     """
 
     class State(models.TextChoices):

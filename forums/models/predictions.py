@@ -1,4 +1,4 @@
-"""Models of when a site's threads get replies."""
+"""Stored parameters of the models that predict when a site's threads get replies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db import models
 class ReplyModel(models.Model):
     """A site's hazard model of next replies, fitted on its own threads; `weights` is empty while there are too few replies.
 
-    `activity` holds the site's posts by local hour, the clock in which durations are measured.
+    `activity` holds the site's posts by local hour of the day, from which operational hours are derived.
     """
 
     site = models.OneToOneField("forums.Site", models.CASCADE, related_name="reply_model", primary_key=True)

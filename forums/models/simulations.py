@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class EventLog(models.Model):
-    """An event log (`board,thread,kind,ts`) in the installation's folder: uploaded, or taken from a forum's stored posts.
+    """An event log (`board,thread,kind,ts`) in the installation's folder: uploaded, or made from a forum's stored posts.
 
-    The counts are from reading it; `bad_first` holds the line and reason of the first rows left out.
+    The counts are known once it has been read; `bad_first` holds line and reason of the first rows left out.
     """
 
     name = models.CharField(_("name"), max_length=200)
@@ -42,10 +42,10 @@ class SimulationKind(models.TextChoices):
 
 
 class Simulation(models.Model):
-    """One experiment on an event log: its fixed setup, its progress and its results.
+    """One experiment on an event log: its setup, its progress and its results.
 
     `result` grows by one step (a policy at a budget, or a policy) in the transaction that checks the run's fence, so that a
-    repeated step counts once. It is kept after its run.
+    repeated step counts once. It is kept after its run has ended.
     """
 
     kind = models.CharField(_("kind"), max_length=12, choices=SimulationKind.choices)

@@ -13,12 +13,14 @@ DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 
 class Site(models.Model):
-    """A forum. `settings` override the crawl settings; `structure` is what was learned about its pages and `rules` the operator's
-    corrections: together version `version` of the site model. `layout` describes a detected layout change ({"at", "run",
-    "kind", "reasons", "roles", "state", "verdict"}), {} for none; its key "moved" is kept for ever once the site's
-    addresses have changed: threads not met since are then searched under the new ones. `evidence` is what visits showed
-    about the model's claims ({claim: {"kept", "of", "at", "last"}}). `drop` is set while far fewer posts come than usual
-    ({"items", "usual"})."""
+    """A forum.
+
+    `settings` override the crawl settings; `structure` is what was learned about its pages and `rules` the operator's
+    corrections: together version `version` of the site model. `layout` describes a detected layout change ({"at", "run", "kind",
+    "reasons", "roles", "state", "verdict"}), {} for none; its key "moved" is kept for ever once the site's addresses have
+    changed: threads not seen since are then searched under the new ones. `evidence` is what visits showed about the model's
+    claims ({claim: {"kept", "of", "at", "last"}}). `drop` is set while far fewer posts come than usual ({"items", "usual"}).
+    """
 
     name = models.CharField(_("name"), max_length=200)
     url = models.TextField(_("address"))
@@ -57,10 +59,10 @@ class Board(models.Model):
 
     `watermark` and the stop tests refer to the last *complete* visit; `unfinished` is the position of an interrupted one ({"url",
     "page", "since"}), from which the next visit continues after reading what is new at the top. Delays are measured for posts
-    made after `watched_since`. Threads without a reply since `read_since` were too old to be fetched (null: not known).
-    After `failures` visits in a row that could not read its list, the closed loop leaves it out until `rests_until`.
-    `next_visit` is the time of the next visit; with `next_until` the visit is only likely to be between the two.
-    `deadline_hours` is the longest that a post should wait, if an operator has set one.
+    made after `watched_since`. Threads without a reply since `read_since` were too old to be fetched (null: not known). After
+    `failures` visits in a row that could not read its list, the adaptive policy does not visit it until `rests_until`.
+    `next_visit` is the time of the next visit; with `next_until` the visit is only likely to be between the two. `deadline_hours`
+    is the longest that a post should wait, if an operator has set one.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="boards")
@@ -117,10 +119,11 @@ class Board(models.Model):
 
 
 class Thread(models.Model):
-    """A thread, identified by the site's own id if shown, so that a moved thread stays one.
+    """A thread, identified by the site's own id if shown, so that a moved thread is not stored twice.
 
     `signature` is the change signature of its row when last seen in a list. `pending` is set in the transaction that detects a
-    change and cleared in the one that stores the thread's last page, so that no detected change is lost.
+    change and cleared in the one that stores the thread's last page, so that no detected change is lost. `misses`: failed fetches
+    since the last successful one.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="all_threads")
@@ -165,7 +168,7 @@ class Thread(models.Model):
 
 
 class Post(models.Model):
-    """A post; (thread, key) is unique: the site's own post id, or a digest of author, time and text without one."""
+    """A post; (thread, key) is unique. key: the site's own post id, or a digest of author, time and text if there is none."""
 
     thread = models.ForeignKey(Thread, models.CASCADE, related_name="all_posts")
     key = models.CharField(max_length=80)
@@ -195,7 +198,7 @@ class Post(models.Model):
 
 
 class BoardHour(models.Model):
-    """Number of threads and replies of a board in one hour (by their own times); charts and schedules read these sums."""
+    """Number of threads and replies of a board that were posted in one hour; charts and schedules read these sums."""
 
     board = models.ForeignKey(Board, models.CASCADE, related_name="hours")
     hour = models.DateTimeField()
@@ -208,8 +211,9 @@ class BoardHour(models.Model):
 
 
 class Visit(models.Model):
-    """One visit of one board: of its list, or `targeted` at threads named by a newest list, which does not affect the board's
-    watermark and stop tests. `state` is the pure visit's state between two pages; `precision` = changed / fetched threads.
+    """One visit of one board: of its list, or `targeted` at threads named by an overview source, which does not affect the
+    board's watermark and stop tests. `state` is the `VisitState` of `forums/incremental.py` between two pages; `precision` =
+    changed / fetched threads.
 
     Posts made since the board is watched and found now: `arrived_new` first posts with `delay_new_seconds` in total,
     `arrived_replies` and `delay_replies_seconds`; `arrivals` holds the first of them as [epoch seconds, 1 for a first post, delay

@@ -21,12 +21,15 @@ class SourceKind(models.TextChoices):
 
 
 class OverviewSource(models.Model):
-    """A page that covers many boards of a site. It shows figures of the boards or, with `names_threads`, the threads changed most
-    recently. `boards`: the ids of the boards that it has shown. `shown`: the figures shown last, {board id: [threads, posts,
-    epoch seconds of the last post]}, null where one is not shown. A source is `enabled` once a reading succeeded. `cost`: what a
-    reading is charged, in visits. Learned from visits: `lag_seconds` by which the figures are late, `doubt` (share in [0, 1]) and
-    `believed` (number of boards whose figures are trusted). After `failures` failed readings in a row it is not read before
-    `rests_until`."""
+    """A page that covers many boards of a site: it shows figures of the boards or, with `names_threads`, the threads changed most
+    recently.
+
+    `boards`: the ids of the boards that it has shown. `shown`: the figures shown last, {board id: [threads, posts, epoch seconds
+    of the last post]}, null where one is not shown. A source is `enabled` once a reading succeeded. `cost`: what a reading is
+    charged, in visits. Learned from visits: `lag_seconds` by which the figures are late, `doubt` (share in [0, 1], see
+    `Overview.doubts`) and `believed` (number of boards whose figures are trusted). After `failures` failed readings in a row it
+    is not read before `rests_until`.
+    """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="sources")
     kind = models.CharField(_("kind"), max_length=8, choices=SourceKind.choices)
@@ -56,9 +59,12 @@ class OverviewSource(models.Model):
 
 
 class Look(models.Model):
-    """One reading of a source: requested by a ranking, then done (the page was read and, for a newest list, its changed threads
-    were requested) or failed with a reason. `shown`: the figures, in the form of `OverviewSource.shown`. `threads`: the number of
-    changed threads that a newest list named."""
+    """One reading of an overview source: requested by a ranking, then done (the page was read and, for a newest list, its changed
+    threads were requested) or failed with a reason.
+
+    `shown`: the figures, in the form of `OverviewSource.shown`. `threads`: the number of changed threads that a newest list
+    named.
+    """
 
     CUT = "cut"  # reason of a completed reading whose list does not reach back to the previous reading
     STOPPED = "stopped"  # reason of a failed reading: its run ended before the page was read

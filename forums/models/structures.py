@@ -20,7 +20,7 @@ class StructureVersion(models.Model):
     restored.
 
     A newly learned version that disagrees with stored data is kept with `proposed` set, for the operator to decide. `changes` are
-    [what, before, after] as texts.
+    lists of texts [what, before, after].
     """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="versions")

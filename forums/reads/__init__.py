@@ -1,5 +1,4 @@
-"""Database queries for the forum pages and charts: each returns a bounded number of rows by key, or reads stored counters and
-sums."""
+"""Database queries for the forum pages and charts: each reads a bounded number of rows by key, or stored counters and sums."""
 
 from __future__ import annotations
 
@@ -22,13 +21,14 @@ from forums.reads.upcoming import ALL_PAUSED, LATE, VISIT_PAUSED, Due, due
 BY_NAME = Order(("name", "id"), downwards=False)
 IN_THREAD = Order(("page", "position", "id"), downwards=False)
 BOARDS_A_PAGE = 200
-TREE_LIMIT = 300  # boards of a site shown in the tree
+TREE_LIMIT = 300  # number of boards of a site shown in the tree
 TREE_SITES = 60
 
 
 @dataclass(slots=True)
 class SiteRow:
-    """A site with the values that the list of forums shows; `failed` is its last run, if that failed."""
+    """A site with the values that the list of forums shows. `overdue`: number of its overdue boards; `run`: its active visit;
+    `failed`: its last run, if that failed."""
 
     site: Site
     boards: int = 0
@@ -49,7 +49,7 @@ class SiteRow:
 
 @dataclass(slots=True)
 class BoardRow:
-    """A board, its nesting depth, and its last visit."""
+    """A board with its nesting depth below other boards, its last visit and its next visit."""
 
     board: Board
     depth: int = 0
@@ -58,20 +58,20 @@ class BoardRow:
 
     @property
     def halted(self) -> bool:
-        """Whether a visit that has not ended is paused, with others of its forum or with all crawling."""
+        """True if the board is not visited because a visit of its forum, or all crawling, is paused."""
         return self.due.held in (VISIT_PAUSED, ALL_PAUSED)
 
 
 @dataclass(slots=True)
 class BoardDays:
-    """Threads and replies of one board by day."""
+    """Number of posts (threads and replies) of one board by day."""
 
     name: str
     days: dict[date, int] = field(default_factory=dict)
 
 
 def zone(site: Site) -> ZoneInfo:
-    """The site's time zone; UTC if its name is unknown on this machine."""
+    """Returns the site's time zone; UTC if its name is unknown on this machine."""
     try:
         return ZoneInfo(site.timezone)
     except (ZoneInfoNotFoundError, ValueError):
@@ -79,18 +79,18 @@ def zone(site: Site) -> ZoneInfo:
 
 
 def all_sites() -> QuerySet[Site]:
-    """Every site, without the large columns."""
+    """Returns every site, without the large columns."""
     return Site.objects.defer("structure", "settings")
 
 
 def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:
-    """Sites by name as SiteRow; three queries, whatever the number of sites."""
+    """Returns one page of the sites by name, as SiteRow; a fixed number of queries, whatever the number of sites."""
     slice_ = cut(Site.objects.defer("structure", "settings"), BY_NAME, size=size, query=query)
     return Slice(with_freshness(slice_.rows, now), slice_.newer, slice_.older)
 
 
 def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
-    """Sites with the sums over their boards and their active run."""
+    """Returns a SiteRow for each of these sites: sums over its boards, its next visit and its active or failed run."""
     found = {site.pk: SiteRow(site) for site in rows}
     hold = all_paused()
     late, working = overdue(now - LATE), {run.target: run for run in active_runs(list(found))}
@@ -118,7 +118,7 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
 
 
 def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
-    """For sites whose next visit has no planned time: adds the end of the span in which it is likely."""
+    """Adds the end of the span in which the next visit is likely, for sites whose next visit has no planned time."""
     planned = Board.objects.filter(site_id__in=list(found), enabled=True, next_visit__isnull=False, next_until__isnull=False)
     for site, at, until in planned.order_by().values_list("site_id", "next_visit", "next_until"):
         if at == found[site].due.at:
@@ -136,17 +136,17 @@ def _note_failures(found: Mapping[int, SiteRow]) -> None:
 
 
 def active_runs(site_ids: Sequence[int]) -> list[Run]:
-    """Active visits (running, waiting or paused) of these sites."""
+    """Returns the active visits (running, waiting or paused) of these sites."""
     return list(run_reads.at_work("forum", set(site_ids)).values())
 
 
 def tree_sites(limit: int = TREE_SITES) -> list[Site]:
-    """Sites for the tree, by name; one more than `limit` if there are more."""
+    """Returns the sites for the tree, by name; one more than `limit` if there are more."""
     return list(Site.objects.only("id", "name", "paused")[: limit + 1])
 
 
 def ordered(boards: Sequence[Board]) -> list[tuple[Board, int]]:
-    """Boards as a tree in preorder, each with its depth; a cycle of parents is broken."""
+    """Returns boards as a tree in preorder, each with its depth; boards in a cycle of parents are appended with depth 0."""
     known = {board.pk for board in boards}
     children: dict[int | None, list[Board]] = defaultdict(list)
     for board in sorted(boards, key=lambda one: (one.position, one.pk)):
@@ -164,13 +164,13 @@ def ordered(boards: Sequence[Board]) -> list[tuple[Board, int]]:
 
 
 def tree_boards(site_id: int, limit: int = TREE_LIMIT) -> list[tuple[Board, int]]:
-    """A site's boards for the tree, with depths."""
+    """Returns a site's first boards for the tree, with depths."""
     rows = Board.objects.filter(site_id=site_id).only("id", "name", "parent_id", "position", "enabled", "site_id")
     return ordered(list(rows.order_by("position", "id")[:limit]))
 
 
 def boards(site: Site, number: int = 1) -> tuple[list[BoardRow], int]:
-    """One page of a site's boards in tree order, each with its last visit, and the number of pages; three queries."""
+    """Returns one page of a site's boards in tree order, each with its last visit, and the number of pages; three queries."""
     order = ordered(list(Board.objects.filter(site=site).only("id", "parent_id", "position", "site_id")))
     pages = max(1, -(-len(order) // BOARDS_A_PAGE))
     number = min(max(1, number), pages)
@@ -182,18 +182,19 @@ def boards(site: Site, number: int = 1) -> tuple[list[BoardRow], int]:
 
 
 def overdue(since: datetime) -> Q:
-    """Condition for scheduled boards that should have been visited before `since`: their time, and the end of its likely span
-    if they have one, are before it."""
+    """Returns a query condition for scheduled boards that should have been visited before `since`: their next time, and the end
+    of its likely span if they have one, are before it."""
     return Q(enabled=True, next_visit__lt=since) & (Q(next_until__isnull=True) | Q(next_until__lt=since))
 
 
 def all_boards() -> QuerySet[Board]:
-    """Every board with its forum, without the large columns."""
+    """Returns every board with its forum, without the large columns."""
     return Board.objects.select_related("site").defer("unfinished", "site__structure", "site__settings", "site__rules")
 
 
 def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
-    """Boards with their last and next visit; three queries, whatever the number of boards."""
+    """Returns a BoardRow for each of these boards, with its last and next visit; a fixed number of queries, whatever the number
+    of boards."""
     latest = Visit.objects.filter(board=OuterRef("pk"), started__isnull=False).order_by("-started").values("pk")[:1]
     keys = Board.objects.filter(pk__in=[board.pk for board in rows]).order_by().annotate(latest=Subquery(latest))
     visits = Visit.objects.defer("state").in_bulk([one for one in keys.values_list("latest", flat=True) if one])
@@ -205,18 +206,18 @@ def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
 
 
 def threads(board: Board) -> QuerySet[Thread]:
-    """The threads of a board, without the large column."""
+    """Returns the threads of a board, without the large column."""
     return Thread.objects.filter(board=board).defer("signature")
 
 
 def all_threads() -> QuerySet[Thread]:
-    """Every thread with its board and forum."""
+    """Returns every thread with its board and forum."""
     big = ("signature", "board__unfinished", "site__structure", "site__settings", "site__rules")
     return Thread.objects.select_related("site", "board").defer(*big)
 
 
 def all_posts() -> QuerySet[Post]:
-    """Every post with its thread, board and forum."""
+    """Returns every post with its thread, board and forum."""
     names = ("thread__title", "thread__url", "thread__board__name", "thread__site__name")
     return Post.objects.select_related("thread__board", "thread__site").only(
         "text", "author", "posted", "first_seen", "url", "post_id", *names
@@ -224,18 +225,18 @@ def all_posts() -> QuerySet[Post]:
 
 
 def recent_threads(site: Site, limit: int = 12) -> list[Thread]:
-    """The threads of a site with the most recent replies."""
+    """Returns the threads of a site with the most recent replies."""
     rows = Thread.objects.filter(site=site, last_reply__isnull=False).select_related("board").defer("signature")
     return list(rows.order_by("-last_reply", "-id")[:limit])
 
 
 def posts(thread: Thread, query: Mapping[str, str], size: int = 40) -> Slice:
-    """The posts of a thread, in order."""
+    """Returns one page of the posts of a thread, in order."""
     return cut(Post.objects.filter(thread=thread), IN_THREAD, size=size, query=query)
 
 
 def visits(board: Board, query: Mapping[str, str], size: int = 15) -> Slice:
-    """The visits of a board, newest first."""
+    """Returns one page of the visits of a board, newest first."""
     return cut(
         Visit.objects.filter(board=board).select_related("run").defer("state", "run__parameters", "run__result"),
         size=size,
@@ -244,13 +245,13 @@ def visits(board: Board, query: Mapping[str, str], size: int = 15) -> Slice:
 
 
 def visits_of_run(run: Run, limit: int = 300) -> list[Visit]:
-    """The visits of a run in order: started ones before waiting ones."""
+    """Returns the visits of a run in the order in which they are made."""
     rows = Visit.objects.filter(run=run).select_related("board").defer("state", "board__unfinished")
     return list(rows.order_by("id")[:limit])
 
 
 def due_next(limit: int = 8) -> list[Board]:
-    """The boards with the next visits; none while all crawling is paused."""
+    """Returns the boards that are visited next; none while all crawling is paused."""
     if all_paused():
         return []
     rows = Board.objects.filter(enabled=True, next_visit__isnull=False, site__paused=False).select_related("site")
@@ -258,18 +259,19 @@ def due_next(limit: int = 8) -> list[Board]:
 
 
 def site_runs(site: Site, limit: int = 40) -> list[Run]:
-    """The last runs that visited a site, oldest first."""
+    """Returns the last runs that visited a site, oldest first."""
     return list(Run.objects.filter(kind="forum", target=site.pk).defer("parameters", "result").order_by("-id")[:limit])[::-1]
 
 
 def board_visits(board: Board, limit: int = 60) -> list[Visit]:
-    """The last visits of a board, oldest first."""
+    """Returns the last visits of a board, oldest first."""
     rows = Visit.objects.filter(board=board, started__isnull=False).defer("state").order_by("-started")[:limit]
     return list(rows)[::-1]
 
 
 def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> list[BoardDays]:
-    """Posts per day of the busiest boards of a site, in its own zone; one more row for all other boards."""
+    """Returns the posts per day of the busiest boards of a site, in the site's time zone; the last entry, without a name, sums
+    all other boards."""
     since = now - timedelta(days=days)
     sums = BoardHour.objects.filter(board__site=site, hour__gt=since)
     totals = sums.values("board_id", "board__name").annotate(n=Sum("threads") + Sum("replies")).order_by("-n")
@@ -287,7 +289,7 @@ def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> lis
 
 
 def board_by_day(board: Board, local: ZoneInfo, now: datetime, days: int = 30) -> dict[date, tuple[int, int]]:
-    """New threads and replies of one board by day."""
+    """Returns the numbers of new threads and replies of one board by day."""
     found: dict[date, tuple[int, int]] = {}
     rows = BoardHour.objects.filter(board=board, hour__gt=now - timedelta(days=days)).values_list("hour", "threads", "replies")
     for hour, opened, replies in rows:
@@ -298,6 +300,6 @@ def board_by_day(board: Board, local: ZoneInfo, now: datetime, days: int = 30) -
 
 
 def last_days(now: datetime, local: ZoneInfo, days: int = 30) -> list[date]:
-    """The last days in a zone, today last."""
+    """Returns the last `days` days in a time zone, today last."""
     today = now.astimezone(UTC).astimezone(local).date()
     return [today - timedelta(days=back) for back in range(days - 1, -1, -1)]

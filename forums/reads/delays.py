@@ -1,4 +1,4 @@
-"""Queries for the delay report: what visits found and when it was posted, and what was expected of them."""
+"""Queries for the delay report: the posts that visits found, how long they had waited, and the delays expected by the plans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ MOST_ITEMS = 300_000
 
 @dataclass(slots=True)
 class Expected:
-    """Completed planned visits: expected and measured weighted event-hours by board, local day and local hour."""
+    """Sums over planned visits that were made: pairs [expected, measured] of weighted event-hours by board, local day and local
+    hour."""
 
     boards: dict[int, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
     days: dict[date, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
@@ -31,7 +32,7 @@ class Expected:
     visits: int = 0
 
     def add(self, board: int, at: datetime, expected: float, measured: float) -> None:
-        """Adds one visit to the sums; `at` is its time in the zone of its site."""
+        """Adds one visit to the sums; `at` is its time in the zone of its site, `board` the board's id."""
         for place in (self.boards[board], self.days[at.date()], self.hours[at.hour]):
             place[0] += expected
             place[1] += measured
@@ -40,10 +41,11 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The data of a delay report: boards in the order of the items' numbers, the items (new threads and replies found), and
+    """The data of a delay report: boards in the order of the items' board numbers, the items (new threads and replies found), and
     sums over visits.
 
-    `cut` is true if there were more items than are read; `sums` counts visits, and fetched, changed and failed threads.
+    `first`, `days`, `zone`: the period, its first local day and its time zone. `cut` is true if there were more items than are
+    read; `sums` counts visits, and fetched, changed and failed threads.
     """
 
     boards: list[Board]
@@ -56,32 +58,33 @@ class Found:
 
 
 def boards(site: Site | None) -> list[Board]:
-    """The boards of a site, or of all, each with its site."""
+    """Returns the boards of a site, or of all sites (None), each with its site."""
     rows = Board.objects.select_related("site").defer("unfinished", "site__structure", "site__settings")
     rows = rows.filter(site=site) if site is not None else rows
     return list(rows.order_by("site_id", "position", "id"))
 
 
 def targets(boards: Iterable[Board], usual: float) -> list[float]:
-    """The longest time in hours that a post of each board should wait: its own if an operator has set one, otherwise the
-    usual."""
+    """Returns the longest time in hours that a post of each board should wait: the board's own if an operator has set one,
+    otherwise `usual`."""
     return [usual if board.deadline_hours is None else board.deadline_hours for board in boards]
 
 
 def by_board(found: Found, era_hours: Floats, usual: float) -> list[BoardDelay]:
-    """Delays of the boards in which something was found, each with its target, by their numbers in `found`."""
+    """Returns the delays of the boards on which something was found, each with its target and with its mean under equal visits
+    (`era_hours`: waits of the items under these)."""
     return delay_report.by_board(found.items, era_hours, len(found.boards), found.days, targets(found.boards, usual))
 
 
 def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
-    """The visits that ended since a time."""
+    """Returns the visits of a site, or of all (None), that ended since a time."""
     rows = Visit.objects.filter(finished__gte=since)
     return rows.filter(board__site=site) if site is not None else rows
 
 
 def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, bool, float]]:
-    """For everything that visits found since a time: the board's key, epoch seconds of the post, whether it is a first post,
-    and the seconds that it waited."""
+    """Yields for each post that visits have found since a time: the board's id, epoch seconds of the post, whether it is a first
+    post, and the seconds that it waited."""
     rows = visits(site, since).filter(Q(arrived_new__gt=0) | Q(arrived_replies__gt=0)).order_by("-finished")
     for board, arrivals in rows.values_list("board_id", "arrivals").iterator(chunk_size=500):
         for posted, opener, waited in arrivals:
@@ -89,7 +92,8 @@ def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, 
 
 
 def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneInfo) -> Found:
-    """Everything found by visits of the last days, newest visits first, up to MOST_ITEMS; four queries."""
+    """Returns the posts found by visits of the last days, newest visits first, up to MOST_ITEMS; four queries. own: the time zone
+    of the days; theta: weight of a reply."""
     known = boards(site)
     number = {board.pk: place for place, board in enumerate(known)}
     today = now.astimezone(own).date()
@@ -128,7 +132,7 @@ def _items(known: list[Board], rows: list[tuple[int, float, bool, float]], theta
 
 
 def expected(site: Site | None, since: datetime, theta: float) -> Expected:
-    """Planned visits completed since a time, with expected and measured delays; one query."""
+    """Sums the expected and measured delays of planned visits made since a time; one query."""
     rows = PlannedVisit.objects.filter(
         at__gte=since, state=PlannedVisit.State.STARTED, expected_delay__isnull=False, visit__isnull=False
     )

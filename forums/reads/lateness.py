@@ -26,8 +26,8 @@ class Why:
 
 
 def why_late(board: Board, now: datetime) -> list[Why]:
-    """The reasons that hold up an overdue board's visit, the most important first; three queries. Without any it waits for the
-    dispatcher, which runs every minute."""
+    """Returns the reasons that hold up an overdue board's visit, the most important first; three queries. If there is none, the
+    visit waits for the dispatcher, which runs every minute (NO_TURN)."""
     found: list[Why] = []
     if not Node.objects.filter(heartbeat__gte=alive_since(now)).exists():
         found.append(Why(NO_WORKER))

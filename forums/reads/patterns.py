@@ -1,4 +1,5 @@
-"""Queries for a board's hourly pattern: when its posts are made, when it is visited, and what overview sources showed last."""
+"""Queries for a board's page: when its posts are made by hour and weekday, when it is visited, and what overview sources showed
+last."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ MOST_VISITS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A board's last weeks in its site's local time. week: 7 rows (Monday first) of 24, total posts. posts, visits: daily means
-    by hour, 24 each."""
+    """A board's posts and visits of the last weeks, in its site's local time. week: 7 rows (Monday first) of 24, total posts.
+    posts, visits: daily means by hour, 24 each."""
 
     week: list[list[int]]
     posts: list[float]
@@ -23,7 +24,7 @@ class Pattern:
 
 
 def pattern(board: Board, local: ZoneInfo, now: datetime, days: int = PATTERN_DAYS) -> Pattern:
-    """Posts and visits of a board by hour and weekday; two queries."""
+    """Counts posts and visits of a board by hour and weekday; two queries."""
     since = now - timedelta(days=days)
     week = [[0] * 24 for _ in range(7)]
     visits = [0.0] * 24
@@ -39,7 +40,8 @@ def pattern(board: Board, local: ZoneInfo, now: datetime, days: int = PATTERN_DA
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an overview source last showed about a board; None for values it does not show."""
+    """What an overview source last showed about a board: numbers of threads and posts, None if not shown. waiting: posts shown
+    since the board's last visit."""
 
     source: OverviewSource
     threads: int | None
@@ -48,7 +50,7 @@ class Seen:
 
 
 def seen(board: Board) -> list[Seen]:
-    """What each source of the site last showed about a board, and how many posts more than before its last visit."""
+    """Returns what each source of the site last showed about a board; sources that do not show it are left out."""
     found = []
     for source in OverviewSource.objects.filter(site_id=board.site_id, enabled=True).order_by("pk"):
         threads, posts, _last = source.shown.get(str(board.pk)) or (None, None, None)

@@ -1,4 +1,4 @@
-"""Queries for the plan page: coming and completed visits, and the basis of each planned day."""
+"""Queries for the plan page: visits to come, visits made, and the figures behind each planned day."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ AHEAD = timedelta(days=2)
 
 @dataclass(slots=True)
 class Coming:
-    """A coming visit: a planned one (`planned`) at a time, or one that the closed loop expects, likely before `until`; `posts`
-    expected to wait by then; `before`: expected visits of the same board before it; `more`: expected ones after it on the
-    same day."""
+    """A visit to come: a planned one (`planned`) at a time, or one that the adaptive policy expects, likely between `at` and
+    `until`.
+
+    `posts`: number of posts expected to wait by then. `code` and `figures`: its reason. `middle`: time of an expected visit as
+    forecast. `before`: number of earlier expected visits of the same board; `more`: later ones on the same day.
+    """
 
     board: Board
     at: datetime
@@ -34,7 +37,7 @@ class Coming:
 
     @property
     def expected_at(self) -> datetime:
-        """The time given by the plan or the loop's outlook."""
+        """The time of a planned visit, or the forecast time of an expected one."""
         return self.middle or self.at
 
     @property
@@ -54,10 +57,10 @@ class Coming:
 def coming(
     plan: Plan, now: datetime, limit: int, board: int | None = None, *, next_only: bool = False
 ) -> tuple[list[Coming], bool]:
-    """The next visits of a plan in order, and whether there are more than `limit`. Three queries, and those that read the
-    loop's expected visits.
+    """Returns the next visits of a plan in order, and whether there are more than `limit`. Three queries, and those that read the
+    policy's expected visits.
 
-    next_only: of the visits that the loop expects, only the next one of each board.
+    board: id, only its visits. next_only: of the visits that the adaptive policy expects, only the next one of each board.
     """
     rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__gte=now - timedelta(minutes=10))
     rows = rows.filter(board_id=board) if board else rows
@@ -74,8 +77,8 @@ def coming(
 
 
 def _expected(plan: Plan, now: datetime, board: int | None) -> list[Coming]:
-    """The visits that the loop expects, as stored after its last ranking. The next visit of a board has the span that every
-    list shows; if overview sources decide, later ones are only counted."""
+    """Returns the visits that the adaptive policy expects within two days, as stored after its last ranking, each with the number
+    of earlier and later ones of the same board."""
     written = outlooks.expected(plan, now + AHEAD)
     rows = Board.objects.select_related("site").defer("unfinished", "site__structure")
     boards = rows.in_bulk({one.board for one in written.visits})
@@ -99,22 +102,23 @@ def _figures(previous: datetime | None, one: outlooks.ExpectedVisit) -> dict[str
 
 
 def _posts_per_weight(plan: Plan) -> dict[int, float]:
-    """Posts per weighted event of each board, as of the last planning."""
+    """Returns the posts per weighted event of each board, by id, as of the last planning."""
     latest = PlanDay.objects.filter(plan=plan).order_by("-day").values("pk")[:1]
     rows = BoardDay.objects.filter(planned_day__in=latest).values_list("board_id", "new_per_day", "replies_per_day", "weight")
     return {pk: (new + replies) / weight if weight > 0 else 1.0 for pk, new, replies, weight in rows}
 
 
 def _posts(visit: PlannedVisit, share: dict[int, float]) -> float | None:
-    """The number of posts that a planned visit is expected to find: weighted events converted to posts for display."""
+    """Returns the number of posts that a planned visit is expected to find (weighted events converted to posts); None if nothing
+    was expected. share: posts per weighted event by board id."""
     return None if visit.expected_events is None else visit.expected_events * share.get(visit.board_id, 1.0)
 
 
 def made(plan: Plan, limit: int = 30) -> list[PlannedVisit]:
-    """The last completed or missed visits, newest first, with what they found."""
+    """Returns the last planned visits that were started or missed, newest first, with what they found."""
     rows = PlannedVisit.objects.filter(plan=plan).order_by("-at", "-id")
     newest: list[tuple[datetime, int]] = []
-    for state in PlannedVisit.State:  # a query per state, each by its part of the index
+    for state in PlannedVisit.State:  # a query per state, each using the index
         if state is not PlannedVisit.State.PLANNED:
             newest += rows.filter(state=state).values_list("at", "pk")[:limit]
     shown = rows.filter(pk__in=[pk for _at, pk in sorted(newest, reverse=True)[:limit]])
@@ -126,12 +130,12 @@ def made(plan: Plan, limit: int = 30) -> list[PlannedVisit]:
 
 
 def days(plan: Plan, limit: int = MOST_DAYS) -> list[PlanDay]:
-    """The planned days of a plan, newest first."""
+    """Returns the planned days of a plan, newest first."""
     return list(PlanDay.objects.filter(plan=plan).order_by("-day")[:limit])
 
 
 def boards(plan: Plan, limit: int = 2000) -> list[Board]:
-    """The boards that a plan visits, for a menu."""
+    """Returns the boards that a plan visits, for a menu."""
     rows = Board.objects.filter(enabled=True)
     rows = rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
     return list(rows.only("id", "name", "site_id").order_by("site_id", "position", "id")[:limit])

@@ -54,7 +54,7 @@ def planned(site_ids: Collection[int], now: datetime, until: datetime, zone: Zon
 
 
 def _expected(site_ids: Collection[int], now: datetime, until: datetime) -> list[tuple[int, datetime]]:
-    """Forum and time of each visit that the adaptive policy expects."""
+    """Returns forum (id) and time of each visit that the adaptive policy expects before `until`."""
     loops = Plan.objects.filter(active=True, policy=Policy.ADAPTIVE).filter(Q(site__in=list(site_ids)) | Q(site=None))
     visits = [one for plan in loops for one in outlooks.expected(plan, until).visits if one.at >= now]
     sites = dict(Board.objects.filter(site__in=list(site_ids)).values_list("pk", "site_id")) if visits else {}

@@ -1,4 +1,4 @@
-"""Queries on silences and drops: a forum's stored hours up to the last completed visits."""
+"""Queries for the detection of missing posts: the hourly numbers of a forum's posts up to the last completed visits."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from forums.models import Board, BoardHour, Site
 from forums.silence import Drop, Silence, find_drop, find_silence
 
 WINDOW_DAYS = 28
-RECORD_DAYS = 35  # longer than a drop needs, because a record begins with its first item
+RECORD_DAYS = 35  # longer than the detection of a drop needs, because a record begins with its first item
 VISITED_WITHIN = timedelta(days=2)
 SHOWN = 8
 HOUR = timedelta(hours=1)
 
 
 class Record(NamedTuple):
-    """New items of a site by hour, oldest first, up to the last hour covered by visits; with the local hour of each."""
+    """Numbers of new posts of a site by hour, oldest first, up to the last hour covered by visits, and the local hour of the day
+    of each."""
 
     counts: Ints
     hours: Ints
 
     def silence(self) -> Silence | None:
-        """The ongoing period without new items, if it is unusually long compared with the last four weeks; otherwise None."""
+        """Returns the ongoing period without new posts, if it is unusually long compared with the last four weeks; otherwise
+        None."""
         return find_silence(self.counts[-24 * WINDOW_DAYS :], self.hours[-24 * WINDOW_DAYS :])
 
     def drop(self) -> Drop | None:
-        """A drop in new items within the last two days; None if there is none."""
+        """Returns the drop in new posts within the last two days; None if there is none."""
         return find_drop(self.counts)
 
 
@@ -42,7 +44,8 @@ def silence(site: Site, now: datetime) -> Silence | None:
 
 
 def record(site: Site, now: datetime) -> Record | None:
-    """The hours of a site with their new items, over the boards whose visits still succeed; None if nothing is stored."""
+    """Returns the hourly numbers of new posts of a site, over the boards whose visits still succeed; None if nothing is stored.
+    """
     boards = Board.objects.filter(site=site, enabled=True, complete_at__gt=now - VISITED_WITHIN, watched_since__isnull=False)
     rows = list(boards.values_list("pk", "complete_at", "watched_since"))
     if not rows:
@@ -71,6 +74,6 @@ def record(site: Site, now: datetime) -> Record | None:
 
 
 def silent_sites() -> list[Site]:
-    """The forums that were silent at the last check, longest silence first; only the longest ones if there are many."""
+    """Returns the forums that were silent at the last check, longest silence first, at most SHOWN."""
     silent = Site.objects.filter(silent_since__isnull=False, paused=False)
     return list(silent.only("id", "name", "silent_since").order_by("silent_since")[:SHOWN])

@@ -14,13 +14,13 @@ LOGS_SHOWN = 100
 
 
 def page(query: Mapping[str, str], size: int = 30) -> Slice:
-    """Simulations, newest first, without their results."""
+    """Returns one page of the simulations, newest first, without their results."""
     rows = Simulation.objects.select_related("log", "run", "created_by").defer("result", "run__parameters", "run__result")
     return cut(rows, size=size, query=query)
 
 
 def logs(limit: int = LOGS_SHOWN) -> list[EventLog]:
-    """Event logs, newest first, each with the number of simulations made with it."""
+    """Returns the event logs, newest first, each with the number of simulations made with it (`used`)."""
     return list(EventLog.objects.select_related("site").defer("site__structure").annotate(used=Count("simulations"))[:limit])
 
 
@@ -29,7 +29,8 @@ def get(pk: int) -> Simulation | None:
 
 
 def table(simulation: Simulation) -> list[dict[str, Any]]:
-    """A row for each policy and budget (or policy), in order; `ratio_to_era` if era ran at the same budget."""
+    """Returns a row for each policy and budget (or policy) of a simulation's result, in order; `ratio_to_era`, the delay relative
+    to era's, if era ran at the same budget."""
     rows = simulation.result.get("rows", [])
     base = {row["visits_per_board"]: row.get("total_delay_per_day") for row in rows if row["policy"] == "era"}
     found = []

@@ -1,4 +1,5 @@
-"""The current state of a plan, and the next visit of each board: computed once for all pages, the command line and JSON."""
+"""The present state of a plan: its budget, what of it is used, and what is expected; the same for all pages, the command line and
+the API."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ State = PlannedVisit.State
 
 @dataclass(frozen=True, slots=True)
 class SourceStanding:
-    """An overview source of a plan: `share_of_budget` is the share of today's visits used by its readings so far; `bytes_a_look`
-    their mean size as sent, None without any today."""
+    """An overview source of a plan and its readings today: their number, `used` their cost in visits, `share_of_budget` that cost
+    as a share of the day's visits, `bytes_a_look` their mean size as sent (None without any)."""
 
     source: OverviewSource
     looks: int
@@ -28,9 +29,12 @@ class SourceStanding:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A plan's budget in visits: per day, used today (visits made and the cost of source readings), left today. On the day on
-    which a plan begins or changes, only a part of the day's visits applies; then used and left sum to less than
-    `visits_per_day`. The closed loop expects `expected_visits` and `expected_looks` until midnight."""
+    """A plan's budget in visits: per day, used today (visits made and the cost of readings of overview sources), left today.
+
+    On the day on which a plan begins or changes, only a part of the day's visits applies; then used and left sum to less than
+    `visits_per_day`. `expected_visits` and `expected_looks`: visits and readings that are still planned or expected until
+    midnight.
+    """
 
     visits_per_day: int
     used_today: int
@@ -49,13 +53,13 @@ class Standing:
 
 
 def midnight(plan: Plan, now: datetime) -> datetime:
-    """The time at which the current day of a plan began."""
+    """Returns the time at which the current day of a plan began."""
     zone = plans.zone_of(plan)
     return datetime.combine(now.astimezone(zone).date(), time(), zone)
 
 
 def standing(plan: Plan, now: datetime) -> Standing:
-    """The state of a plan; at most six queries."""
+    """Computes the state of a plan; at most six queries."""
     since = midnight(plan, now)
     if plan.policy == Policy.INTERVAL:
         visits = Visit.objects.filter(started__gte=since, board__in=plans.boards_under(plan)).count()

@@ -15,18 +15,19 @@ CANDIDATES = 40
 
 
 def versions(site: Site, limit: int = 40) -> list[StructureVersion]:
-    """The newest versions of a site's model with their authors, without contents; one query."""
+    """Returns the newest versions of a site's model with their authors, without contents; one query."""
     rows = StructureVersion.objects.filter(site=site).select_related("by").defer("structure", "rules")
     return list(rows.order_by("-number")[:limit])
 
 
 def taught(site: Site) -> dict[str, Any]:
-    """What related pages showed about a site's model, and the boards found but not read; one separate query."""
+    """Returns what related pages showed about a site's model (`lessons`), and the boards found but not read (`unread`); one
+    query."""
     return Site.objects.filter(pk=site.pk).values(lessons=F("structure__lessons"), unread=F("structure__unread")).get()
 
 
 def sample_pages(site: Site, kind: PageKind, limit: int = 5) -> list[Page]:
-    """The newest stored captures of pages expected to be of a kind, with different addresses; two queries."""
+    """Returns the newest stored pages that are expected to be of a kind, one for each address; two queries."""
     pages = Page.objects.filter(url_hash__in=_addresses(site, kind), status=200, warc__isnull=False)
     rows = pages.exclude(content_type__contains="json").select_related("warc").order_by("-fetched_at", "-id")
     found: dict[int, Page] = {}

@@ -1,4 +1,4 @@
-"""Recent results of forum visits: sums over visits, by an index on their end time."""
+"""Recent results of forum visits, as sums over the visits that ended in a period."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _SUMS = {
 
 
 def brought(since: datetime) -> Brought:
-    """The sums over visits that ended since a time."""
+    """Returns the sums over visits that ended since a time."""
     return Brought(**Visit.objects.filter(finished__gte=since).aggregate(**_SUMS))
 
 
 def by_day(now: datetime, days: int) -> list[Brought]:
-    """The sums of each day (UTC), oldest first, today last."""
+    """Returns the sums of each of the last days (UTC), oldest first, today last."""
     first = now.astimezone(UTC).date() - timedelta(days=days - 1)
     rows = Visit.objects.filter(finished__gte=datetime(first.year, first.month, first.day, tzinfo=UTC))
     day = Substr(Cast("finished", CharField()), 1, 10)
@@ -55,13 +55,13 @@ def by_day(now: datetime, days: int) -> list[Brought]:
 
 
 def late(now: datetime) -> int:
-    """Number of boards whose visit is overdue by more than LATE, in forums that are not paused; 0 while all crawling is
-    paused."""
+    """Counts the boards whose visit is overdue by more than LATE, in forums that are not paused; 0 while all crawling is paused.
+    """
     return int(late_boards(Board.objects.all(), now).aggregate(count=Count("id"))["count"])
 
 
 def late_boards(rows: QuerySet[Board], now: datetime) -> QuerySet[Board]:
-    """Of these boards, those that `late` counts: overdue by more than LATE."""
+    """Returns those of these boards that `late` counts: overdue by more than LATE."""
     return rows.none() if all_paused() else rows.filter(reads.overdue(now - LATE), site__paused=False)
 
 

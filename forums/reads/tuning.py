@@ -1,4 +1,4 @@
-"""Queries for the tuning page: known rates of a plan's boards, and their stored posts as an experiment."""
+"""Data for the page on which an operator tunes a plan: rates of the plan's boards, and their stored posts as an experiment."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from forums.tuning import Basis
 
 LONGEST_TEST_DAYS, SHORTEST_TEST_DAYS = 10, 2
 SHORTEST_HISTORY_DAYS = 4.0
-MOST_REPLAYED_VISITS = 4000  # most visits per day that the page replays; for more a simulation has to be started
+MOST_REPLAYED_VISITS = 4000  # largest number of visits per day that the page simulates; for more a simulation has to be started
 MOST_REMEMBERED = 8
-MOST_PLANNERS = 2  # planners cached at once; one takes some 75 kB per board
+MOST_PLANNERS = 2  # number of planners cached at once; one takes some 75 kB per board
 _remembered: OrderedDict[Hashable, Rhythm] = OrderedDict()
 _planners: OrderedDict[bytes, OptimalPlanner] = OrderedDict()
 _lock = threading.Lock()
@@ -36,7 +36,7 @@ PAUSE_SECONDS, PAUSES = 0.02, 50
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A plan's boards with their rates and settings, in the form in which the figures of the page are computed."""
+    """A plan's boards with their rates and intervals, in the form from which the figures of the page are computed."""
 
     boards: tuple[Board, ...]
     rhythm: Rhythm
@@ -44,7 +44,7 @@ class Known:
 
 
 class NotEnough(Exception):
-    """The stored posts do not go back far enough for a replay; `days` is how far they do."""
+    """The stored posts do not go back far enough for an experiment; `days` is how far they do."""
 
     def __init__(self, days: float) -> None:
         super().__init__(f"{days:.1f} days")
@@ -52,7 +52,8 @@ class NotEnough(Exception):
 
 
 def known(plan: Plan, now: datetime, site: float | None, importance: Mapping[int, float]) -> Known | None:
-    """The boards of a plan (which may be unsaved) with their rates, under changed importances; None if the plan has no board."""
+    """Returns the boards of a plan (which may be unsaved) with their rates, under changed importances of the site (None:
+    unchanged) and of boards (by id); None if the plan has no board."""
     boards = tuple(rhythms.boards_of(plan))
     if not boards:
         return None
@@ -66,7 +67,8 @@ def known(plan: Plan, now: datetime, site: float | None, importance: Mapping[int
 
 
 def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
-    """The boards' rhythm, cached for a minute: a slider requests it many times a second, and only visits bring new posts."""
+    """Returns the boards' rhythm, cached for a minute: a slider requests it many times a second, and only visits bring new posts.
+    """
     facts = tuple(
         (board.pk, board.last_visit, board.complete_at, board.watched_since, board.importance, board.site.importance)
         for board in boards
@@ -85,7 +87,8 @@ def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
 
 @contextmanager
 def hurry() -> Iterator[None]:
-    """Context manager for a preview that a user waits for while moving a slider: the exact planner yields to it."""
+    """Context manager for a preview that a user waits for while moving a slider: the computation of the exact plan pauses
+    meanwhile."""
     global _hurried
     with _lock:
         _hurried += 1
@@ -97,8 +100,7 @@ def hurry() -> Iterator[None]:
 
 
 def _give_way() -> None:
-    """Waits up to a second while previews for a slider are in progress; called between computing the programmes of two
-    boards."""
+    """Waits up to a second while previews for a slider are in progress; called by the exact planner before each board."""
     for _ in range(PAUSES):
         if not _hurried:
             break
@@ -106,7 +108,7 @@ def _give_way() -> None:
 
 
 def planner(known: Known) -> OptimalPlanner:
-    """The exact planner for these rates. One planner serves every number of visits, so the most recently used ones are
+    """Returns the exact planner for these rates. One planner serves every number of visits, so the most recently used ones are
     cached."""
     key = hashlib.sha256(known.basis.rates.tobytes()).digest()
     with _lock:
@@ -121,15 +123,15 @@ def planner(known: Known) -> OptimalPlanner:
 
 
 def forget() -> None:
-    """Empties the caches (after posts were stored without a visit)."""
+    """Empties the caches; needed after posts were stored without a visit."""
     with _lock:
         _remembered.clear()
         _planners.clear()
 
 
 def experiment(plan: Plan, known: Known, now: datetime) -> Simulation:
-    """An experiment with the last days of stored posts as the test, and the days before as its history. Raises NotEnough, and
-    SetupError if no board had a post."""
+    """Returns an experiment with the last days of stored posts as the test, and the days before as its history. Raises NotEnough,
+    and SetupError if no board had a post."""
     days = max(rhythms.known_days(board, now, LONGEST_TEST_DAYS + plan.history_days) for board in known.boards)
     if days < SHORTEST_TEST_DAYS + SHORTEST_HISTORY_DAYS:
         raise NotEnough(days)

@@ -1,4 +1,4 @@
-"""When a board or forum is next visited, or why it is not: used by every page, the calendar and the API."""
+"""When a board or forum is next visited, or why it is not: used by every page, the calendar and the API, so that they agree."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ LEFT_OUT, PAUSED, ALL_PAUSED, VISIT_PAUSED = "left_out", "paused", "all_paused",
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The next visit: `at` is its time; with `until` the visit is likely between the two. Both are None if `held` gives a reason
-    for no visit: LEFT_OUT (the board), PAUSED (the forum), ALL_PAUSED (all crawling) or VISIT_PAUSED (another visit of the
-    forum is paused). `since` is set once its time has passed, and `late` after a further LATE."""
+    """The next visit of a board or forum.
+
+    `at` is its time; with `until` the visit is likely between the two. Both are None if `held` gives a reason for no visit:
+    LEFT_OUT (the board), PAUSED (the forum), ALL_PAUSED (all crawling) or VISIT_PAUSED (another visit of the forum is paused). If
+    its time has passed, `since` is that time, and `late` is true if it passed more than LATE ago.
+    """
 
     at: datetime | None = None
     until: datetime | None = None
@@ -29,7 +32,7 @@ class Due:
 
 
 def with_paused_visits(sites: Collection[int]) -> set[int]:
-    """The forums with a paused visit: no other one starts before it is resumed or stopped."""
+    """Returns the forums (ids) with a paused visit: no other visit of them starts before it is resumed or stopped."""
     return {site for site, run in at_work("forum", sites).items() if run.state == RunState.PAUSED}
 
 
@@ -43,8 +46,8 @@ def due(
     hold: bool = False,
     visit_paused: bool = False,
 ) -> Due:
-    """The next visit of a board from what is stored of it: `at` and `until` are the stored time or span, the other arguments
-    what holds visits back."""
+    """Returns the next visit of a board from what is stored of it: `at` and `until` are the stored time or span, the other
+    arguments the reasons for no visit (`hold`: all crawling is paused)."""
     reasons = ((LEFT_OUT, not enabled), (PAUSED, paused), (ALL_PAUSED, hold), (VISIT_PAUSED, visit_paused))
     for held, holds in reasons:
         if holds:
@@ -56,16 +59,16 @@ def due(
 def of_board(
     board: Board, now: datetime, *, hold: bool, visits_paused: Collection[int], paused: bool | None = None
 ) -> Due:
-    """The next visit of a board; `paused` is its forum's pause, read from the board if not given; `visits_paused` are the forums
-    with a paused visit."""
+    """Returns the next visit of a board. `hold`: all crawling is paused; `paused`: whether its forum is, read from the board if
+    None; `visits_paused`: the forums with a paused visit."""
     stands = board.site.paused if paused is None else paused
     at, until, stopped = board.next_visit, board.next_until, board.site_id in visits_paused
     return due(at, until, now, enabled=board.enabled, paused=stands, hold=hold, visit_paused=stopped)
 
 
 def put_in_place(rows: Iterable[dict[str, object]], now: datetime, *, site: int, paused: bool) -> list[dict[str, object]]:
-    """Completes rows of a forum's boards for the API: sets `next_visit` and `next_until` to the actual next visit, and `held`
-    to the reason if there is none."""
+    """Completes rows of a forum's boards for the API: sets `next_visit` and `next_until` to the actual next visit, and `held` to
+    the reason if there is none."""
     hold, stopped, found = all_paused(), bool(with_paused_visits([site])), []
     for row in rows:
         at, until = row["next_visit"], row["next_until"]

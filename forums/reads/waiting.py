@@ -13,7 +13,7 @@ from forums.services import loops, plans
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The posts shown but not fetched of one board (by id): their number, weight, and weighted hours waited so far."""
+    """The posts of one board (by id) that are shown but not fetched: their number, weight, and weighted hours waited so far."""
 
     board: int
     posts: float
@@ -22,8 +22,8 @@ class Waiting:
 
 
 def shown(site: Site | None, now: datetime) -> list[Waiting]:
-    """Boards of a site, or of all, on which overview sources show posts that no visit has fetched; reads one loop state per
-    plan."""
+    """Returns the boards of a site, or of all sites (None), on which overview sources show posts that no visit has fetched; reads
+    the stored loop of each plan."""
     found: list[Waiting] = []
     for plan in _followed(site):
         live = loops.load(plan, now)
@@ -38,7 +38,7 @@ def shown(site: Site | None, now: datetime) -> list[Waiting]:
 
 
 def _followed(site: Site | None) -> list[Plan]:
-    """The active plans with the adaptive policy that visit a site, or any site."""
+    """Returns the active plans with the adaptive policy that visit a site, or all such plans (None)."""
     if site is not None:
         plan = plans.of_site(site.pk)
         return [plan] if plan is not None and plan.policy == Policy.ADAPTIVE else []
