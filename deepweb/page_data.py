@@ -178,5 +178,5 @@ def _is_address(value: str) -> bool:
         return False
     try:
         return urlsplit(value) is not None
-    except ValueError:  # brackets that do not contain an IPv6 address
+    except ValueError:  # `urlsplit` fails for brackets that do not contain an IPv6 address.
         return False

@@ -35,7 +35,7 @@ NEIGHBOURS, FADING = 4, 0.8
 the next nearer one."""
 
 TREND, STEEPEST = 0.5, 0.5
-"""The density is assumed to continue changing by the share TREND of its change between these ranges; STEEPEST is the largest
+"""The change of density between the ranges beside a stretch is assumed to continue by the share TREND; STEEPEST is the largest
 change of its logarithm that is used."""
 
 AGAINST = 2.0
@@ -43,7 +43,8 @@ AGAINST = 2.0
 its neighbours."""
 
 WINDOW, WINDOWS_AT = 16, (0.25, 0.5, 0.75)
-"""In a stretch without neighbours, the density is that of this number of seen records around one of these quantiles."""
+"""In a stretch without adjacent narrow ranges, the density is that of this number of seen records (WINDOW) around the densest
+of these quantiles (WINDOWS_AT)."""
 
 ALL_OF_IT = 1.1
 """A stretch with at most this multiple of the intended number of records is queried as one cell."""

@@ -373,5 +373,5 @@ def _identity(element: HtmlElement, with_name: bool = True) -> str:
 def _join(base: str, href: str) -> str:
     try:
         return urljoin(base, href.strip())
-    except ValueError:  # brackets that are no valid address
+    except ValueError:  # `urljoin` fails for brackets that are no valid address.
         return base

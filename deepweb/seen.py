@@ -244,7 +244,7 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
         return max(told)
     outcomes = [outcome for outcome in outcomes if outcome.returned > 0 and not outcome.partial]
     sizes = [outcome.returned for outcome in outcomes if len(outcome.query) == 1]
-    sizes = sizes or [outcome.returned for outcome in outcomes]  # a harvest that queried only ranges
+    sizes = sizes or [outcome.returned for outcome in outcomes]  # The harvest queried only ranges.
     first = sizes[:CUT_FROM_QUERIES]
     if not first or max(sizes) != max(first):
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from deepweb.seen import Seen
 
 MEMORY = 60
-"""Number of latest answers used for the fit."""
+"""Number of the latest answers that `fitted` uses."""
 
 _SIZES = 80
 _LARGEST = 60.0

@@ -130,7 +130,7 @@ def _posts(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
             text(row.get("username")) or None,
             moment(row.get("created_at")),
             markup_text(row.get("cooked")),
-            post_id=str(number(row.get("post_number"))),  # the same number as in the addresses of pages
+            post_id=str(number(row.get("post_number"))),  # the number that also occurs in the addresses of posts
             url=f"{about}/{number(row.get('post_number'))}",
             number=number(row.get("post_number")),
         )

@@ -287,7 +287,7 @@ def _join(base: str, href: str) -> str:
         return ""
 
 
-# creates no Python subclasses of elements, which makes parsing faster
+# A class lookup without Python subclasses of elements makes parsing faster.
 _ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
 
 

@@ -112,9 +112,9 @@ class Heads:
             if tags & {"nav"} or any(page.elements[at].get("role") in _MENUS for at in (inside, *cells)):
                 continue
             if tags == {"a"} or (len(cells) < 4 and len(tags - {"th", "td"}) > 1):
-                continue  # a bar of buttons, not a header
+                continue  # The cells are a bar of buttons, not a header.
             if len(set(cells)) < 2:
-                continue  # the heading of a part of the list, not a header
+                continue  # The cells are the heading of a part of the list, not a header.
             texts = {at: page.text(cell) for at, cell in enumerate(cells)}
             if any(len(text) > 60 for text in texts.values()):
                 continue

@@ -13,7 +13,7 @@ from forums.reading.addresses import names_user
 from forums.reading.patterns import leads_to
 from forums.reading.values import ends_by, is_name
 
-# a part of a pattern that stands for a name, possibly with digits in it
+# the part of an address pattern that stands for a user's name, possibly with digits in it
 _VARIED = re.compile(r"[#*]+(?:[-_.]?[#*]+)*|[a-z]{1,24}#")
 _SPACE = re.compile(r"/spaces?/\d+/?")  # a user's own pages on some sites, boards on others
 

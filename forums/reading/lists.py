@@ -68,7 +68,7 @@ class RowSet:
         place = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in self.rows) / n
         single = 0.4 if place > 0.55 else 1.0
         if sorted(len(row.times) for row in self.rows)[n // 2] > 4:
-            single *= 0.5  # rows that contain several times are rarely single boards or threads
+            single *= 0.5  # Rows that contain several times are rarely single boards or threads.
         over = self.heads.of(self.rows[0], self.rows[0].title.node)
         if "last" in over and not over & {"topics", "board"} and "board" in self.heads.all_roles:
             single *= 0.3  # The links are the last posts of boards; the names of the boards are in another cell.
@@ -282,5 +282,5 @@ def _may_list(group: Group) -> bool:
         return False
     title, lead = group.rows[0].title, leads_to(group.pattern)
     if title.key == group.page.key or (lead == "board" and board_key(title.url) == group.page.board_key):
-        return False  # the link leads to this page itself, sorted or filtered differently
+        return False  # The link leads to this page itself, sorted or filtered differently.
     return lead in ("thread", "board") or RowSet(group.page, group, []).told

@@ -214,7 +214,7 @@ class TimedPage:
                     break
                 whole = parse_time(joined, self.dates) if moment is None else self.moment(joined)
                 if moment is None and whole is not None and whole == self.moment(pieces[after].text):
-                    break  # a label such as "Last post:" with a complete time after it
+                    break  # text `at` is only a label such as "Last post:" before the time
                 if whole is not None and (moment is None or whole.precision_seconds < moment.precision_seconds):
                     moment, used = whole, after - at + 1
         return moment, used

@@ -197,7 +197,7 @@ def leads_to(pattern: str) -> str:
 def _query_leads_to(path: str, query: str) -> str:
     """Returns the kind of page that the words in a pattern's query suggest: "thread", "board" or "" for none."""
     if path.endswith("thread.php") and set(re.findall(r"(?:^|&)([a-z]+)=", query)) <= {"fid", "page", "type", "digest"}:
-        return "board"  # e.g. thread.php?fid=7: the page is a list of threads
+        return "board"  # thread.php?fid=7 lists the threads of a board, although its address says "thread"
     numbers, modes = (set(re.findall(form, query)) for form in (r"(?:^|&)([a-z_]+)=#", r"=([a-z]+)"))
     if numbers and numbers <= _BOARD_NUMBERS and modes & _TELLING and not set(re.findall(r"(?:^|&)([a-z]+)=[#*]", query)) & _TELLING:
         return "board"  # In ?t=thread&frm_id=3 the number identifies the board whose threads are listed.
@@ -233,7 +233,7 @@ def _path_leads_to(segments: list[str]) -> str:
         if any(word in ("post", "posts", "comment", "message", "msg") for word in words):
             return "post"
         if words == ["bbs"] and literal:
-            continue  # a folder that contains the whole forum
+            continue  # a folder such as /bbs/ that contains the whole forum says nothing about the page
         if any(word in BOARD_WORDS for word in words):
             return "board" if after <= 1 or (after == 2 and segments[-2:] == ["*", "#"] and len(words[0]) <= 8) else ""
         literal = "#" not in segment and "*" not in segment

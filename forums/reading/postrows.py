@@ -227,7 +227,8 @@ class PostRows:
             up = node
             while looks[at] != usual and outline.parents[up] >= 0 and self._look(up) != usual:
                 up = outline.parents[up]
-            inside = bisect_left(taken, outline.ends[up]) - bisect_right(taken, up)  # The post itself is one of them.
+            # number of posts inside element `up`; the post itself is one of them
+            inside = bisect_left(taken, outline.ends[up]) - bisect_right(taken, up)
             if up != node and self._look(up) == usual and inside == 1:
                 blocks[at] = up
         return blocks

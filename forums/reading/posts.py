@@ -184,7 +184,7 @@ def _distinct(page: Page, times: list[Time]) -> list[Time]:
     between, only the more precise one is kept, as of a date and the clock time after it."""
     pieces = page.outline.pieces
     kept: list[Time] = []
-    last = 0  # number of the text after the last time
+    last = 0  # number of the first text after the last time
     for time in times:
         between = sum(len(piece.text) for piece in pieces[last : time.piece])
         last = time.piece + 1

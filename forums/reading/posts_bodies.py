@@ -237,9 +237,9 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
     if is_called_text(posts.page, node):
         factor *= _CALLED_TEXT
     if "input" in outline.tags[node : min(outline.ends[node], node + 400)]:
-        factor *= 0.2  # It is an input form.
+        factor *= 0.2  # An input form is not the text of a post.
     if sum(_describes(posts, inner) for inner in found.values()) >= 0.6 * len(found):
-        factor *= 0.2  # It contains lines that describe a member.
+        factor *= 0.2  # Lines that describe a member are not the text of a post.
     if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
         factor *= 0.3
     return _text_value(posts, found) * (_ALIKE + varied) * factor
@@ -296,7 +296,7 @@ def _body_at(posts: PostSpans, columns: dict[str, dict[int, int]], column: str, 
     path = ORDINAL.sub("", column.removesuffix(LOOSE))
     empty = [node for node in posts.nodes(posts.spans[at]) if ORDINAL.sub("", posts.column(posts.spans[at], node)) == path]
     if empty:
-        return empty[0]  # The post contains only images.
+        return empty[0]  # The post's text consists only of images.
     others = [nodes[at] for name, nodes in columns.items() if at in nodes]
     others = [node for node in others if not _describes(posts, node)] or others
     value = {node: _body_value(posts, {at: node}) for node in others}

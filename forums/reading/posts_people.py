@@ -37,7 +37,7 @@ def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
             linked = {link.url for _, node in found.values() if (link := posts.page.link_at.get(node)) is not None}
             value -= (
                 2.5 if len(linked) >= 2 else 0.0 if n < 3 else 0.3 if linked else 0.7
-            )  # one text with several link targets is a button
+            )  # If one text has several link targets, it is a button.
         if len(names) >= 2:
             value += 0.3
         if column.endswith(LOOSE):
@@ -93,7 +93,7 @@ _RANKED = re.compile(r"^(?:lv|lvl|level|等级|等級|rank|ур|уровень|s
 _FILE = re.compile(
     r"^[^\s@]{3,}\.(?:jpe?g|png|gif|web[pm]|mp[34]|pdf|zip|rar|7z|gz|txt|docx?|xlsx?|log|patch|diff|torrent)$", re.I
 )
-_PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # a number of a list before a name: "12. anna"
+_PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # a list number before a name: "12. anna"
 _OFFER = re.compile(
     r"repl(?:y|ies)|quot|report|edit|delete|posting|respond|answer|action=|mode=|like|share|vote|flag|login|regist", re.I
 )
@@ -206,9 +206,9 @@ def _score(page: Page, span: Span, at: int, pictures: list[str]) -> float:
         score += 0.3
     start, end = page.line_range.get(line, (at, at + 1))
     if start == at and 0 < span.anchor.piece - at <= 3 and (line == span.anchor.line or end == at + 1):
-        score += 0.45  # the first text of the time's line, or the only one of a line before it
+        score += 0.45  # The text is the first on the line of the post's time, or alone on a line just before it.
     elif link is None and start == at and end == at + 1 and 0 < at - span.anchor.piece <= 2:
-        score += 0.35  # the only text of the line after the time
+        score += 0.35  # The text is alone on the line after the post's time.
     if 0 < span.anchor.piece - at <= 3:
         score += 0.4
     if len(text) > 2 and any(text.casefold() in said for said in pictures):

@@ -39,7 +39,7 @@ def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlEl
     _collect(element, left_out, quotes or set(), parts)
     kept: list[str] = []
     repeated: list[str] = []
-    below = False  # the line before introduced a quote or belonged to one
+    below = False  # whether the line before introduced a quote or belonged to one
     for line in "".join(parts).split("\n"):
         line = " ".join(line.split())
         if line == _QUOTE:

@@ -158,7 +158,7 @@ def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
     told = [link for link in links if link.node in timed]
     letters = sum(len(link.text) + sum(char >= "\u2e80" for char in link.text) for link in told)
     if not told or letters >= 14 * len(told):
-        return links  # the links are titles that show their creation time as a tooltip
+        return links  # The links are titles that show their creation time as a tooltip.
     return [link for link in links if link.node not in timed or len(link.text) > 24]
 
 
@@ -203,7 +203,7 @@ def _varied(links: list[Link]) -> bool:
     texts = {link.text for link in links}
     keys = {link.key for link in links}
     if len(keys) > 1 and all(text.lower() in NOT_NAMES for text in texts):
-        return False  # a few texts that recur with different targets are buttons
+        return False  # A few texts that recur with different targets are buttons.
     return len(texts) >= 0.5 * len(keys) or (len(texts) >= 4 and all(" t:" in link.key for link in links[:5]))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
-"""The roles that numbers in a row can have."""
+"""The roles (fields) that numbers in a row can have."""
 
 
 class Count(NamedTuple):

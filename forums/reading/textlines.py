@@ -13,7 +13,7 @@ from lxml.html import HtmlElement
 
 from forums.reading.patterns import patterns
 
-FEWEST = 2  # smallest number of records in a block, and of breaks
+FEWEST = 2  # A block needs at least this number of records and of line breaks.
 LONGEST = 400  # largest mean number of characters of a record, without its link
 MOST_LINES = 5  # largest number of lines of one record
 
@@ -180,7 +180,7 @@ def _fill(element: HtmlElement, line: Line, fields: bool) -> None:
                 span.text = text.strip()
                 span.tail = f" {gap.group()}" if gap else " "
                 element.append(span)
-            else:  # only a separator, not a field
+            else:  # The text is only a separator between fields.
                 _append(element, text + (gap.group() if gap else ""))
             start = gap.end() if gap else start
 

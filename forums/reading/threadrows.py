@@ -19,7 +19,7 @@ from forums.reading.values import count
 from forums.reading.words import LOCKED, PINNED, text_roles
 
 _TALKED = 0.6  # least share of different links to discussions, per row, from which these links are used as the threads' addresses
-_BULLETS = "●•◆■□▪►▶◇○·» "  # symbols drawn before a title
+_BULLETS = "●•◆■□▪►▶◇○·» "  # symbols that some forums put before a title
 
 
 class ThreadRows(ThreadPeople):

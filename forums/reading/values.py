@@ -18,7 +18,8 @@ _COUNT = re.compile(
 )
 _INNER = re.compile(
     rf"(?<![\w.,:/#-])({_NUMBER})\s*(k|m|万|萬|千|亿|億|тыс|млн|tsd|만|천)?"
-    r"(?![\d:]|(?<=[a-zа-я])[a-zа-я])(?!\s*[:/.-]\s*\d)",  # "k" and "m", unless a word begins with them
+    # The scale letters "k" and "m" are not used if a word begins with them.
+    r"(?![\d:]|(?<=[a-zа-я])[a-zа-я])(?!\s*[:/.-]\s*\d)",
     re.I,
 )
 _PAIR = re.compile(rf"^\s*({_NUMBER})\s*[/|｜]\s*({_NUMBER})\s*$")

@@ -243,7 +243,7 @@ def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
         return False
     spans = rows.group.spans
     if len(rows.rows) > 1 and posts.own_words >= 0.5 and len({row.title.text for row in rows.rows}) == 1:
-        return False  # links with the same text to many pages are buttons
+        return False  # Links with the same text to many pages are buttons.
     inside = sum(any(start <= span.anchor.node < end for start, end in spans) for span in posts.spans)
     return inside >= 0.7 * len(posts.spans)
 

@@ -133,7 +133,8 @@ SUBJECT_WORDS = (
     re.compile(r"topic|thread|discussion|主题|主題|帖|тем[аыу]|sujet|thema|mensaje|message|스레드|スレッド"),
     re.compile(r"repl|post|回复|回覆|сообщ|réponse|antwort|comment|답글|返信"),
 )
-"""Words that pages of forums contain more often than others, in any part of a word: of forums, of threads, of posts. For texts in lower case."""
+"""Words about forums, threads and posts that pages of forums contain more often than other pages, one pattern for each. They
+are searched in lower-case texts, also inside longer words."""
 _SPLIT = re.compile(r"([a-z0-9])([A-Z])")
 
 

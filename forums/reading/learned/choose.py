@@ -17,7 +17,8 @@ FLOOR = 0.5
 LINK_SHARE, BODY_SHARE = 0.65, 0.6
 """A candidate (link, text) is chosen if its score is at least this share of the mean of the page's three best scores."""
 COMPLETED = 0.25
-"""Lower limit, as a share of the same mean, for further candidates of a cluster of which at least the share HALF was chosen."""
+"""Lower limit of the score, as a share of the mean of the page's three best scores, for further candidates of a cluster of
+which at least the share HALF was chosen."""
 HALF, MOST = 0.5, 0.7
 """Shares of a cluster's candidates chosen by their own scores, from which more of the cluster are chosen (those above
 COMPLETED), and from which all are."""

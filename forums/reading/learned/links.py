@@ -26,11 +26,11 @@ MOST_LINKS = 3_000
 ROW_TAGS = ("tr", "li", "article", "dl", "div", "p", "section", "td", "h3", "h2")
 # clusterings for which each link also gets the features of its own row; for the other ones only their mean over the cluster
 _ROW_WIDTHS = (1, 2)
-_BESIDE = 40  # number of links of a row that are examined
-_CLIMB = 14  # number of ancestors of a link that are examined as its row
+_BESIDE = 40  # largest number of links of a row that are examined
+_CLIMB = 14  # largest number of ancestors of a link that are examined as its row
 _NEXT = 400  # largest distance, in nodes, to the next row that is regarded as adjacent
-_HEAD = 14  # number of texts before a list that are examined as its header
-_ROW_TIMES = 12  # number of times of a row that are examined
+_HEAD = 14  # number of texts directly before a list that are examined as its header
+_ROW_TIMES = 12  # largest number of times of a row that are examined
 
 
 @dataclass

@@ -39,8 +39,8 @@ def link_labels(links: Sequence[Link], truth: Truth) -> np.ndarray:
         by_name[name_key(link.text)].append(at)
     for key, found in places.items():
         alike = by_name[wanted[key]]
-        # On link-sharing sites titles lead to other sites, while the record's address is that of the discussion: then the link
-        # with the title is labelled.
+        # On link-sharing sites, titles lead to other sites while the record's address is that of the discussion: the link with
+        # the title is labelled then.
         named = [at for at in found if at in alike] or [at for at in alike if not links[at].is_local]
         labels[found] = -1
         labels[named[0] if named else max(found, key=lambda at: len(links[at].text))] = 1 if truth["kind"] == "threadlist" else 2
