@@ -1,6 +1,4 @@
-"""The state of a topic's run between two steps (session): kept in memory by the process that works on the run, otherwise
-rebuilt from the stored steps or from the run's tables.
-"""
+"""The state (session) of a topic's run between two steps: kept in memory by its process, else rebuilt from the run's tables."""
 
 from __future__ import annotations
 
@@ -57,8 +55,7 @@ class Session:
     """The state of one run in the memory of one process. `steps` and `mark` are the number and the random identifier of the
     last stored step that it includes.
 
-    `outstanding` holds the chosen addresses whose pages have not arrived, with the parts of their priority.
-    """
+    `outstanding` holds the chosen addresses whose pages have not arrived, with the parts of their priority."""
 
     def __init__(self, run: Run, row: TopicRun) -> None:
         self.run_id = run.pk
@@ -104,8 +101,7 @@ class Session:
 
     def choose(self) -> list[str]:
         """Returns the next addresses in the strategy's order, best first, and adds them to `outstanding`. No host gets more
-        outstanding addresses than it may have connections, and all hosts together get no more than `most`.
-        """
+        outstanding addresses than it may have connections, and all hosts together get no more than `most`."""
         if len(self.outstanding) >= self.most:
             return []
         on = Counter(host_key(url) for url in self.outstanding)
@@ -136,8 +132,7 @@ class Session:
 
     def take(self, url: str) -> Node:
         """Removes a chosen address from `outstanding` and returns its node. The node is created if missing, which happens when
-        stored steps are processed again in another order than in the original run.
-        """
+        stored steps are processed again in another order than in the original run."""
         self.outstanding.pop(url, None)
         self.exhausted = False
         node = self.graph.node(url) or self.graph.add(url, 0, None)
@@ -146,9 +141,7 @@ class Session:
         return node
 
     def edit(self, change: dict[str, Any]) -> None:
-        """Carries out an operator's edit: further seeds, hosts to drop, parameters, marked pages; or queues the addresses that
-        were taken from a sitemap.
-        """
+        """Carries out an operator's edit (seeds, dropped hosts, parameters, marks), or queues a sitemap's addresses."""
         self.exhausted = False
         for url in change.get("seeds", ()):
             node = self.graph.add(url, 0, None)
@@ -177,18 +170,14 @@ class Session:
         return content, refused
 
     def place(self, url: str, row: int, off_topic_run: int) -> None:
-        """Caches an arrived page's row id and the number of consecutive off-topic pages that end with it, for pages reached
-        from it.
-        """
+        """Caches an arrived page's row id and the number of consecutive off-topic pages that end with it."""
         if len(self.places) >= REMEMBERED:
             self.places.clear()
             self.addresses.clear()
         self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Scores a page (see `Walk.judge` for the result). If the document frequencies were renewed by it, keeps them, to be
-        stored with the step.
-        """
+        """Scores a page, see `Walk.judge`. Keeps document frequencies that it renewed, to be stored with the step."""
         before = self.walk.strategy.topic.idf
         if isinstance(self.graph, DatabaseGraph):
             self.graph.prepare(link.url for link in content.links)
@@ -204,8 +193,7 @@ def no_pulse() -> None:
 
 def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
     """Returns the run's session, up to date with the last stored step. Processing many stored steps again takes time: `pulse`
-    is called at each, and if it raises Interrupted, a session in memory is kept, from which the next call continues.
-    """
+    is called at each, and if it raises Interrupted, a session in memory is kept, from which the next call continues."""
     row = TopicRun.objects.get(pk=run.pk)
     session = _live.pop(run.pk, None)
     if session is None or (session.steps, session.mark) != (row.steps, row.mark):
@@ -223,9 +211,7 @@ def forget(run_id: int) -> None:
 
 
 def _caught_up(session: Session | None, row: TopicRun, pulse: Callable[[], None]) -> Session | None:
-    """Brings a session up to date by processing the steps that another process has stored since. Returns None if there is no
-    session in memory, or it does not belong to the run's stored history.
-    """
+    """Brings a session up to date by processing steps stored by another process; None if the stored history differs."""
     if session is None or isinstance(session.graph, DatabaseGraph) or session.steps >= row.steps:
         return None
     known = TopicPage.objects.filter(run_id=row.pk, step=session.steps).values_list("mark", flat=True).first()
@@ -250,9 +236,7 @@ def _rebuilt(run: Run, row: TopicRun, pulse: Callable[[], None]) -> Session:
 
 
 def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """Restores a session from the run's tables: the strategy's state, document frequencies and the words of the pages stored
-    since these, fingerprints of pages, and edits.
-    """
+    """Restores a session from the run's tables: strategy's state, document frequencies, words since then, fingerprints, edits."""
     if row.frequencies is not None:
         stored = json.loads(zlib.decompress(row.frequencies))
         session.walk.strategy.topic.restore(Idf(stored["documents"], stored["counts"]))
@@ -321,9 +305,7 @@ def _again(session: Session, node: Node, step: TopicPage) -> None:
 
 
 def counts(options: RunOptions, recalled: bool, problem: str) -> int:
-    """Returns how much an address uses of the page budget: 0 if no request was sent, or if a page from the archive does not
-    count, otherwise 1.
-    """
+    """Returns what an address costs of the page budget: 0 if no request was sent or archived pages are free, else 1."""
     free = (recalled and options.source == "mixed" and options.known == "free") or problem.startswith(NO_FETCH)
     return 0 if free else 1
 
@@ -371,9 +353,7 @@ def stored_page(url: str) -> StoredPage | None:
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
-    """Returns a stored page converted as after a fetch; None if the archive no longer contains it. The most recently used
-    results are cached.
-    """
+    """Returns a stored page converted as after a fetch; None if the archive no longer contains it. Recent results are cached."""
     key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
     if key in _parsed:
         _parsed.move_to_end(key)
@@ -390,9 +370,7 @@ def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | N
 
 
 def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:
-    """Returns the page of a stored step from the archive; if the archive no longer has it, a page with its stored words and
-    without links.
-    """
+    """Returns the page of a stored step from the archive; if it is gone, a page with the stored words and without links."""
     page = StoredPage.objects.filter(run_id=step.run_id, key_hash=step.url_hash).select_related("warc").first()
     draft = draft_of(page, parser, options) if page is not None else None
     if draft is not None and draft.content is not None:

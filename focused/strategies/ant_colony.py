@@ -1,6 +1,4 @@
-"""The ant colony strategy (Liu and Lü; Dong, Liu and Liu): simulated ants follow links, leave pheromone on links of relevant
-paths, and start on pages that are chosen by three objectives.
-"""
+"""The ant colony strategy (Liu and Lü; Dong, Liu and Liu): simulated ants follow links and leave pheromone on them."""
 
 from __future__ import annotations
 
@@ -23,16 +21,13 @@ from focused.strategies.pareto import best_spread
 from focused.strategies.pheromone import TAU_MAX, TAU_MIN, Pheromone, Vector, transition
 
 ENOUGH_SCORES = 20
-"""Number of links that must be known before the minimum score for fetching a link is computed from the links' scores; until
-then it is the parameter `threshold`."""
+"""Number of known links from which on the least score for fetching a link is computed from the scores of links."""
 STILL_CYCLES = 3
 
 
 @dataclass(slots=True)
 class Ant:
-    """One ant's walk in one cycle: the URL of its present page, the numbers of the pages visited (`tabu`), and the links taken
-    (`path`, as row numbers of the link table).
-    """
+    """One ant's walk in one cycle: its present page, the numbers of pages visited (`tabu`), and rows of links taken (`path`)."""
 
     page: str
     tabu: set[int]
@@ -40,8 +35,8 @@ class Ant:
 
 
 class AntColony(Strategy):
-    """Lets ants start on chosen pages and take up to `depth` links each. Of the links that ants choose, those whose score is at
-    least a minimum eta are fetched, each once for all ants.
+    """Lets ants start on chosen pages and take up to `depth` links each; links with a score of at least eta are fetched, once
+    for all.
 
     The score of link l is R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. Until the target is fetched,
     R(target) is estimated from pages whose URLs have the same pattern and from the page's other links. After each cycle the
@@ -52,8 +47,7 @@ class AntColony(Strategy):
 
     Links to pages already fetched are followed, guided by pheromone, only if a page has no others. If they competed equally
     (`revisit`), ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three
-    start pages found more of the relevant pages of recorded sites.
-    """
+    start pages found more of the relevant pages of recorded sites."""
 
     name = "ant_colony"
     title = gettext_noop("Ant colony")
@@ -250,9 +244,7 @@ class AntColony(Strategy):
         self._links.close(node.url)
 
     def score(self, rows: Rows) -> Vector:
-        """Returns the scores R(l) of the links with these row numbers of the link table, eq. (9) of the ant colony paper; the
-        weights h1, h2 and h3 are scaled to the sum 1.
-        """
+        """Returns the scores R(l) of links by row number, eq. (9) of the ant colony paper, with weights of the sum 1."""
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
         scores: Vector = self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
         return scores
@@ -276,8 +268,7 @@ class AntColony(Strategy):
 
     def _cycles(self) -> Iterator[Node]:
         """Runs cycles of walks and yields each node that is to be fetched. The caller resumes the generator after it has called
-        `expand` or `fail` for the node. Ends when no start pages are left, or by the stopping rule.
-        """
+        `expand` or `fail` for the node. Ends when no start pages are left, or by the stopping rule."""
         still = 0
         while starts := self._starts():
             self._pheromone.cycle += 1
@@ -306,16 +297,12 @@ class AntColony(Strategy):
             self._eta = float(np.quantile(self.score(rows), self.settings.quantile))
 
     def _directionless(self, ants: Sequence[Ant]) -> bool:
-        """Tells whether the pheromone is nearly equal on all links of the pages that the ants visited, so that it favours none
-        of them.
-        """
+        """Tells whether the pheromone is nearly equal on all links of the pages that the ants visited."""
         pages = {self._links.page_of(row) for ant in ants for row in ant.path} | {ant.page for ant in ants}
         return self._pheromone.flat(np.concatenate([self._links.rows(page) for page in sorted(pages)]))
 
     def _best_open(self) -> Iterator[Node]:
-        """Yields the node of the open link with the highest score, if there is one. Called after a cycle in which no link was
-        fetched.
-        """
+        """Yields the node of the open link with the highest score, if any. Called after a cycle in which no link was fetched."""
         rows = self._links.open_rows()
         if len(rows):
             row = int(rows[self.score(rows).argmax()])
@@ -327,9 +314,7 @@ class AntColony(Strategy):
                 self._wait(node)
 
     def _unfetched(self, row: int) -> Node | None:
-        """Returns the node of the open link in row `row` of the link table. If its target was already fetched through another
-        address, closes the link and returns None.
-        """
+        """Returns the node of the open link in row `row`; None, closing it, if its target was already fetched."""
         url = self._links.urls[row]
         node = self.graph.node(url)
         if node is not None and node.state < State.FETCHED:
@@ -338,18 +323,15 @@ class AntColony(Strategy):
         return None
 
     def _wait(self, node: Node) -> bool:
-        """Adds a fetched page to the pages on which ants may start in the next cycle; returns False if the page could not be
-        fetched.
-        """
+        """Adds a fetched page to those on which ants may start in the next cycle; False if it could not be fetched."""
         if node.url not in self._links:
             return False
         self._waiting[node.url] = None
         return True
 
     def _step(self, ant: Ant) -> Iterator[Node]:
-        """Moves one ant along a link that it chooses by pheromone and score. If the link's target is not fetched yet, yields
-        its node to be fetched; an ant whose link scores below eta, or whose page could not be fetched, stays on its page.
-        """
+        """Moves one ant along a link chosen by pheromone and score. If the link's target is not fetched yet, yields its node to
+        be fetched; an ant whose link scores below eta, or whose page could not be fetched, stays on its page."""
         links, settings = self._links, self.settings
         rows = self._candidates(ant)
         if not len(rows):
@@ -383,8 +365,7 @@ class AntColony(Strategy):
     def _candidates(self, ant: Ant) -> Rows:
         """Returns the row numbers of the links that an ant may take from its page: open links that were not rejected in this
         cycle. If there are none (or always, with `revisit`), also links to fetched pages that the ant has not visited and that
-        still have such open links.
-        """
+        still have such open links."""
         links = self._links
         rows = links.rows(ant.page)
         fresh = rows[links.is_open(rows) & ~self._light[rows]]
@@ -397,10 +378,8 @@ class AntColony(Strategy):
         return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
     def _starts(self) -> list[str]:
-        """Returns the URLs of the pages on which ants start in the next cycle, among visited pages with open links: those whose
-        best links are on the best Pareto fronts of the three objectives, spread as widely as possible. An empty list if no link
-        is open.
-        """
+        """Returns the URLs of the pages on which ants start in the next cycle: visited pages whose best open links are on the
+        best Pareto fronts of the three objectives, spread as widely as possible. An empty list if no link is open."""
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
         rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
         rows = self._best_of_pages(rows[self._links.is_open(rows)])
@@ -413,9 +392,7 @@ class AntColony(Strategy):
         return [pages[pool[i]] for i in best_spread(objectives[pool], self.settings.starts)]
 
     def _best_of_pages(self, rows: Rows) -> Rows:
-        """Returns, for each page that has links among `rows` (row numbers of the link table), the row of its link with the
-        highest score; pages in the order in which they were fetched.
-        """
+        """Returns the row number of the best link among `rows` on each page; pages in the order of their fetches."""
         pages = self._links.page_numbers(rows)
         order = np.lexsort((self.score(rows), pages))
         last = np.append(pages[order][1:] != pages[order][:-1], True)
