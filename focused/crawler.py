@@ -228,7 +228,7 @@ class TopicCrawler:
 
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
         """Takes a page from the archive, if the run allows it, and processes it. Returns False if the page must be requested
-        from the network instead.
+        from the network instead. In a run from the archive alone, a missing page counts as failed.
         """
         options = session.options
         if options.source == "net":
