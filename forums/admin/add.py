@@ -1,4 +1,5 @@
-"""Admin views for adding a forum: address, live progress, choice of boards with a preview, then name, time zone and interval."""
+"""Admin views for adding a forum: its address, live progress of the inspection, choice of boards with a preview, then name, time
+zone and interval."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ class SaveForm(forms.Form):
 
 @room("forums/add/", "forum-add", "forums.view_site", post="forums.add_site")
 def add(request: HttpRequest) -> HttpResponse:
-    """Form for a forum's address; starts its inspection."""
+    """Shows the form for a forum's address; on POST starts the forum's inspection."""
     if not request.user.has_perm("forums.add_site"):
         raise PermissionDenied
     form = AddressForm(request.POST or None, initial={"address": request.GET.get("address", "")})
@@ -116,7 +117,7 @@ def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
 
 @room("forums/add/<int:pk>/", "forum-found", "forums.view_site", post="forums.add_site")
 def found(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the progress of a forum's inspection; when it has ended, its boards to choose from."""
+    """Shows the progress of a forum's inspection; when it has ended, its boards to choose from, which a POST saves."""
     run = Run.objects.select_related("created_by").filter(pk=pk, kind="forum-discovery").first()
     if run is None:
         raise Http404(_("There is no such run."))
@@ -159,7 +160,7 @@ def found(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _evidence(run: Run) -> str:
-    """The evidence by which the inspection found the time zone, in words."""
+    """Returns the evidence by which the inspection found the time zone, in words."""
     code = run.result.get("site", {}).get("timezone_evidence", "")
     return _(EVIDENCE[code]) if code in EVIDENCE else _(EVIDENCE["none"])
 
@@ -170,7 +171,7 @@ def _initial(run: Run) -> dict[str, Any]:
 
 
 def _indented(boards: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Boards in order with their depth below parent boards, and times parsed."""
+    """Returns the boards in order with their depth below parent boards, and the times of their preview rows parsed."""
     depths: dict[str, int] = {}
     for board in boards:
         depths[board["url"]] = min(3, depths.get(board.get("parent_url") or "", -1) + 1)

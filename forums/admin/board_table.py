@@ -59,7 +59,7 @@ def _ended(row: BoardRow) -> str:
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """A column for one of the board's counters."""
+    """Returns a column for one of the board's counters."""
 
     def value(row: BoardRow) -> int:
         return int(getattr(row.board, name))
@@ -68,7 +68,7 @@ def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
 
 
 def _of_visit(name: str, title: Any) -> Column:
-    """A column for a counter of the board's last visit."""
+    """Returns a column for a counter of the board's last visit."""
 
     def value(row: BoardRow) -> int | None:
         return None if row.visit is None else int(getattr(row.visit, name))
@@ -124,8 +124,8 @@ NEEDED = {one.do: one.permission for one in TABLE.actions}
 
 @act("forums/boards/do/", "boards-do", "crawlmgr.add_run")
 def do(request: HttpRequest) -> HttpResponse:
-    """Carries out the selected action on the selected boards: visit now, set the interval, include in or exclude from
-    scheduled visits."""
+    """Carries out the submitted action on the selected boards: visit now, set the interval, include in or exclude from scheduled
+    visits."""
     wish, usual = request.POST.get("do", ""), reverse("admin:boards")
     ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
     of_site: dict[int, list[int]] = {}
@@ -143,13 +143,13 @@ def do(request: HttpRequest) -> HttpResponse:
 
 
 def _seconds(request: HttpRequest) -> int | None:
-    """The submitted interval in seconds; None if it is not one of the offered ones."""
+    """Returns the submitted interval in seconds; None if it is missing or out of range."""
     found = numbers([request.POST.get("interval", "")])
     return found[0] if found and sites.SHORTEST_SECONDS <= found[0] <= sites.LONGEST_SECONDS else None
 
 
 def _carry_out(request: HttpRequest, wish: str, site: int, boards: Sequence[int], seconds: int) -> int:
-    """Carries out an action on boards of one forum; returns the number of boards."""
+    """Carries out an action on boards of one forum; returns the number of boards, 0 if it was refused."""
     now = datetime.now(UTC)
     try:
         if wish == "crawl":

@@ -62,7 +62,8 @@ def _about(board: Board) -> dict[str, Any]:
 
 
 def _shown(board: Board, first: bool) -> dict[str, Any]:
-    """The data of a board's page other than its threads; on further pages of threads (`first` is false) only the basic facts."""
+    """Returns the data of a board's page other than its threads; on further pages of threads (`first` is false) only the basic
+    facts."""
     found = {**_about(board), "empty": _("No thread is stored yet. “Crawl now” starts the first visit.")}
     if not first:
         return found

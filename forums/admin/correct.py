@@ -1,5 +1,5 @@
-"""Admin view for correcting how a page is read: rows with coloured fields, choice of fields by clicking, preview on five
-pages."""
+"""Admin view for correcting how a page is read: shows its rows with fields in colours; the operator clicks a text, chooses its
+field, and sees the effect on five pages."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The correction that the query string asks for: a field ("" means the rows themselves) and a selector. `chosen` tells
-    whether both are given."""
+    """The correction in the query string: a field ("" means the rows themselves) and a selector. `problem`: why the selector is
+    invalid, "" if it is not; `chosen`: whether field and valid selector are given."""
 
     role: str = ""
     selector: str = ""
@@ -52,8 +52,8 @@ class Wish:
 
 @room("forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site")
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows how one page of a kind is read; with a field and a selector, their effect; a POST saves them as a rule of the
-    site."""
+    """Shows how one stored page of a kind is read; with a field and a selector in the query string, the effect of this
+    correction. A POST saves it as a rule of the site."""
     site = load(pk)
     kind = next((one for one in KINDS if str(one) == request.GET.get("kind")), PageKind.threadlist)
     if request.method == "POST":
@@ -128,7 +128,8 @@ def _effects(site: Site, samples: list[SamplePage], kind: PageKind, wish: Wish) 
 
 
 def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:
-    """The rows for the template: every text of a row with the colour of its field, and the link by which a click selects it."""
+    """Returns the rows for the template: every text of a row with the colour of its field, and the link by which a click selects
+    it."""
     base = {"kind": str(kind), "page": shown.number}
     rows = []
     for row in anatomy.rows:
@@ -147,7 +148,8 @@ def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[
 
 
 def _role_choices(kind: PageKind, wish: Wish, shown: SamplePage | None) -> list[tuple[str, str, str]]:
-    """The roles that a clicked text can be given: value, name, and the address that shows the effect of the choice."""
+    """Returns the fields that a clicked text can be assigned to: code, name, and the address that shows the effect of the choice.
+    """
     base = {"kind": str(kind), "page": shown.number if shown else ""}
     choices = [(role, words.role(role)) for role in ROLES[kind]]
     return [
@@ -157,7 +159,7 @@ def _role_choices(kind: PageKind, wish: Wish, shown: SamplePage | None) -> list[
 
 
 def _pattern(url: str) -> str:
-    """An address as a regular expression in which numbers match any number."""
+    """Returns an address as a regular expression in which numbers match any number."""
     rest = re.sub(r"^[a-z]+://[^/]+", "", url)
     return re.sub(r"\d+", r"\\d+", re.escape(rest).replace(r"\-", "-")) or "/"
 

@@ -1,5 +1,5 @@
-"""The delay report: how long posts waited until visits found them, compared with the plan's expectation and with equal
-visits."""
+"""The delay report: how long posts waited until visits found them, compared with the plan's expectation and with equal visits to
+all boards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BOARDS_SHOWN = 300
 
 
 class ReportForm(forms.Form):
-    """Form of the report: the days, and the delay that counts as in time."""
+    """Form of the report: the number of days, and the delay in hours up to which a post counts as found in time."""
 
     days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=14)
     target = forms.FloatField(min_value=0.01, max_value=1000, initial=1)
@@ -45,7 +45,12 @@ class ReportForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of one site, or of all, over the last days."""
+    """The figures of the report, for one site or all, over the last days.
+
+    found: the posts and boards. expected: delays expected by the plan. era_hours: waits of the posts under equal visits
+    (`visits_per_day` in all). delay, era: summaries of the measured waits and of those under equal visits. target: hours within
+    which a post counts as found in time. waiting: posts shown by overview sources and not fetched yet.
+    """
 
     found: reads.Found
     expected: reads.Expected
@@ -58,31 +63,32 @@ class Report:
 
     @property
     def waiting_posts(self) -> int:
-        """Number of posts that overview pages show and no visit has fetched."""
+        """Number of posts that overview sources show and no visit has fetched."""
         return round(sum(one.posts for one in self.waiting))
 
     @property
     def waiting_hours(self) -> float | None:
-        """Mean time in hours for which the posts shown but not fetched have waited so far."""
+        """Mean time in hours for which the posts shown but not fetched have waited so far; None if there are none."""
         weight = sum(one.weight for one in self.waiting)
         return sum(one.weighted_hours for one in self.waiting) / weight if weight > 0 else None
 
     @property
     def mean_with_waiting(self) -> float | None:
-        """The mean delay including the posts still waiting, with their waiting time so far."""
+        """Mean delay in hours including the posts still waiting, with their waiting time so far; None without posts."""
         weight = float(self.found.items.weights.sum()) + sum(one.weight for one in self.waiting)
         waited = law.total_delay(self.found.items.weights, self.found.items.hours)
         return (waited + sum(one.weighted_hours for one in self.waiting)) / weight if weight > 0 else None
 
     @property
     def precision(self) -> float | None:
-        """Share of changed threads among the fetched ones."""
+        """Share of changed threads among the fetched ones, None if none was fetched."""
         sums = self.found.sums
         return sums["changed"] / sums["fetched"] if sums["fetched"] else None
 
     @property
     def recall(self) -> float | None:
-        """Share of fetched threads among those that lists showed as changed; None if lists do not show last replies."""
+        """Share of fetched threads among those that lists showed as changed; None if lists do not show last replies, or without
+        any."""
         sums = self.found.sums
         shown = any(board.has_last_reply for board in self.found.boards)
         return sums["changed"] / (sums["changed"] + sums["failed"]) if shown and sums["changed"] else None
@@ -113,7 +119,7 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
 
 
 def _sentence(report: Report) -> str:
-    """One sentence for the report that says how much sooner posts are found than with equal visits."""
+    """Returns one sentence that says how much sooner posts are found than with equal visits; "" without posts."""
     mean, equal = report.mean_with_waiting, report.era.mean_hours
     if mean is None or equal is None or not len(report.found.items):
         return ""
@@ -123,7 +129,7 @@ def _sentence(report: Report) -> str:
 
 @room("forums/site/<int:pk>/delays/", "forum-delays", "forums.view_plan")
 def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the report of a site, or (0) of all."""
+    """Shows the report of a site, or (`pk` 0) of all."""
     site, now = find_scope(pk), datetime.now(UTC)
     form = ReportForm({"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")})
     chosen = form.cleaned_data if form.is_valid() else {"days": 14, "target": 1.0}
@@ -150,7 +156,7 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _board_rows(report: Report) -> list[dict[str, Any]]:
-    """Boards with new posts, those with the most delay first."""
+    """Returns table rows of the boards with new posts, those with the most delay first."""
     found = report.found
     targets, parts = reads.targets(found.boards, report.target), reads.by_board(found, report.era_hours, report.target)
     shown = {one.board: one.posts for one in report.waiting}
@@ -198,8 +204,8 @@ def _charts(report: Report) -> list[Chart]:
 
 
 def _hoped(report: Report, dates: list[date]) -> list[float | None]:
-    """The expected mean delay of each day: the measured one times the ratio of expected to measured delay of that day's planned
-    visits."""
+    """Returns the expected mean delay of each day: the measured one times the ratio of expected to measured delay of that day's
+    planned visits; None if there is none."""
     days = delay_report.local_days(report.found.items, report.found.first, len(dates))
     means = delay_report.means(days, report.found.items.hours, report.found.items.weights, len(dates))
     found: list[float | None] = []
@@ -212,7 +218,8 @@ def _hoped(report: Report, dates: list[date]) -> list[float | None]:
 def _compared(
     key: str, title: str, places: list[Any], x: str, report: Report, group: Any, hoped: list[float | None] | None
 ) -> Chart:
-    """Chart of the measured delay as bars, and of `era`'s and the expected delay as lines."""
+    """Returns a chart of the measured delay as bars, and of the delay under equal visits and the expected delay as lines. group:
+    position in `places` of each post."""
     items, count = report.found.items, len(places)
     series = [
         Series(_("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW),
@@ -232,7 +239,7 @@ def _compared(
 
 
 def _visits_chart(report: Report) -> Chart:
-    """Chart of expected and measured event-hours by hour of the planned visits."""
+    """Returns a chart of expected and measured event-hours by hour of the planned visits."""
     hours, rows = list(range(24)), report.expected.hours
     days = report.found.days
     series = [
@@ -275,7 +282,8 @@ def export(request: HttpRequest, pk: int, table: str) -> HttpResponse | Streamin
 
 
 class _Line:
-    """A file-like object for `csv.writer` that stores nothing: `write` returns the formatted line."""
+    """A file-like object for `csv.writer` that stores nothing: `write` returns the formatted line, so that the file can be
+    streamed."""
 
     def write(self, text: str) -> str:
         return text

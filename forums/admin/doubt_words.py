@@ -1,5 +1,5 @@
-"""Texts of the desk for evidence and doubts about how a forum's pages are read; each doubt has a link to the page where it
-can be resolved."""
+"""Texts of the web interface for evidence and doubts about how a forum's pages are read; each doubt has a link to the page where
+it can be resolved."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST = 40
 
 @dataclass(frozen=True, slots=True)
 class DoubtRow:
-    """One doubt in words, with the address and name of the page on which it can be resolved."""
+    """One doubt in words, with the address and name of the page on which it can be resolved (`link`, `click`)."""
 
     doubt: Doubt
     text: str
@@ -50,8 +50,8 @@ class DoubtRow:
 
 @dataclass(frozen=True, slots=True)
 class LessonRow:
-    """A claim about the readings, with the number of cases in which it held, and the selector chosen for it if that differs
-    from the default reading."""
+    """A claim about the readings in words with the number of cases in which it held, whether it counts as holding, and the
+    selector chosen for it if that differs from the default reading."""
 
     text: str
     holds: bool
@@ -59,7 +59,8 @@ class LessonRow:
 
 
 def lessons(site: Site, structure: Mapping[str, Any]) -> list[LessonRow]:
-    """The claims of the site's model: how often each held when the model was learned and in the visits since."""
+    """Returns the claims of the site's model: how often each held when the model was learned and in the visits since. structure:
+    the model, or the part of it with `lessons`."""
     rows = []
     for one in structure.get("lessons") or ():
         claim = one.get("choice") if one.get("claim") == "replies" and one.get("choice") in CLAIMS else one.get("claim")
@@ -80,17 +81,17 @@ def _held(claim: str, kept: int, of: int) -> str:
 
 
 def unread(structure: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The boards that were found but not read, each with its name and the reason."""
+    """Returns the boards that were found but not read, each with its name and the reason."""
     return [(one["name"], why(one["reason"])) for one in structure.get("unread") or ()][:MOST]
 
 
 def why(reason: str) -> str:
-    """The text for the code of the reason why a board was not read."""
+    """Returns the text for the code of the reason why a board was not read."""
     return _(UNREAD[reason]) if reason in UNREAD else reason
 
 
 def doubt_rows(site: Site) -> list[DoubtRow]:
-    """The open doubts of a forum, newest first."""
+    """Returns the doubts of a forum that are not dismissed, newest first."""
     rows = Doubt.objects.filter(site=site, settled_at__isnull=True).select_related("board")
     return [_row(site, doubt) for doubt in rows.order_by("-seen", "id")[:MOST]]
 

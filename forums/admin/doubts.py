@@ -17,7 +17,7 @@ from forums.services import doubts, rereads
 
 @act("forums/site/<int:pk>/doubts/", "forum-doubt", "forums.change_site")
 def settle(request: HttpRequest, pk: int) -> HttpResponse:
-    """Dismisses a doubt: the page is read correctly."""
+    """Dismisses a doubt, because the user says that the page is read correctly."""
     site, wanted = load(pk), whole(request.POST.get("doubt", "")) or 0
     if Doubt.objects.filter(pk=wanted, site=site).exists() and doubts.settle(wanted, datetime.now(UTC), request.user):
         messages.success(request, _("Accepted as correct."))
@@ -28,7 +28,7 @@ def settle(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/reread/", "forum-reread", "crawlmgr.add_run")
 def reread(request: HttpRequest, pk: int) -> HttpResponse:
-    """Reads the stored pages again with the current model; nothing is fetched."""
+    """Starts reading the stored pages again with the current model; nothing is requested from the forum."""
     site, now = load(pk), datetime.now(UTC)
     attempt(request, _("The stored pages are being read again."), lambda: rereads.start(site, now=now, user=request.user))
     return back(request, "forum-model", pk)

@@ -1,4 +1,5 @@
-"""Admin view for editing a saved forum: name, time zone, crawl delay, connections, exceptions, and which boards are visited."""
+"""Admin view for editing a saved forum: name, time zone, crawl settings, exceptions for private addresses, and which boards are
+visited."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ class EditForm(forms.Form):
 
 @room("forums/site/<int:pk>/edit/", "forum-edit", "forums.change_site", post="forums.change_site")
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows and saves the form; errors are shown beside the fields, and nothing is saved then."""
+    """Shows the form and saves it on POST; errors are shown beside the fields, and nothing is saved then."""
     site = find(pk)
     boards = reads.ordered(
         list(Board.objects.filter(site=site).only("id", "name", "parent_id", "position", "enabled", "site_id"))
@@ -113,17 +114,17 @@ def _initial(site: Site) -> dict[str, Any]:
 
 
 def _open(site: Site) -> set[str]:
-    """The private addresses that the forum's crawls may reach at present, as names of `PRIVATE`."""
+    """Returns the private addresses that the forum's crawls may reach at present, as names of `PRIVATE`."""
     crawl = CrawlSettings.from_mapping(site.settings)
     states = {"private": crawl.allow_private, "proxy_private": crawl.proxy_private, "proxy_resolves": crawl.proxy_resolves}
     return {name for name, state in states.items() if state}
 
 
 def _wanted(request: HttpRequest, site: Site, form: EditForm) -> set[str]:
-    """The private addresses that the forum's crawls may reach after the form is saved, as names of `PRIVATE`.
+    """Returns the private addresses that the forum's crawls may reach after the form is saved, as names of `PRIVATE`.
 
-    A user without the permission cannot change them. If such a user enters another proxy, what an administrator had
-    allowed for the old proxy no longer applies.
+    A user without the permission cannot change them. If such a user enters another proxy, what an administrator had allowed for
+    the old proxy no longer applies.
     """
     if request.user.has_perm(OPEN_PRIVATE):
         return {name for name in PRIVATE if form.cleaned_data[name]}

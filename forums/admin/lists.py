@@ -20,7 +20,7 @@ LIST = "desk/list.html"
 
 
 def _trail(site: int | None) -> list[tuple[str, str]]:
-    """The breadcrumb of a list (links to the pages above), with the forum that the list is filtered by."""
+    """Returns the breadcrumb of a list (links to the pages above), with the forum by which the list is filtered."""
     found = Site.objects.only("id", "name").filter(pk=site).first() if site else None
     way = [(_("Forums"), reverse("admin:forums"))]
     return [*way, (found.name, reverse("admin:forum", args=[found.pk]))] if found is not None else way

@@ -26,14 +26,14 @@ REASONS = {
 
 
 def login_words(site: Site) -> dict[str, Any] | None:
-    """Data for the banner about a failed login; None if the site has no login or it works."""
+    """Returns the data for the banner about a failed login; None if the site has no login or it works."""
     row = SiteLogin.objects.filter(site=site, state__in=["expired", "failed"]).first()
     return {"row": row, "reason": _(REASONS.get(row.reason, row.reason))} if row is not None else None
 
 
 @room("forums/site/<int:pk>/login/", "forum-login", "forums.view_sitelogin", post="forums.change_site")
 def login_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Saves the login; a password or cookie left empty stays unchanged."""
+    """Shows a forum's login and saves it on POST; a password or cookie left empty stays unchanged."""
     site = load(pk)
     row = SiteLogin.objects.filter(site=site).first()
     problem = _save(request, site, row) if request.method == "POST" else ""

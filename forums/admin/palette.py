@@ -23,8 +23,8 @@ def _paused(paused: bool) -> Find:
 
 
 def _boards(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Finds boards by words from their own and their forum's names. Words that are all in the forum's name find the forum,
-    not its boards."""
+    """Returns boards by words from their own and their forum's names. If all words are in the forum's name only, its boards are
+    not returned."""
     own, rows = Q(), Board.objects.order_by("name", "pk")
     for word in words:
         own |= Q(name__icontains=word)

@@ -26,7 +26,8 @@ FEWEST_COMING = 3
 
 
 def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
-    """Panel of forums with their freshness and next visits; without any forum, how to begin."""
+    """Returns the data for the panel of forums with their freshness and next visits; without any forum, for a panel on how to
+    begin. None if the user may not see forums."""
     if not request.user.has_perm("forums.view_site"):
         return None
     rows = reads.sites({}, now, SITES_SHOWN)
@@ -47,8 +48,8 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def _coming(now: datetime, most: int) -> list[Board]:
-    """At most `most` boards with the earliest next visits, each with `due` (see `reads.upcoming`); boards held back by a
-    pause of all crawling are left out."""
+    """Returns at most `most` boards with the earliest next visits, each with `due` (see `reads.upcoming`); none while all
+    crawling is paused."""
     boards = reads.due_next()[:most]
     stopped = upcoming.with_paused_visits({board.site_id for board in boards})
     for board in boards:
@@ -57,7 +58,8 @@ def _coming(now: datetime, most: int) -> list[Board]:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Branch of the tree: forums, sites, boards. Boards of the open site are included, others are loaded when unfolded."""
+    """Returns the forums' branch of the navigation tree: forums, their boards, and lists. Boards of the open forum are included,
+    others are loaded when their forum is unfolded. item: key of the open page. None if the user may not see forums."""
     if not request.user.has_perm("forums.view_site"):
         return None
     rows = reads.tree_sites()
@@ -111,7 +113,7 @@ def _board_node(board: Board, depth: int) -> Node:
 
 @room("forums/tree/<int:pk>/", "forum-tree", "forums.view_site")
 def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
-    """The boards of a site, loaded when its branch is unfolded."""
+    """Returns the boards of a site as HTML, loaded when its branch of the tree is unfolded."""
     if not Site.objects.filter(pk=pk).exists():
         raise Http404(_("There is no such forum."))
     return render(request, "desk/tree.html", {"nodes": board_nodes(pk)})

@@ -1,4 +1,4 @@
-"""How a forum's visits are chosen, for its own page."""
+"""The note on a forum's own page about how its visits are chosen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from forums.services import plans
 
 
 def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
-    """Context on how a site's visits are chosen: the plan, its number of visits, and its data basis."""
+    """Returns the data for the note: the plan, its number of visits, and whether it is based on the forum's own history; None if
+    the user may not see plans."""
     if not request.user.has_perm("forums.view_plan"):
         return None
     plan, own = plans.of_site(pk), plans.current(pk)

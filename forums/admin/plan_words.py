@@ -1,4 +1,4 @@
-"""Texts for why a visit is planned for its time; services store codes and figures only."""
+"""Texts for the reason why a visit is planned for its time; services store codes and figures only."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ REASONS = {
 
 
 def reason(code: str) -> str:
-    """The text for the code of the reason why a day was planned again."""
+    """Returns the text for the code of the reason why a day was planned again."""
     return _(REASONS[code]) if code in REASONS else code
 
 
 def sentence(day: PlanDay | None, plan: Plan) -> str:
-    """One sentence on the policy's effect: how long posts are expected to wait, and how long with equal visits."""
+    """Returns one sentence on the policy's effect: how long posts are expected to wait, and how long with equal visits; "" if
+    that is not known."""
     weight = day.board_days.aggregate(total=Sum("weight"))["total"] if day is not None else None
     if day is None or not weight or day.expected_delay is None or day.era_delay is None:
         return ""
@@ -52,7 +53,8 @@ def sentence(day: PlanDay | None, plan: Plan) -> str:
 
 
 def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str = "") -> str:
-    """One sentence that says why a visit is planned, with times in the plan's zone."""
+    """Returns one sentence that says why a visit is planned, with times in the plan's zone. figures: the stored values for the
+    text; at: time of the visit; person: name of the user who scheduled it."""
     values = {
         "previous": _clock(figures.get("previous"), zone, at),
         "hours": _number(figures.get("hours_since")),
@@ -89,7 +91,7 @@ def _sentence(code: str, visited: bool) -> str:
 
 
 def _clock(text: Any, zone: ZoneInfo, at: datetime) -> str:
-    """A stored time as a time of day in `zone`; with its date if that is not the date of the visit (`at`)."""
+    """Returns a stored time as a time of day in `zone`; with its date if that is not the date of the visit (`at`)."""
     if not text:
         return ""
     moment = datetime.fromisoformat(str(text)).astimezone(zone)

@@ -1,4 +1,4 @@
-"""Admin views of the plan: coming visits and their reasons, pinned, moved, added or removed by users; and how each day was
+"""Admin views of a plan: visits to come and their reasons, which users can pin, move, add or remove; and how each day was
 planned."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FEWEST_DAYS = 3  # fewest planned days for which the chart is drawn
 
 @room("forums/site/<int:pk>/plan/", "forum-plan", "forums.view_plan")
 def plan_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the plan of a site, or (0) of all sites without a plan of their own."""
+    """Shows the plan of a site, or (`pk` 0) of all sites without a plan of their own."""
     site, now = find_scope(pk), datetime.now(UTC)
     plan = plans.current(site.pk if site else None)
     context: dict[str, Any] = {"site": site, "pk": pk, "plan": plan, "now": now}
@@ -74,8 +74,8 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
 
 
 def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str) -> dict[str, Any]:
-    """Data of a table row for a visit: its time in the plan's zone and its reason. `local` is the time in the format of a
-    form's time field."""
+    """Returns the data of a table row for a visit: its reason and its time in the plan's zone. `local` is the time in the format
+    of a form's time field."""
     local = at.astimezone(zone)
     return {
         "why": plan_words.why(code, figures, zone, at, person),
@@ -86,8 +86,8 @@ def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, perso
 
 
 def _span(one: reads.Coming, zone: ZoneInfo) -> dict[str, Any]:
-    """A coming visit's time: the span in which an expected visit is likely to be made; `likely` is False for a planned visit,
-    which has an exact time."""
+    """Returns the time of a visit to come for display: the span in which an expected visit is likely to be made. `likely` is
+    False for a planned visit, which has an exact time."""
     if one.until is None:
         return {"likely": False}
     first, last = one.at.astimezone(zone), one.until.astimezone(zone)
@@ -102,8 +102,8 @@ def _person(visit: PlannedVisit | None) -> str:
 
 
 def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
-    """The number of posts that a completed visit found, and their delay in total (weighted event-hours, importance included);
-    None for a visit that did not take place."""
+    """Returns the number of posts that a completed visit found, and their delay in total (weighted event-hours, importance
+    included); None for a visit that did not take place."""
     if visit.visit is None:
         return {"posts": None, "delay": None}
     done = visit.visit
@@ -113,7 +113,7 @@ def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
 
 
 def _days_chart(history: list[PlanDay]) -> Chart:
-    """Chart of the expected delay of each planned day, compared with equal visits."""
+    """Returns a chart of the expected delay of each planned day, compared with equal visits."""
     rows = list(reversed(history))
     days = [row.day for row in rows]
     series = [
@@ -133,7 +133,7 @@ def _plan(pk: int) -> tuple[Site | None, Plan]:
 
 @act("forums/site/<int:pk>/plan/policy/", "forum-plan-policy", "forums.change_plan")
 def choose(request: HttpRequest, pk: int) -> HttpResponse:
-    """Switches between the closed loop and fixed intervals."""
+    """Switches a forum between the adaptive policy and fixed intervals."""
     site, wish, now = find_scope(pk), request.POST.get("policy", ""), datetime.now(UTC)
     said = {
         Policy.INTERVAL.value: _("Boards are visited at their fixed intervals."),
@@ -151,7 +151,7 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/plan/anew/", "forum-plan-anew", "forums.change_plan")
 def anew(request: HttpRequest, pk: int) -> HttpResponse:
-    """Recomputes the plan of the rest of today and of tomorrow."""
+    """Plans the rest of today and tomorrow again."""
     plan, now = _plan(pk)[1], datetime.now(UTC)
     attempt(request, _("The plan is being recomputed."), lambda: plan_days.replan(plan, now, "asked"))
     return back(request, "forum-plan", pk)
@@ -171,7 +171,8 @@ def add(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/plan/visits/<int:pk>/", "planned-visit", "forums.change_plannedvisit")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Pins, moves or removes a coming visit; a visit that the adaptive policy only expects is first added to the plan."""
+    """Pins, moves or removes a planned visit. If the visit no longer exists, because the plan was recomputed meanwhile, see
+    `_of_a_new_plan`."""
     visit = PlannedVisit.objects.select_related("plan").filter(pk=pk).first()
     plan, board = number(request.POST.get("plan", "")), number(request.POST.get("board", ""))
     if visit is None:
@@ -192,8 +193,9 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _of_a_new_plan(request: HttpRequest, plan: Plan | None, board: int | None) -> HttpResponse:
-    """Handles a form for a visit that no longer exists, because the plan was recomputed meanwhile. If the user wanted to fix
-    the visit's time, a visit of the board is added at that time; otherwise a message asks to choose again."""
+    """Handles a form for a visit that no longer exists, because the plan was recomputed meanwhile, or that the adaptive policy
+    only expects. If the user wanted to fix the visit's time, a visit of the board is added at that time; otherwise a message asks
+    to choose again."""
     if plan is None:
         raise Http404(_("There is no such visit."))
     wish, at = request.POST.get("do", ""), _time(request, plan)
@@ -207,7 +209,7 @@ def _of_a_new_plan(request: HttpRequest, plan: Plan | None, board: int | None) -
 
 
 def _time(request: HttpRequest, plan: Plan) -> datetime | None:
-    """The submitted time in the plan's zone; shows a message and returns None if it is invalid."""
+    """Returns the submitted time, which is in the plan's zone, in UTC; shows a message and returns None if it is invalid."""
     try:
         return datetime.fromisoformat(request.POST.get("at", "")).replace(tzinfo=plans.zone_of(plan)).astimezone(UTC)
     except (ValueError, OverflowError):

@@ -48,7 +48,7 @@ COLOURS = {
 
 
 def name(policy: str) -> str:
-    """The name of a policy; its code if it has none."""
+    """Returns the name of a policy; its code if it has none."""
     return str(NAMES.get(policy, policy))
 
 
@@ -61,7 +61,7 @@ PLAIN: dict[str, Promise] = {
 
 
 def short(policy: str) -> str:
-    """A short name of a policy for legends and narrow columns, with the papers' abbreviation."""
+    """Returns a short name of a policy for legends and narrow columns, with the papers' abbreviation."""
     if policy in PLAIN:
         return str(PLAIN[policy])
     return re.split("[:：]", name(policy), maxsplit=1)[0]

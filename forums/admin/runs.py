@@ -1,4 +1,4 @@
-"""Forums' additions to a run's page: its visits, board by board."""
+"""Additions to a run's page for forums: its visits, board by board."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from forums.services import removals
 
 
 def visit_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The visits of a run and the link to its forum."""
+    """Returns the visits of a run and the link to its forum."""
     found = reads.visits_of_run(run)
     site = Site.objects.only("id", "name").filter(pk=run.target).first()
     detail: dict[str, Any] = {
@@ -32,7 +32,7 @@ def visit_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any
 
 
 def discovery_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The link to the boards that a run found."""
+    """Returns the link to the boards that an inspection found."""
     return {"link": reverse("admin:forum-found", args=[run.pk]), "link_text": _("To the boards found")}
 
 

@@ -1,4 +1,4 @@
-"""Adds the visits of forums to the desk's page of schedules."""
+"""Adds the visits of forums to the page of schedules in the web interface."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Charts of a simulation: rhythm, settling of estimates and delay against visits (figures 3 and 6 of the forum paper), and
-finding changes (figure 5)."""
+"""Charts of a simulation: daily rhythm, how estimates settle and delay against visits (figures 3 and 6 of the forum paper), and
+how well changes are found (figure 5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def schedules(simulation: Simulation) -> list[Chart]:
-    """Charts of the delay of schedules."""
+    """Returns the charts of an experiment on schedules."""
     rows = [row for row in simulation.result.get("rows", []) if "too_long" not in row]
     window = simulation.result.get("window", {})
     return [
@@ -28,7 +28,7 @@ def schedules(simulation: Simulation) -> list[Chart]:
 
 
 def by_visits(rows: Rows, column: str, key: str, title: str, unit: str) -> Chart:
-    """Chart of a figure against visits per board and day, one line per policy."""
+    """Returns a chart of a figure (`column` of the rows) against visits per board and day, one line per policy."""
     series = []
     for policy in dict.fromkeys(row["policy"] for row in rows):
         own = [row for row in rows if row["policy"] == policy and row[column] is not None]
@@ -43,7 +43,7 @@ def by_visits(rows: Rows, column: str, key: str, title: str, unit: str) -> Chart
 
 
 def profiles(window: dict[str, Any], zone: str) -> Chart:
-    """Chart of the daily rhythm of the busiest boards and of all together, in weighted events per hour."""
+    """Returns a chart of the daily rhythm of the busiest boards and of all together, in weighted events per hour."""
     boards = window.get("profiles", [])
     bins = len(window.get("all", [])) or 1
     hours = [(number + 0.5) * 24 / bins for number in range(bins)]
@@ -65,7 +65,7 @@ def profiles(window: dict[str, Any], zone: str) -> Chart:
 
 
 def settling(window: dict[str, Any]) -> Chart:
-    """Chart of how far estimates from fewer days of history deviate from those of the whole history."""
+    """Returns a chart of how far estimates from fewer days of history deviate from those of the whole history."""
     rows = window.get("settling", [])
     days = [row["days"] for row in rows]
     series = [
@@ -84,7 +84,7 @@ def settling(window: dict[str, Any]) -> Chart:
 
 
 def fetching(simulation: Simulation) -> list[Chart]:
-    """Charts of how well changes are found, by day."""
+    """Returns the charts of an experiment on finding changes, by day."""
     rows = [row for row in simulation.result.get("rows", []) if "too_long" not in row]
     return [
         by_day(rows, "recall", "chart-recall", _("Recall by day"), _("changed threads that were fetched (%)"), 100),
@@ -95,7 +95,7 @@ def fetching(simulation: Simulation) -> list[Chart]:
 
 
 def by_day(rows: Rows, column: str, key: str, title: str, unit: str, factor: float) -> Chart:
-    """Chart of a figure by day, one line per policy."""
+    """Returns a chart of a figure (`column` of the days' rows, times `factor`) by day, one line per policy."""
     series = []
     for row in rows:
         days = [day["day"] + 1 for day in row["days"]]

@@ -44,7 +44,7 @@ def _choices(names: Sequence[str]) -> list[tuple[str, Any]]:
 
 
 class LogForm(forms.Form):
-    """Form for the events: a stored log, a new one, or a forum's stored posts."""
+    """Form fields for the events of an experiment: a stored log, a new one, or a forum's stored posts."""
 
     log = forms.ModelChoiceField(
         EventLog.objects.all(), required=False, label=gettext_lazy("Event file"), empty_label=gettext_lazy("– choose –")
@@ -171,7 +171,7 @@ FORMS: dict[str, type[LogForm]] = {SimulationKind.SCHEDULES: SchedulesForm, Simu
 
 
 def visits_of(text: str) -> list[int]:
-    """Parses whole numbers such as "4, 6-8". Raises ValidationError."""
+    """Parses whole numbers and ranges such as "4, 6-8"; returns them ascending. Raises ValidationError."""
     numbers: set[int] = set()
     for part in text.replace(";", ",").split(","):
         low, dash, high = part.strip().partition("-")
@@ -201,7 +201,8 @@ def simulation_list(request: HttpRequest) -> HttpResponse:
 
 @room("forums/simulations/new/", "simulation-new", "forums.add_simulation", post="forums.add_simulation")
 def new(request: HttpRequest) -> HttpResponse:
-    """Form for an experiment; if its start is refused, the form is shown again with the errors."""
+    """Shows the form for an experiment and starts it on POST; if its start is refused, the form is shown again with the errors.
+    """
     wanted = request.POST.get("kind") or request.GET.get("kind", "")
     kind = wanted if wanted in FORMS else str(SimulationKind.SCHEDULES)
     form = FORMS[kind](request.POST or None, request.FILES or None, initial=_initial(request.GET))
@@ -217,7 +218,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _initial(query: QueryDict) -> dict[str, Any]:
-    """The initial values given in a link to this page: a log or a forum."""
+    """Returns the initial values given in a link to this page, such as a log or a forum."""
     names = ("log", "site", "visits_per_board", "theta", "history_days")
     return {name: query[name] for name in names if query.get(name, "").strip()}
 
@@ -250,7 +251,7 @@ def _log_of(request: HttpRequest, form: LogForm, now: datetime) -> EventLog:
 
 def _read_if_small(log: EventLog) -> EventLog:
     """Reads a small log at once, so that errors are shown immediately; a large one is read by the simulation's worker as its
-    first step."""
+    first step. Deletes the log and raises ValueError if it cannot be used."""
     try:
         if event_logs.small(log):
             event_logs.read_in(log)
@@ -269,7 +270,8 @@ def find(pk: int) -> Simulation:
 
 @room("forums/simulations/<int:pk>/", "simulation", "forums.view_simulation")
 def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one simulation: progress, charts, table."""
+    """Shows one simulation: progress, charts and table. With `part=live` in the query string only the part that is refreshed
+    while it runs."""
     simulation, now = find(pk), datetime.now(UTC)
     active = simulation.run is not None and simulation.run.active
     context = {
@@ -302,7 +304,7 @@ def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _settings(simulation: Simulation) -> list[tuple[str, Any]]:
-    """The settings with the labels of the form."""
+    """Returns the simulation's settings with the labels of the form."""
     form = FORMS[simulation.kind]
     shown = [(str(field.label), simulation.setup[name]) for name, field in form.base_fields.items() if name in simulation.setup]
     return [(label, _said(value)) for label, value in shown if value not in (None, "")]
@@ -367,7 +369,7 @@ def export(request: HttpRequest, pk: int, fmt: str) -> HttpResponse:
 
 
 def run_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The link from a run to its simulation."""
+    """Returns the link from a run to its simulation."""
     return {"link": reverse("admin:simulation", args=[run.target]), "link_text": _("To the simulation")}
 
 

@@ -29,7 +29,7 @@ def _name(row: SiteRow) -> str:
 
 
 def _figure(name: str, title: Any) -> Column:
-    """A column for one of the forum's counters."""
+    """Returns a column for one of the forum's counters."""
     def value(row: SiteRow) -> int:
         return int(getattr(row.site, name))
 
@@ -53,7 +53,7 @@ def _state(row: SiteRow) -> str:
 
 
 def engine(site: Site) -> str:
-    """The usual name of a forum's software."""
+    """Returns the usual name of a forum's software."""
     return _("unknown") if site.engine == "unknown" else site.engine
 
 
@@ -101,7 +101,8 @@ VERBS: dict[str, table_actions.Verb] = {
 
 @act("forums/do/", "forums-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
-    """Actions on the selected forums: visit now, pause or resume their schedules, delete, or undo the deletion."""
+    """Carries out the submitted action on the selected forums: visit now, pause or resume their schedules, delete, or undo the
+    deletion."""
     def told(count: int) -> str:
         return ngettext("Applied to %(count)s forum.", "Applied to %(count)s forums.", count)
 

@@ -50,7 +50,8 @@ def find(pk: int) -> Site:
 
 @room("forums/site/<int:pk>/", "forum", "forums.view_site")
 def site_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one forum: its freshness, its boards, and the results of its visits."""
+    """Shows one forum: its freshness, its boards, and the results of its visits. With `part=live` in the query string only the
+    part that is refreshed during a visit."""
     site, now = find(pk), datetime.now(UTC)
     if request.GET.get("part") == "live":
         head = _head(site, now)
@@ -117,7 +118,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/boards/", "forum-boards", "forums.change_board")
 def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets the interval or deadline of boards, or includes them in or excludes them from scheduled visits."""
+    """Sets the interval or deadline of selected boards, or includes them in or excludes them from scheduled visits."""
     site, wish = find(pk), request.POST.get("do", "")
     wanted = numbers(request.POST.getlist("board"))
     chosen = list(Board.objects.filter(site=site, pk__in=wanted).values_list("pk", flat=True))
@@ -167,7 +168,7 @@ def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
 
 @room("forums/site/<int:pk>/delete/", "forum-delete", "forums.delete_site", post="forums.delete_site")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks for confirmation, showing what would be lost; the forum's name has to be typed."""
+    """Asks for confirmation, showing what would be lost, and deletes the forum; its name has to be typed."""
     site = find(pk)
     wrong = False
     if request.method == "POST":

@@ -1,4 +1,4 @@
-"""Texts for the codes in a site's model: kinds of pages, roles of fields, changes between versions, and reasons why pages no
+"""Texts for the codes in a site's model: kinds of pages, names of fields, changes between versions, and reasons why pages no
 longer fit the model."""
 
 from __future__ import annotations
@@ -87,22 +87,22 @@ SORTS = {
 
 
 def kind(code: str) -> str:
-    """The display name of a kind of page."""
+    """Returns the display name of a kind of page."""
     return _(KINDS[code]) if code in KINDS else code
 
 
 def role(code: str) -> str:
-    """The name of a field's role."""
+    """Returns the display name of a field."""
     return _(ROLES[code]) if code in ROLES else code
 
 
 def reason(code: str) -> str:
-    """The text for the code of a reason why a layout no longer fits, or why a new model was not accepted."""
+    """Returns the text for the code of a reason why pages no longer fit the model, or why a new model was not accepted."""
     return _(REASONS[code]) if code in REASONS else code
 
 
 def what(code: str) -> str:
-    """The text for what a version changed; codes such as "patterns.thread" and "rule.threadlist.replies" are split."""
+    """Returns the text for what a version changed; codes such as "patterns.thread" and "rule.threadlist.replies" are split."""
     head, *rest = code.split(".")
     if head not in WHAT:
         return code

@@ -31,7 +31,8 @@ DAY_FIRST = {"": None, "day": True, "month": False}
 
 @dataclass(frozen=True, slots=True)
 class KindRow:
-    """One kind of page in the model: its addresses, rows, fields and pagination."""
+    """One kind of page in the model: its address shapes, typical number of rows, fields, and how addresses of further pages are
+    formed."""
 
     kind: str
     name: str
@@ -43,7 +44,7 @@ class KindRow:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """One rule of the operator: a field's selector, the rows' selector, or an address with a stated kind."""
+    """One rule of the operator: a selector for a field or for the rows, or an address pattern with a stated kind of page."""
 
     key: str
     what: str
@@ -51,7 +52,7 @@ class Correction:
 
 
 def load(pk: int) -> Site:
-    """Loads the site with its model. Raises Http404."""
+    """Loads a site with its model. Raises Http404 if there is none."""
     site = Site.objects.select_related("host").defer("host__robots_text").filter(pk=pk).first()
     if site is None:
         raise Http404(_("There is no such forum."))
@@ -60,7 +61,7 @@ def load(pk: int) -> Site:
 
 @room("forums/site/<int:pk>/model/", "forum-model", "forums.view_site", post="forums.change_site")
 def model_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows what is known about a forum's pages; an edit by hand is saved as a new version."""
+    """Shows what is known about how a forum's pages are built; a POST saves an edit by hand as a new version."""
     site = load(pk)
     if request.method == "POST" and _save(request, site):
         return back(request, "forum-model", pk)
@@ -85,7 +86,7 @@ def model_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _facts(site: Site, structure: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The facts about the whole site as (name, value, evidence)."""
+    """Returns the facts about the whole site as (name, value, evidence)."""
     evidence = structure.get("timezone_evidence", "none") if site.timezone == structure.get("timezone") else "given"
     counts = structure.get("counts_posts")
     return [
@@ -112,7 +113,7 @@ def _kind_rows(structure: Mapping[str, Any]) -> list[KindRow]:
 
 
 def _flip(flip: Mapping[str, Any]) -> str:
-    """How a page's number appears in pagination addresses, as a text such as "?page={n}: page 2 is ?page=2"."""
+    """Returns how a page's number appears in addresses of further pages, as a text such as "?page={n}, so page 2 is ?page=2"."""
     if not flip:
         return ""
     if flip.get("cursor"):
@@ -128,7 +129,7 @@ def _board_rows(site: Site) -> list[tuple[Board, str]]:
 
 
 def corrections(site: Site) -> list[Correction]:
-    """The operator's rules one by one; `key` identifies a rule for deleting it."""
+    """Returns the operator's rules one by one; `key` identifies a rule for deleting it."""
     rules = structures.rules_of(site)
     if rules is None:
         return []
@@ -145,7 +146,7 @@ def corrections(site: Site) -> list[Correction]:
 
 
 def layout_words(site: Site) -> dict[str, Any] | None:
-    """Context of the banner for a changed layout; None if there is none."""
+    """Returns the data for the banner about a changed layout; None if there is none."""
     told = site.layout
     if not told.get("reasons"):
         return None
@@ -172,7 +173,7 @@ def _version(version: Any) -> dict[str, Any]:
 
 
 def _save(request: HttpRequest, site: Site) -> bool:
-    """Saves the model that the operator edited by hand."""
+    """Saves the model that the user edited by hand; False if the input is invalid."""
     wishes: dict[str, Any] = {"patterns": dict(site.structure.get("patterns") or {})}
     for kind in KINDS:
         shapes = [line.strip() for line in request.POST.get(f"pattern_{kind}", "").splitlines() if line.strip()]
@@ -219,7 +220,7 @@ def keep(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/model/take-back/", "forum-rule-remove", "forums.change_site")
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
-    """Deletes one correction."""
+    """Deletes one correction (rule) of a forum."""
     site, key = load(pk), request.POST.get("key", "")
     done = _("The correction is undone.")
     attempt(request, done, lambda: structures.take_back(site.pk, key, now=datetime.now(UTC), user=request.user))

@@ -13,7 +13,7 @@ from forums.models import Thread
 
 @room("forums/thread/<int:pk>/", "thread", "forums.view_thread")
 def thread_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the posts in order, with times in the site's zone."""
+    """Shows the posts of a thread in order, with times in the site's zone."""
     thread = (
         Thread.objects.select_related("site", "board")
         .defer("signature", "site__structure", "board__unfinished")

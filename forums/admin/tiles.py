@@ -1,4 +1,4 @@
-"""The forums' figures in the head of the home page."""
+"""The forums' figures (tiles) at the top of the home page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def _figures(now: datetime) -> dict[str, Any]:
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Tiles of new posts, their waiting time, and overdue boards; none if no board is visited."""
+    """Returns tiles of new posts, their waiting time, and overdue boards; () if there is no board or the user may not see forums.
+    """
     if not request.user.has_perm("forums.view_site") or not Board.objects.exists():
         return ()
     found = remembered("forums", lambda: _figures(now))

@@ -1,4 +1,5 @@
-"""The tuning page: preview of a policy, budget and importances from the forum's own data; saving plans the day again."""
+"""The page on which an operator tunes a plan: preview of a policy, budget and importances from the forum's own data; after
+saving, the day is planned again."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ from forums.timetable import Timetable
 STAGES = ("quick", "exact", "replay")
 REPLAYED = ("era", "bra", "optimal", "adaptive")
 BY_SOURCE = {False: "glances", True: "newest"}  # name of the adaptive policy by whether its overview source names changed threads
-REPLAY_SECONDS = 900  # seconds for which a replay's results are cached
+REPLAY_SECONDS = 900  # seconds for which the results of a simulation on stored posts are cached
 MOST_REPLAYED_BOARDS = 200
 BOARDS_SHOWN = 200
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
@@ -62,8 +63,8 @@ class TuningForm(forms.Form):
     )
 
     def importance(self) -> tuple[float | None, dict[int, float]]:
-        """The importances in the form: that of the site (None if absent), and those of boards by key. Raises ValueError with
-        a one-line message if one is out of range."""
+        """Returns the importances in the form: that of the site (None if absent), and those of boards by id. Raises ValueError
+        with a one-line message if one is out of range."""
         found: dict[int, float] = {}
         site: float | None = None
         for name, text in self.data.items():
@@ -83,12 +84,12 @@ class TuningForm(forms.Form):
 
 
 def find_scope(pk: int) -> Site | None:
-    """The site with a key; None for 0, which means all sites."""
+    """Returns the site with a key; None for 0, which means all sites."""
     return find_site(pk) if pk else None
 
 
 def trail(site: Site | None) -> Trail:
-    """The breadcrumb of a plan's pages."""
+    """Returns the breadcrumb of a plan's pages."""
     first = (_("Forums"), reverse("admin:forums"))
     return [first, (site.name, reverse("admin:forum", args=[site.pk]))] if site is not None else [first]
 
@@ -118,7 +119,8 @@ def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/tuning/preview/", "forum-tuning-preview", "forums.view_plan")
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
-    """Figures and parts of the page for unsaved settings, as JSON; `stage` is the level of detail."""
+    """Returns figures and parts of the page for unsaved settings, as JSON; `stage` in the form is the level of detail (one of
+    STAGES)."""
     site, now = find_scope(pk), datetime.now(UTC)
     form, stage = TuningForm(request.POST), request.POST.get("stage", "")
     if stage not in STAGES or not form.is_valid():
@@ -152,7 +154,8 @@ def _first_error(form: TuningForm) -> str:
 
 
 def _drafted(plan: Plan, form: TuningForm) -> Plan:
-    """An unsaved plan with the form's values; the number of visits is limited to the most that its boards can have."""
+    """Sets the form's values in the plan, without saving it, and returns it; the number of visits is limited to the most that its
+    boards can have."""
     for name in FIELDS:
         if name in form.cleaned_data:
             setattr(plan, name, form.cleaned_data[name])
@@ -177,8 +180,8 @@ def _save(request: HttpRequest, site: Site | None, form: TuningForm, now: dateti
 
 
 def _changed(site: Site, weight: float | None, importance: Mapping[int, float], form: TuningForm) -> dict[str, Any]:
-    """The submitted importances and request limit that differ from the saved ones; a form without the limit's field leaves it
-    unchanged."""
+    """Returns the submitted importances and request limit that differ from the saved ones, as arguments of
+    `plans.set_importance`; a form without the limit's field leaves it unchanged."""
     before = dict(site.boards.values_list("pk", "importance"))
     boards = {pk: value for pk, value in importance.items() if pk in before and before[pk] != value}
     return {
@@ -197,7 +200,7 @@ def _limit(requests: int | None) -> dict[str, Any]:
 
 
 def _board_rows(known: reads.Known) -> list[dict[str, Any]]:
-    """Table rows of the busiest boards, with their expected events per day."""
+    """Returns table rows of the busiest boards, with their expected events per day."""
     per_day = known.rhythm.profiles.weights
     order = sorted(range(len(known.boards)), key=lambda row: -per_day[row])[:BOARDS_SHOWN]
     new, replies, prior = known.rhythm.profiles.new_per_day, known.rhythm.profiles.replies_per_day, known.rhythm.prior
@@ -208,7 +211,7 @@ def _board_rows(known: reads.Known) -> list[dict[str, Any]]:
 
 
 def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> dict[str, Any]:
-    """The charts and facts for settings that need not be saved. Curves use the closed form; with `exact` the day of the
+    """Returns the charts and facts for settings that need not be saved. Curves use the closed form; with `exact` the day of the
     chosen policy is planned exactly."""
     basis, visits, weight = known.basis, plan.visits_per_day, float(known.basis.rates.mean(axis=1).sum() * 24)
     numbers = tuning.numbers_around(visits)
@@ -257,13 +260,15 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
 
 
 def _sentence(mean: float, equal: float, visits: int) -> str:
-    """A one-sentence summary of the settings' effect."""
+    """Returns a one-sentence summary of the settings' effect; mean, equal: hours that posts wait, with them and with equal
+    visits."""
     values = {"waits": duration(3600.0 * mean), "equal": duration(3600.0 * equal), "visits": visits}
     return _("Posts would wait %(waits)s on average, %(equal)s with equal visits at the same cost (%(visits)s a day).") % values
 
 
 def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[str, Any]:
-    """The requests needed for the visits, compared with the sites' limits; for a single site the submitted limit counts."""
+    """Returns the requests needed for the visits, compared with the sites' limits; for a single site the submitted limit counts.
+    """
     first = {board.site_id: board.site for board in known.boards}
     limits = [first[pk].requests_per_day for pk in known.rhythm.sites]
     if len(limits) == 1 and "requests_per_day" in form.data:
@@ -275,7 +280,8 @@ def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[s
 
 
 def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:
-    """The delay of `bra` relative to `era` and to the default, in percent."""
+    """Returns how the delay of `bra` compares with that of `era` and with the best one, and the best one with `era`, in percent.
+    """
     return {
         "bra_worse_than_era": bra > era,
         "bra_to_era": abs(bra / era - 1) * 100 if era > 0 else 0.0,
@@ -285,14 +291,15 @@ def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:
 
 
 def _shown_board(known: reads.Known, form: TuningForm) -> int:
-    """The board whose rhythm is shown: the selected one, otherwise the busiest."""
+    """Returns the number of the board whose rhythm is shown: the selected one, otherwise the busiest."""
     wanted = str(form.data.get("board", ""))
     chosen = [row for row, board in enumerate(known.boards) if str(board.pk) == wanted]
     return chosen[0] if chosen else int(known.rhythm.profiles.weights.argmax())
 
 
 def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now: datetime) -> str:
-    """The replay's part of the page; cached for a while, because it takes seconds."""
+    """Returns the HTML of the page's part with the simulation on stored posts; its results are cached for a while, because they
+    take seconds."""
     settings = {name: getattr(plan, name) for name in ("visits_per_day", "theta", "history_days", "bins")}
     weights = [(board.pk, float(value)) for board, value in zip(known.boards, known.rhythm.importance, strict=True)]
     text = json.dumps([pk, settings, weights, f"{now:%Y%m%d%H}"])
@@ -304,8 +311,8 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
 
 
 def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
-    """The results that era, bra, optimal and adaptive would have had over the last days of stored posts; or the reason why
-    they cannot be computed."""
+    """Returns the results that era, bra, optimal and the adaptive policy would have had over the last days of stored posts; or,
+    as `problem`, why they cannot be computed."""
     if len(known.boards) > MOST_REPLAYED_BOARDS or plan.visits_per_day > reads.MOST_REPLAYED_VISITS:
         return {"problem": "too_large"}
     try:

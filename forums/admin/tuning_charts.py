@@ -24,8 +24,12 @@ def delays(
     weight: float,
     points: Mapping[str, tuple[float, float]],
 ) -> Chart:
-    """Chart of the mean delay in hours over visits per day: a line per policy, and a vertical line at the chosen number; `points`
-    are single values: policy → (visits per day, hours)."""
+    """Returns a chart of the mean delay in hours over visits per day: a line per policy, and a vertical line at the chosen
+    number.
+
+    curves: by policy, weighted event-hours a day at each of `numbers`; weight: weighted events a day, by which they are divided.
+    points: single values by policy (visits per day, hours).
+    """
     scale = 1.0 / weight if weight > 0 else 0.0
     series = [
         Series(policies.name(name), numbers, [value * scale for value in values], policies.COLOURS[name], line=True)
@@ -49,7 +53,7 @@ def delays(
 
 
 def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
-    """Chart of the visits per day of the busiest boards as bars, with their weighted events per day as a line."""
+    """Returns a chart of the visits per day of the busiest boards as bars, with their weighted events per day as a line."""
     order = np.argsort(-per_day, kind="stable")[:BARS]
     labels = _distinct([names[row] for row in order])
     series = [
@@ -65,7 +69,7 @@ def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Names shortened to the length that fits an axis; equal ones get a number."""
+    """Returns names shortened to the length that fits an axis; equal ones get a number."""
     seen: dict[str, int] = {}
     found = []
     for name in names:
@@ -76,7 +80,8 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def hours(name: str, rates: Floats, table: Timetable | None, board: int, zone: str) -> Chart:
-    """Chart of a board's rhythm by hour, with a mark at each visit of a day."""
+    """Returns a chart of a board's rhythm by hour, with a mark at each visit of a day; rates: (bins,), weighted events per hour.
+    """
     bins = len(rates)
     width = DAY_HOURS / bins
     edges = [number * width for number in range(bins + 1)]
