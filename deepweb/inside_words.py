@@ -109,7 +109,8 @@ class InsideWords:
             self.seen.add(choice, answer, entry.overflowed, entry.partial)
 
     def _said(self, fields: Mapping[str, Any], columns: Collection[str]) -> Iterable[tuple[Query, str, list[str]]]:
-        """Yields (part, field name, words) for each field of a record that is searched, and each part that searches it."""
+        """Yields (part, field name, words) for each field of a record that is searched, and each part (choice of a record
+        field in the form) by which it is searched."""
         for name, value in fields.items():
             for part in self._parts:
                 if not part and name in columns or part and bare(name) in {bare(term.value) for term in part}:

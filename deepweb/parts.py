@@ -42,9 +42,8 @@ def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
 
 
 class Parts:
-    """The answers to queries of one word, kept apart by the combination of required choices that was submitted with the word
-    (the part), such as (language=en). Every answer of the harvest is passed to `add`, with the arguments that `Seen.add`
-    takes."""
+    """The answers to queries of one word, kept apart by the combination of required choices ("part", such as language=en) that
+    was submitted with the word. Every answer of the harvest is passed to `add`, with the arguments that `Seen.add` takes."""
 
     def __init__(self, parts: Sequence[Query], column_of: Callable[[Term], str], is_filter: bool = False) -> None:
         """`parts` are the combinations of required choices; `column_of` returns the record field from which a term was read.
@@ -63,8 +62,8 @@ class Parts:
         return frozenset(term.input for part in self._parts for term in part)
 
     def at(self, number: int) -> Query:
-        """Returns the required choices to submit with the `number`-th query, taking the parts in turn. Empty if the form
-        requires none."""
+        """Returns the required choices to submit with query number `number`: the combinations are used in turn. Empty if the
+        form requires none."""
         return self._parts[number % len(self._parts)] if self._parts else ()
 
     def without(self, query: Query) -> Query:
@@ -84,8 +83,8 @@ class Parts:
 
     @staticmethod
     def _column_in(part: Query, columns: Iterable[str]) -> str | None:
-        """Returns the first of the record fields `columns` whose name equals a value chosen in `part`; None if there is none.
-        A filter finds words only in this field."""
+        """Returns the first of the record fields `columns` whose name equals one of the required choices in `part`; None if
+        there is none. A filter finds words only in this field."""
         named = {bare(term.value) for term in part}
         return next((column for column in sorted(columns) if column and bare(column) in named), None)
 
@@ -114,8 +113,8 @@ class Parts:
         return found
 
     def _brought(self, overall: Seen, part: Query) -> tuple[float, float]:
-        """Returns two sums over the queries made in a part: the numbers of records that matched, and the shares (`_share`) of
-        the words queried."""
+        """Returns two sums over the queries made with the required choices `part`: the numbers of records that matched, and
+        the shares (`_share`) of the words queried."""
         told = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
         matching = float(sum(outcome.matching or outcome.returned for outcome in told))
         return matching, sum(_share(overall, outcome.query[0]) for outcome in told)

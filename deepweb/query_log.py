@@ -29,9 +29,8 @@ class Logged(NamedTuple):
         return not (self.overflowed or self.partial)
 
     def told(self) -> Told:
-        """Returns what this answer states about the number of matches, from which `trusted_shape` finds the line that states
-        the total.
-        """
+        """Returns what this answer states about its number of matching records, as input of `trusted_shape`, which finds the
+        line of the pages that states the total."""
         return Told(self.stated, len(self.found), not self.partial, frozenset(self.choice.query))
 
 

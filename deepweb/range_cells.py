@@ -2,9 +2,9 @@
 many records as one answer can contain.
 
 The bounds of the cells follow the density of records, which is estimated from the answers to earlier sub-ranges and from the
-values of seen records. `limit` is the number of records at which the site truncates its answers. A queried range is called
-narrow if its answer was complete or if at most WIDE times `limit` records match it. A stretch is an interval of values in which
-no narrow range was queried. A mass is the estimated number of records at a value.
+values of the records seen so far. `limit` is the number of records at which the site truncates its answers. A queried range is
+called narrow if its answer was complete or if at most WIDE times `limit` records match it; a stretch is an interval of values
+in which no narrow range was queried.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ import numpy as np
 from deepweb.value_ranges import Range
 
 FILLED = 0.75
-"""Share of `limit` that a cell should contain in a range whose answer was truncated: answers to fuller cells would be
-truncated too often."""
+"""Share of `limit` that a sub-range should contain if it is part of a range whose answer was truncated: answers to fuller ones
+would be truncated too often."""
 
 LEAST_FILL, MOST_FILL = 1.0, 1.3
-"""Smallest and largest number of records in a cell at the end of a stretch, in multiples of `limit`; between them it is the
-number of records per remaining query."""
+"""Smallest and largest number of records, in multiples of `limit`, in a sub-range at the end of an interval without narrow
+queried ranges. Between them it is the number of records in such intervals per remaining query."""
 
 WIDE = 3.0
-"""A range that contains more than this multiple of `limit` records is treated as not queried; it is queried again from its
-ends."""
+"""A queried range with more matching records than this multiple of `limit` is treated as not queried; smaller ranges at its
+ends are queried instead."""
 
 NEIGHBOURS, FADING = 4, 0.8
-"""Number of narrow ranges beside a stretch from which the density at its end is estimated, and the weight of each relative to
-the next nearer one."""
+"""Number of queried ranges next to an interval from which the density at its end is estimated, and the weight of each relative
+to the next nearer one."""
 
 TREND, STEEPEST = 0.5, 0.5
-"""The change of density between the ranges beside a stretch is assumed to continue by the share TREND; STEEPEST is the largest
-change of its logarithm that is used."""
+"""The change of density between the queried ranges next to an interval is assumed to continue inside it by the share TREND;
+STEEPEST is the largest change of its logarithm that is used."""
 
 AGAINST = 2.0
-"""A cell may contain at most this multiple of its intended number of records by the estimated masses, whatever the density of
-its neighbours."""
+"""A sub-range may contain at most this multiple of its intended number of records by the overall estimate, whatever the
+density of the queried ranges next to it."""
 
 WINDOW, WINDOWS_AT = 16, (0.25, 0.5, 0.75)
-"""In a stretch without adjacent narrow ranges, the density is that of this number of seen records (WINDOW) around the densest
-of these quantiles (WINDOWS_AT)."""
+"""In an interval without queried ranges next to it, the density is that of this number of seen records (WINDOW) around the
+densest of these quantiles (WINDOWS_AT)."""
 
 ALL_OF_IT = 1.1
-"""A stretch with at most this multiple of the intended number of records is queried as one cell."""
+"""An interval with at most this multiple of the intended number of records is queried as one sub-range."""
 
 CUT_COUNT = 1.15
-"""A narrow range whose answer was truncated is assumed to contain this multiple of `limit` records, if the site does not state
-how many."""
+"""A range whose answer was truncated is assumed to contain at least this multiple of `limit` records, if the site does not
+state how many."""
 
 LEAST_NEW = 0.5
 """Smallest number of new records assumed for a range whose answer was not complete, even if all its records seem to be known.
@@ -177,13 +177,16 @@ def cells(
     left: int | None = None,
     everywhere: bool = False,
 ) -> list[Cell]:
-    """Returns the ranges that may be queried next: cells at the ends of each stretch (`_begins`), and parts, of about 0.75
-    `limit` records each, of narrow ranges whose answers were truncated.
+    """Returns the sub-ranges that may be queried next, with the new records expected from each.
 
-    `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of seen records. The density
-    follows from the answers; inside the queried ranges from `values`; and where no number of matches is known, from `scale`
-    (see `scale_of`) times the seen records. `left`: number of queries that may still be sent. A range whose answer was
-    truncated is not queried again. With `everywhere` (words find records too), stretches are divided from start to end.
+    They are of two kinds: sub-ranges at the ends of each interval in which no narrow range was queried (`_begins`), and parts,
+    of about 0.75 `limit` records each, of narrow ranges whose answers were truncated. A range is narrow if its answer was
+    complete or at most WIDE times `limit` records match it. A range whose answer was truncated is not queried again.
+
+    `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of the records seen so far.
+    The density follows from the answers; inside the queried ranges from `values`; and where no number of matches is known, from
+    `scale` (see `scale_of`) times the seen records. `left` is the number of queries that may still be sent. With `everywhere`
+    (words find records too), the intervals are divided from start to end.
     """
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit, step)
@@ -196,8 +199,9 @@ def cells(
 
 
 class _Known(NamedTuple):
-    """The estimated density: `points` in the range, ascending, and the number of records that each stands for (`masses`).
-    `values` are the sorted positions of seen records, `taken` the queried ranges as (low, high)."""
+    """The estimated distribution of records over a range: `points` in the range, ascending, and the number of records that
+    each stands for (`masses`). `values` are the sorted positions of the records seen so far, `taken` the queried ranges as
+    (low, high)."""
 
     whole: Range
     points: np.ndarray
@@ -216,8 +220,9 @@ class _Known(NamedTuple):
         return span.low == span.high or self.mass(span) <= WIDE * self.limit
 
     def begin(self, span: Range, there: float, from_end: bool = False) -> Cell | None:
-        """Returns a cell at the start of `span`: the first that was not queried yet of `span`, its first half, the first half
-        of that, and so on; None if all were. With `from_end`, last halves. `there` is the number of records in `span`."""
+        """Returns a sub-range at the start of `span` to query: the first that was not queried yet of `span`, its first half,
+        the first half of that, and so on; None if all were. With `from_end`, last halves. `there` is the number of records in
+        `span`."""
         low, high, part = span.low, span.high, 1.0
         while (low, high) in self.taken:
             if high == low:
@@ -230,16 +235,16 @@ class _Known(NamedTuple):
         return int(np.searchsorted(self.values, high, side="right") - np.searchsorted(self.values, low))
 
     def cell(self, span: Range) -> Cell:
-        """Returns a cell for the range `span` with its expected new records, at least `LEAST_NEW` even if all records in it
-        seem to be known."""
+        """Returns the range `span` as a sub-range to query, with its expected new records: at least `LEAST_NEW`, even if all
+        records in it seem to be known."""
         known = self.known(span.low, span.high)
         return Cell(span, max(LEAST_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Asked], left: int | None) -> list[Cell]:
-    """Returns cells at both ends of each stretch in `fresh` (low, high), or one where its seen records are densest if no
-    narrow range is adjacent. Each should contain the number of records in all these stretches divided by the number of queries
-    `left`, between LEAST_FILL and MOST_FILL times `limit`."""
+    """Returns sub-ranges to query at both ends of each interval in `fresh` (low, high), or one where its seen records are
+    densest if no queried range in `narrow` is adjacent. Each should contain the number of records in all these intervals
+    divided by the number of queries `left`, between LEAST_FILL and MOST_FILL times `limit`."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), LEAST_FILL, MOST_FILL)) if left else LEAST_FILL)
@@ -256,9 +261,9 @@ def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[As
 
 
 def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], aim: float, from_end: bool) -> Cell | None:
-    """Returns a cell with `aim` records at the start (with `from_end`, the end) of a stretch; None if no narrow range is
-    adjacent to it there. Its width follows from the density of adjacent narrow ranges, or from the masses if a wider range with
-    the same end was queried."""
+    """Returns a sub-range with `aim` records at the start (with `from_end`, the end) of an interval (`stretch`); None if no
+    queried range in `narrow` is adjacent to it there. Its width follows from the density of the adjacent ranges, or from the
+    overall estimate if a wider range with the same end was queried."""
     low, high = stretch
     dense = _density_beside(state, high if from_end else low, narrow, from_end)
     if dense is None:
@@ -273,8 +278,8 @@ def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], 
 
 
 def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> int:
-    """Returns the width of a cell at the start (with `from_end`, the end) of a stretch in which the masses add up to `aim`;
-    the whole width if they are fewer."""
+    """Returns the width of a sub-range at the start (with `from_end`, the end) of an interval that contains `aim` records by
+    the estimate `state`; the whole width if there are fewer."""
     part = state.inside(low, high)
     points, masses = state.points[part], state.masses[part]
     if from_end:
@@ -286,8 +291,8 @@ def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> in
 
 
 def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Cell | None:
-    """Returns a cell with `aim` of a stretch's `total` records, where its seen records are densest; at its start if at most 16
-    were seen. None if it was queried already."""
+    """Returns a sub-range with `aim` of an interval's `total` records, where its seen records are densest; at its start if at
+    most 16 were seen. None if it was queried already."""
     seen = state.values[(state.values >= low) & (state.values <= high)]
     if len(seen) <= WINDOW:
         return state.begin(Range(low, low + _reach(state, low, high, aim, False), state.whole.mask), aim)
@@ -300,7 +305,7 @@ def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Ce
 
 
 def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
-    """Divides each stretch in `fresh` (low, high) into cells with about as many records as one answer can contain."""
+    """Divides each interval in `fresh` (low, high) into sub-ranges with about as many records as one answer can contain."""
     found = []
     for low, high in fresh:
         part = state.inside(low, high)
@@ -316,9 +321,9 @@ def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
 
 
 def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: bool) -> float | None:
-    """Returns the expected density (records per unit) at the start (with `after`, the end) of a stretch: the weighted mean
-    over up to `NEIGHBOURS` adjacent narrow ranges, extrapolated by the share `TREND` of the change between them. None if no
-    narrow range is adjacent. `end` is the first (last) value of the stretch."""
+    """Returns the expected density (records per unit) at the start (with `after`, the end) of an interval: the weighted mean
+    over up to `NEIGHBOURS` adjacent queried ranges of `narrow`, extrapolated by the share `TREND` of the change between them.
+    None if none is adjacent. `end` is the first (last) value of the interval."""
     count = width = 0.0
     weight, each_dense = 1.0, []
     for _ in range(NEIGHBOURS):

@@ -259,8 +259,8 @@ def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[
 
 
 def _is_same_list(query: str, own: str) -> bool:
-    """Tells whether an address with the same path as this page shows the same list: its query string has a parameter that the
-    page's own query string `own` has too, or one of the two query strings is empty."""
+    """Tells whether an address with the same path as this page probably shows the same list: its query string has a parameter
+    that the page's own query string `own` has too, or one of the two query strings is empty."""
     theirs, mine = dict(parse_qsl(query)), dict(parse_qsl(own))
     if not theirs:
         return True

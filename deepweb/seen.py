@@ -66,7 +66,7 @@ class Seen:
 
     The following arrays are indexed by term, in the order in which terms were first seen:
 
-    - `frequency`: the number of seen records that contain the term (df_seen),
+    - `frequency`: the number of seen records (records returned so far) that contain the term (df_seen),
     - `latest`: the number of these that were new in the last answer that brought any new record (df_new),
     - `returns`: how often records with the term were returned,
     - `once`: the number of records with it that were returned exactly once,

@@ -160,13 +160,13 @@ class FreshPolicy:
         return seen.frequency + unseen, self._learned_of_kinds(seen)[seen.kinds]
 
     def scale(self, seen: Seen) -> float:
-        """Returns the factor s: the ratio of all records that match a word to the seen ones among them, over all kinds of
-        words; at least 1."""
+        """Returns the factor s: the ratio of all records that match a word to the ones seen so far, over all kinds of words;
+        at least 1."""
         return max(1.0, fitted(seen, self._cut(seen)).size / max(1, seen.records))
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """Returns the factor s for each kind of term, indexed by the kind's number: shrunk towards the overall s, the more so
-        the fewer answers there are to words of the kind."""
+        """Returns the factor s (see the class) for each kind of term, indexed by the kind's number (`Seen.kind_of`): shrunk
+        towards the overall s, the more so the fewer answers there are to words of the kind."""
         return fitted(seen, self._cut(seen)).scales(seen)
 
     def _learned_of_pairs(self, seen: Seen) -> float:

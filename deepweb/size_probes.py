@@ -73,7 +73,7 @@ class ProbePlan:
     outside: float
 
     def inclusion(self) -> Mapping[Term, float]:
-        """Returns for each word of the pool, the probability of being drawn: proportional to its weight, at most 1."""
+        """Returns for each word of the pool the probability that it is drawn: proportional to its weight, at most 1."""
         terms = list(self.pool)
         chances = _inclusion(np.array([self.pool[term] for term in terms], dtype=float), len(self.drawn))
         return dict(zip(terms, chances.tolist(), strict=True))
@@ -190,9 +190,9 @@ def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
 
 
 def _total(plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]) -> tuple[float, float]:
-    """Returns the estimated size (see `estimate_size`) of the part of the database that the pool reaches, and its standard
-    error. Words that are certain to be drawn contribute no error if all planned probes were answered; the error of the others
-    is computed as if they were drawn with repetition, which is slightly too large."""
+    """Returns the estimated size (see `estimate_size`) of that part of the database whose records contain words of the probe
+    pool, and its standard error. Words that are certain to be drawn contribute no error if all planned probes were answered;
+    the error of the others is computed as if they were drawn with repetition, which is slightly too large."""
     chances = plan.inclusion()
     asked = len(answers) / len(plan.drawn)
     values = np.array([_value(answer, degree) / (chances[answer.term] * asked) for answer in answers])
@@ -212,7 +212,7 @@ def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> floa
 
 
 def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
-    """Returns the probability, for each word of the pool, that its answer is complete.
+    """Returns, for each word of the probe pool, the probability that its answer is complete.
 
     The words are classed by their number of records in `counts`. The probability of a class is the number of records in its
     complete answers, divided by that in all its answers, since a record is found by a word in proportion to the length of the
@@ -254,8 +254,8 @@ def _degree(
 
 
 class _Finders:
-    """The pool words that find a record, by three definitions of matching: `by_terms`, and `alone` and `within`, which find
-    further words."""
+    """The words of the probe pool that find a record, by three definitions of matching: `by_terms`, and `alone` and `within`,
+    which find further words."""
 
     def __init__(self, pool: Iterable[Term]) -> None:
         self._pool = frozenset(pool)
@@ -267,11 +267,12 @@ class _Finders:
         self._known: dict[tuple[str, Hashable], frozenset[Term]] = {}
 
     def by_terms(self, record: ProbedRecord) -> frozenset[Term]:
-        """Returns the pool words that are among the record's terms."""
+        """Returns the words of the probe pool that are among the record's terms."""
         return self._pool & record.terms
 
     def alone(self, record: ProbedRecord) -> frozenset[Term]:
-        """Returns the pool words that are among the record's terms, or that occur in its text as separate words or phrases."""
+        """Returns the words of the probe pool that are among the record's terms, or that occur in its text as separate words
+        or phrases."""
         key = ("alone", record.key)
         if key not in self._known:
             words = _TOKENS.findall(record.text)
@@ -281,7 +282,7 @@ class _Finders:
         return self._known[key]
 
     def within(self, record: ProbedRecord) -> frozenset[Term]:
-        """Returns the pool words that are among the record's terms, or that are substrings of its text."""
+        """Returns the words of the probe pool that are among the record's terms, or that are substrings of its text."""
         key = ("within", record.key)
         if key not in self._known:
             self._known[key] = self.by_terms(record) | {term for value, term in self._low if value in record.text}

@@ -36,15 +36,15 @@ _UNKNOWN_SCALE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Inputs that are set together: one input with the `values` of its choices, or the two inputs for the ends of a range,
-    with the range `whole` of their possible values."""
+    """Inputs that are set together ("slot"): one input with the `values` of its choices, or the two inputs for the ends of a
+    range, with the range `whole` of their possible values."""
 
     names: tuple[str, ...]
     values: tuple[str, ...] = ()
     whole: Range | None = None
 
     def binding(self, value: str | Range) -> Query:
-        """Returns the terms that set this slot's inputs to one of its choices, or to a range."""
+        """Returns the terms that set these inputs to one of their choices, or to a range."""
         said = value.typed() if isinstance(value, Range) else (value,)
         return tuple(Term(name, text) for name, text in zip(self.names, said, strict=True))
 
@@ -143,11 +143,11 @@ class TemplateSearch:
         return found
 
     def verdict(self, template: Template, seen: Seen) -> bool | None:
-        """Tells whether a template is informative, from the answers to its submissions; None as long as there are too few of
-        them.
+        """Tells whether a template (set of inputs) is informative, from the answers to queries that set it: they must differ
+        enough. None as long as there are too few answers.
 
-        An answer with the same records as the query without one of its slots does not count as a different answer, since the
-        site ignores that slot.
+        An answer with the same records as the query without one of its inputs does not count as a different answer, since the
+        site ignores that input.
         """
         places = self._by_template.get(template, [])
         signatures = []
@@ -168,7 +168,7 @@ class TemplateSearch:
             self._by_template.setdefault(_template(outcome.query), []).append(place)
 
     def _bases(self, query: Query) -> Iterator[Query]:
-        """Yields, for each slot that `query` sets together with other terms, the query without that slot."""
+        """Yields, for each input (or pair of range ends) that `query` sets together with other terms, the query without it."""
         for slot in self.slots:
             rest = tuple(sorted(term for term in query if term.input not in slot.names))
             if rest and len(rest) < len(query):
@@ -192,8 +192,9 @@ class TemplateSearch:
                     yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
 
     def _alone(self, seen: Seen, slot: Slot) -> Iterator[_Offer]:
-        """Yields possible queries that set one slot alone. For a range: sub-ranges; for choices: the next of a sample until
-        the slot has proved informative, then the next of all. Yields nothing once it has proved not informative."""
+        """Yields possible queries that set only the inputs of `slot`. For a range: sub-ranges; for choices: the next of a
+        sample until the input has proved informative, then the next of all. Yields nothing once it has proved not informative.
+        """
         template = frozenset(slot.names)
         known = self.verdict(template, seen)
         if known is False:
@@ -221,19 +222,19 @@ class TemplateSearch:
         return self.limit is not None and self._told(slot) >= _FEW_VALUES
 
     def _told(self, slot: Slot) -> int:
-        """Returns how many seen records have a known position in the slot's range."""
+        """Returns how many seen records have a known position in the range of `slot`."""
         return int(np.isfinite(self.values.get(slot.names[0], np.empty(0))).sum())
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:
-        """Tells whether every query so far set only this range and every answer with records had the same number of them,
-        while no limit is known; that number may then be the site's limit."""
+        """Tells whether every query so far set only the range of `slot` and every answer with records had the same number of
+        them, while no limit is known; that number may then be the site's limit."""
         sizes = {outcome.returned for outcome in seen.outcomes} - {0}
         alone = len(self._places(slot)) == len(seen.outcomes) and self.limit is None
         return alone and len(sizes) == 1 and self._told(slot) >= _FEW_VALUES
 
     def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
-        """Returns the slot's range divided into sub-ranges to query, by the positions of the seen records and the answers to
-        its earlier sub-ranges."""
+        """Returns the range of `slot` divided into sub-ranges to query, by the positions of the seen records and the answers
+        to its earlier sub-ranges."""
         if slot.names not in self._known_cells:
             self._known_cells[slot.names] = self._cut_up(seen, slot)
         return self._known_cells[slot.names]
@@ -268,8 +269,8 @@ class TemplateSearch:
         return self._by_template.get(frozenset(slot.names), [])
 
     def _usual(self, seen: Seen, template: Template) -> float:
-        """Returns the mean number of new records of a template's last 6 queries and one assumed full answer, which alone
-        counts as long as there are no queries."""
+        """Returns the mean number of new records of the last 6 queries that set the inputs `template`, and of one assumed full
+        answer, which alone counts as long as there are no queries."""
         new = [seen.outcomes[place].new for place in self._by_template.get(template, [])][-_LATEST:]
         return (sum(new) + float(self.limit or _UNKNOWN)) / (len(new) + 1)
 
@@ -304,7 +305,8 @@ class TemplateSearch:
         return _Offer(query, min(matching, float(self.limit or matching)) * max(hidden, 0.1), _template(query))
 
     def _learned(self, seen: Seen, template: Template) -> float:
-        """Returns the ratio of actual to predicted new records over a template's last 40 queries, shrunk towards 1."""
+        """Returns the ratio of actual to predicted new records over the last 40 queries that set the inputs `template`, shrunk
+        towards 1."""
         outcomes = [seen.outcomes[place] for place in self._by_template.get(template, [])][-_REFINED:]
         told = [(outcome.new, outcome.predicted) for outcome in outcomes if outcome.predicted > 0]
         return (sum(new for new, _ in told) + _TRUST) / (sum(predicted for _, predicted in told) + _TRUST)

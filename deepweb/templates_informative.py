@@ -135,8 +135,8 @@ def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
 def submissions(
     template: Template, values: Mapping[str, Sequence[str]], rng: np.random.Generator, count: int = SAMPLE
 ) -> list[dict[str, str]]:
-    """Returns at most `count` different combinations of values for a template's inputs, drawn at random, or all if there are
-    fewer. `values` are the values to use for each input. Raises ValueError if an input has none."""
+    """Returns at most `count` different combinations of values for the inputs in `template`, drawn at random, or all if there
+    are fewer. `values` are the values to use for each input. Raises ValueError if an input has none."""
     names = sorted(template)
     sizes = [len(values.get(name, ())) for name in names]
     if not names or not all(sizes):
@@ -157,16 +157,16 @@ def distinct_share(signatures: Sequence[Hashable]) -> float:
 
 
 def is_informative(signatures: Sequence[Hashable], threshold: float = INFORMATIVE) -> bool:
-    """Tells whether a template is informative: the share of different answers (`distinct_share`) is at least `threshold`."""
+    """Tells whether a template (set of inputs) is informative: the share of different answers to queries that set it
+    (`distinct_share`) is at least `threshold`."""
     return distinct_share(signatures) >= threshold
 
 
 def next_templates(informative: Iterable[Template], tried: Iterable[Template], inputs: Sequence[Input]) -> list[Template]:
-    """Returns the templates to try next, smallest first: single inputs, and informative templates with one more input, up to
-    three inputs.
+    """Returns the templates (sets of inputs) to try next, smallest first: single inputs, and informative templates with one
+    more input, up to three inputs. Templates in `tried` are left out.
 
-    Proceeds bottom-up: a template is tried only if the template that it extends was `informative`. Templates in `tried` are
-    left out.
+    The search is bottom-up: a template is tried only if the template that it extends was `informative`.
     """
     done = set(tried)
     single = [frozenset((each.name,)) for each in inputs]

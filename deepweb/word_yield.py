@@ -40,8 +40,8 @@ class Yield(NamedTuple):
     by_kind: np.ndarray
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """Returns for each kind of word, indexed by its number: the ratio of all records that match a word to the seen ones
-        among them; at least 1.02."""
+        """Returns for each kind of word, indexed by its number (`Seen.kind_of`): the ratio of all records that match a word to
+        the ones seen so far; at least 1.02."""
         return np.maximum(_LEAST_SCALE, self.by_kind * self.size / max(1, seen.records))
 
 

@@ -78,7 +78,7 @@ class PostSet(PostSpans):
 
     def is_sure(self, at: int) -> bool:
         """Tells whether record number `at` is certainly a post: its author is linked, marked or described as a user, and its
-        time is more precise than a day."""
+        time is more precise than a day or relative ("3 days ago")."""
         moment = self.spans[at].anchor.moment
         if not self.people[at] or (moment.precision_seconds >= 86_400 and not moment.relative):
             return False

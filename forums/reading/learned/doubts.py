@@ -25,7 +25,7 @@ class Doubt(NamedTuple):
 
 def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
     """Returns how reliable a reading is. shares: the probability of each kind in `KINDS`; is_stated: the kind is certain,
-    because the operator stated it or the site's other pages decided it."""
+    because the operator stated it or the shapes of links on the site's other pages decided it."""
     if is_stated:
         shares = np.asarray([float(kind is reading.kind) for kind in KINDS])
     records = reading.records

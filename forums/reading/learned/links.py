@@ -132,7 +132,8 @@ def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups)
 
 
 class _Seen:
-    """The candidate links as parallel arrays, one entry per link; keys, texts and patterns are numbered, equal ones alike."""
+    """The candidate links as parallel arrays, one entry per link. Keys, texts and patterns are replaced by numbers, equal ones
+    by the same number."""
 
     def __init__(self, links: list[Link]) -> None:
         self.nodes = np.asarray([link.node for link in links], dtype=np.int64)
