@@ -172,7 +172,11 @@ def thread_key(url: str) -> str:
     """Returns the key of the thread that `url` leads to: "host t:ID" with the site's own id if the address contains one,
     otherwise the address without page, session and anchor. All addresses of one thread (further pages, last post, print
     version, another board's slug) have the same key, as far as the address alone shows it; an address with only a post's id has
-    a key of its own."""
+    a key of its own.
+
+    >>> thread_key("https://a.org/viewtopic.php?f=2&t=31&start=25") == thread_key("https://a.org/viewtopic.php?t=31#p9")
+    True
+    """
     host, segments, query = split_address(url)
     found = _parameter(query, _THREAD_PARAMETERS, digits=True)
     if not found:
@@ -199,7 +203,11 @@ _BOARD_ID = re.compile(r" [a-z]:.")
 def board_key(url: str) -> str:
     """Returns the key of the board that `url` leads to: "host b:ID" with the site's own id if the address contains one,
     otherwise the address without page and session. Instead of "b:" it is "c:" for a category, "g:" for a group, "n:" for a
-    node, "s:" for a section and "t:" for a tag, since these may be numbered separately."""
+    node, "s:" for a section and "t:" for a tag, since these may be numbered separately.
+
+    >>> board_key("https://a.org/forum-12-1.html") == board_key("https://a.org/forum.php?mod=forumdisplay&fid=12&page=2")
+    True
+    """
     host, segments, query = split_address(url)
     names = {name.lower() for name, _ in query}
     for name in _BOARD_PARAMETERS:
@@ -244,7 +252,11 @@ _KEEP = re.compile(r"[?&;](?:action|do|view|mod)=(?:viewthread|display|show|thre
 
 def first_page(url: str) -> str:
     """Returns the address of the first page of the thread or list to which `url` belongs: without page number, post and
-    anchor."""
+    anchor.
+
+    >>> first_page("https://a.org/topic/7-x?page=3#p9")
+    'https://a.org/topic/7-x'
+    """
     url = url.split("#", 1)[0]
     head, mark, query = url.partition("?")
     if mark and not _KEEP.search("?" + query):

@@ -35,6 +35,9 @@ def api_address(engine: str, url: str, root: str) -> str | None:
 
     `engine` and `root` come from the site's model: the name of the forum software and the address of the forum's front page.
     Each further page (`?page=3`) has a JSON address of its own; single posts, searches and profiles have none.
+
+    >>> api_address("discourse", "https://a.org/t/some-title/12?page=2", "https://a.org/")
+    'https://a.org/t/12.json?page=2'
     """
     if engine not in _ENGINES:
         return None

@@ -21,7 +21,13 @@ _MOSTLY = 0.8
 
 def markup_shape(element: HtmlElement) -> str:
     """Returns tag, class names and id of an element and of its three nearest ancestors; names with digits are left out. "" if
-    no name is left, because unrelated elements would have the same shape."""
+    no name is left, because unrelated elements would have the same shape.
+
+    >>> from lxml.html import fromstring
+    >>> page = fromstring('<ul id="list"><li class="topic row2"><h3><a>Hello</a></h3></li></ul>')
+    >>> markup_shape(page.find(".//a"))
+    'a<h3<li.topic<ul#list'
+    """
     parts: list[str] = []
     node: HtmlElement | None = element
     while node is not None and len(parts) < _LEVELS:

@@ -37,7 +37,11 @@ def _value(number: str, scale: str | None) -> int:
 
 @lru_cache(maxsize=8_192)
 def count(text: str) -> int | None:
-    """Returns the number if the whole text is a count, as in "1,234", "(12)", "1.2k" and "3.4万"; None for anything else."""
+    """Returns the number if the whole text is a count, as in "1,234", "(12)", "1.2k" and "3.4万"; None for anything else.
+
+    >>> count("1.2k"), count("12:30")
+    (1200, None)
+    """
     if len(text) > 20:
         return None
     found = _COUNT.match(text)
