@@ -104,7 +104,7 @@ class Estimate:
 
     @property
     def known(self) -> bool:
-        """Tells whether there is an interval."""
+        """Tells whether the size is known, that is, whether there is an interval."""
         return self.low is not None and self.high is not None
 
     def coverage(self, records: int) -> tuple[float, float] | None:

@@ -66,9 +66,10 @@ class Scores:
 
 
 def example_of(row: dict[str, Any]) -> Example:
-    """Reads an example from a line `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?, "weight"?}`; without a
-    domain, the registered domain of the URL is used. If `page_html` is given, the surroundings of the form are read from that
-    page, where it is the form at index `form_index`."""
+    """Reads an example from a document `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?, "weight"?, "lang"?}`,
+    where "?" marks optional keys. Without a domain, the registered domain of the URL is used. If `page_html` is given, the
+    surroundings of the form are read from that page, where it is the form at index `form_index`. Raises TrainingError for a
+    missing key, an unknown type or an invalid weight."""
     try:
         kind, html, url = FormType(row["type"]), row["html"], row["url"]
     except KeyError as error:

@@ -109,7 +109,7 @@ class RowSet:
         rows, n = self.rows, len(self.rows)
         found = {"address": {"board": 2.0, "thread": -2.0, "post": -1.0}.get(leads_to(self.group.pattern), 0.0)}
         if found["address"] > 0 and leads_to(self.page.pattern) == "board" and self._stand_below_page():
-            # In /forum/cars/my-car below /forum/cars the word "forum" may belong to the page's address only.
+            # The word "forum" in /forum/cars/my-car may only repeat the address of this page, /forum/cars.
             found["address"] = 0.5
         named = self.heads.roles_beside(rows[-1]) | _count_roles(rows)
         if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:

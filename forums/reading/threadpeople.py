@@ -273,7 +273,7 @@ class ThreadPeople(ThreadFields):
         pieces = self.page.outline.pieces
         if _AUTHOR.match(pieces[at].text):
             outline, node = self.page.outline, pieces[at].node
-            # Exception: the definition list entry "Last reply": 10:15 作者 anna.
+            # In a definition list, "Last reply": 10:15 作者 anna names the author of the last reply, not of the thread.
             defined = "dd" in (outline.tags[node], outline.tags[outline.parents[node]])
             return not (defined and "last" in self._role_after_time(row, at))
         return at - 1 in row.pieces and bool(row.said_before(at)) and bool(_AUTHOR.fullmatch(pieces[at - 1].text))

@@ -21,8 +21,9 @@ from forums.reading.words import class_roles
 
 
 class Verdict(NamedTuple):
-    """The scores of a page as a list of threads, an index of boards and a thread's posts, by the hand-written rules (0 if it
-    has no such reading, `ENOUGH` to be accepted), and the codes of the evidence that changed them."""
+    """The scores of a page as a list of threads, an index of boards and a thread's posts, by the hand-written rules, and the
+    codes of the evidence that changed them (`evidence`). A score is 0 if the page cannot be read so; it is accepted from
+    `ENOUGH`."""
 
     threads: float
     boards: float
