@@ -267,8 +267,8 @@ class AdaptiveLoop:
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
-                # Boards covered by the chosen source are not visited in this ranking, because they are ranked again after it
-                # was read; unless fewer visits than the required minimum would then be made.
+                # Boards covered by the chosen source are left for the next ranking, which knows its figures; unless this ranking
+                # would then make fewer visits than required.
                 continue
             if not open_now[board] or not spend.takes(value, 1, forced=place == np.inf):
                 break
@@ -318,7 +318,7 @@ class AdaptiveLoop:
         return self.ahead(now, until, step_seconds)[0]
 
     def ahead(self, now: float, until: float, step_seconds: float = 900.0) -> tuple[Outlook, Floats]:
-        """Returns `outlook`, and the expected times of source readings (epoch seconds). Does not change the loop."""
+        """Returns `outlook`, and the expected times of source readings (epoch seconds). Does not change this object."""
         ahead = copy.copy(self)
         ahead._pace = self._pace.ahead(step_seconds)
         ahead.budget = ahead._pace.budget

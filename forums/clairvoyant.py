@@ -37,7 +37,7 @@ def priced(times: Floats, weights: Floats, price: float) -> tuple[float, int]:
     weight = np.concatenate([[0.0], np.cumsum(weights)]).tolist()
     moment = np.concatenate([[0.0], np.cumsum(weights * times)]).tolist()
     value, visits = [0.0], [0]
-    hull = [0]  # candidate indices a, as lines y(t) = f[a] + S_a - t W_a
+    hull = [0]  # lower hull: numbers of events a that may be the previous visit, as lines y(t) = f[a] + S_a - t W_a
     head = 0
     for number, moment_now in enumerate(times.tolist(), start=1):
         while head + 1 < len(hull) and _line(value, moment, weight, hull[head + 1], moment_now) <= _line(

@@ -10,8 +10,8 @@ import numpy as np
 from forums.events import Bools, Floats, Ints
 from forums.overview_values import Source
 
-# number of consecutive visits that found posts of a hidden board missing in a row's figures, after which the row is taken not to
-# count that board
+# after this number of consecutive visits that found posts of a hidden board missing in the figures of a source's row, the row is
+# taken not to count that board
 APART_AT = 2
 
 
@@ -48,7 +48,7 @@ class Covers:
     MOVING = ("as_of", "open", "apart")
 
     def of(self, rows: slice) -> slice:
-        """Returns the slice that the pairs of these rows occupy in the arrays of pairs."""
+        """Returns the slice that the pairs (row, board) of these rows of sources occupy in the arrays of pairs."""
         return slice(int(self.bounds[rows.start]), int(self.bounds[rows.stop]))
 
     def counted(self) -> Bools:
@@ -56,20 +56,22 @@ class Covers:
         return self.apart < APART_AT
 
     def total(self, rows: slice, values: Floats) -> Floats:
-        """Returns for each of these rows the sum of `values` ((n,), one per board) over the boards that the row counts."""
+        """Returns for each of these rows of sources the sum of `values` ((n,), one per board) over the boards that the row
+        counts."""
         part = self.of(rows)
         entries = values[self.board[part]] * self.counted()[part]
         return np.asarray(np.bincount(self.row[part] - rows.start, entries, rows.stop - rows.start), dtype=np.float64)
 
     def earliest(self, rows: slice, moments: Floats) -> Floats:
-        """Returns for each of these rows the earliest of `moments` ((n,), one per board) among the boards that the row counts."""
+        """Returns for each of these rows of sources the earliest of `moments` ((n,), one per board) among the boards that the row
+        counts."""
         part = self.of(rows)
         found = np.full(rows.stop - rows.start, np.inf)
         np.minimum.at(found, self.row[part] - rows.start, np.where(self.counted(), moments[self.board], np.inf)[part])
         return found
 
     def shares(self, pairs: Ints, values: Floats) -> Floats:
-        """Returns the share of each of these pairs in the figures of its row, in [0, 1].
+        """Returns the share of each of these pairs (row of a source, board) in the figures of its row, in [0, 1].
 
         Shares are in proportion to `values` ((n,), one per board) of the given pairs of the same row, and equal if these values
         are all 0.
@@ -80,16 +82,16 @@ class Covers:
         return np.divide(found, sums, out=1.0 / alike, where=sums > 0)
 
     def waits_elsewhere(self, pair: int) -> Ints:
-        """Returns the other pairs of the same row whose boards may have the new posts that the row showed, because they were not
-        visited since."""
+        """Returns the other pairs (row, board) of the row of `pair` whose boards may have the new posts that the row showed,
+        because they were not visited since."""
         row = self.row[pair]
         mates = np.arange(self.bounds[row], self.bounds[row + 1])
         elsewhere: Ints = mates[self.open[mates] & self.counted()[mates] & (mates != pair)]
         return elsewhere
 
     def take_in(self, row: int) -> bool:
-        """Lets a row count its hidden boards again that it was taken not to count; called when a row showed more posts than
-        visits of its boards found.
+        """Lets a row of a source count its hidden boards again that it was taken not to count; called when the row showed more
+        posts than visits of its boards found.
 
         Returns whether there were such boards, which explains the difference.
         """

@@ -55,7 +55,7 @@ class Modes:
         matrix = np.sqrt(np.outer(gains / taus, gains / taus)) - np.diag(1.0 / taus)
         values, vectors = np.linalg.eigh(matrix)
         scale = np.sqrt(gains * taus)
-        share = (gains / scale) @ vectors  # the weights a in the coordinates of the modes
+        share = (gains / scale) @ vectors  # the gains a_k in the basis of the eigenvectors
         return cls(-values, share[:, None] * vectors.T * scale[None, :])
 
 

@@ -153,7 +153,7 @@ class Forecast:
         return state_after(self.options.kernel.taus_hours, self._level, board, passed, weights, span)
 
     def _refresh(self, boards: Ints) -> None:
-        """Recomputes the forecast modes of these boards from their states."""
+        """Recomputes from their states the amplitudes with which the modes of these boards' kernels add to the forecast."""
         self._amplitudes[boards] = self._modes(self._state[boards], boards)
 
     def _modes(self, state: Floats, boards: Ints) -> Floats:

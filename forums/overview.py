@@ -1,5 +1,4 @@
-"""What readings (looks) of overview sources (index pages, newest lists, feeds) reported of boards, and how far each is trusted.
-"""
+"""What readings (looks) of overview sources (index pages, newest lists, feeds) reported, and how far each is trusted."""
 
 from __future__ import annotations
 
@@ -79,12 +78,12 @@ class Overview:
     # --- what is known of boards --------------------------------------------------------------------------------------
 
     def believed(self) -> Bools:
-        """Returns a mask of the trusted rows, (rows,): shown by the last reading, and not contradicted too often."""
+        """Returns a mask of trusted rows (source and board), (rows,): shown by the last reading, not contradicted too often."""
         shown: Bools = np.isfinite(self.covers.as_of[self.covers.own])
         return shown & (self.wrong < DOUBTED_AT) & (self.source_wrong[self._source] < SOURCE_DOUBTED_AT)
 
     def _telling(self) -> Bools:
-        """Returns a mask of the pairs (row, board) whose row is trusted and counts the board's posts, (pairs,)."""
+        """Returns a mask of the pairs (row, board), (pairs,), whose row of a source is trusted and counts the board's posts."""
         return self.believed()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
@@ -130,18 +129,18 @@ class Overview:
         return np.asarray(np.bincount(source, part, len(self)), dtype=np.float64), part
 
     def to_probe(self, now: float) -> Ints:
-        """Returns the numbers of the sources without a trusted row that are due for a test reading (probe)."""
+        """Returns the numbers of the sources that have no trusted row and are due for a test reading (probe)."""
         believed = np.bincount(self._source, self.believed(), len(self)) > 0
         return np.flatnonzero(~believed & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
 
     # --- readings of sources ------------------------------------------------------------------------------------------
 
     def rows(self, source: int) -> slice:
-        """Returns the slice that the rows of source number `source` occupy in the arrays with one entry per row."""
+        """Returns the slice of the arrays by row (source and board) that the rows of source number `source` occupy."""
         return slice(int(self.bounds[source]), int(self.bounds[source + 1]))
 
     def calibrate(self, source: int, sight: Sight, now: float) -> None:
-        """Stores what a source shows when all posts of its boards are fetched (after a first crawl), as a reference."""
+        """Stores a source's figures at a time when all posts of its boards are fetched, to compare later readings with them."""
         rows = self.rows(source)
         self.threads[rows], self.posts[rows] = sight.threads, sight.posts
         self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
@@ -184,7 +183,7 @@ class Overview:
         return Told(members, np.full(len(members), until), members[owner], times, weights)
 
     def _take_figures(self, rows: slice, sight: Sight, posts: Floats) -> None:
-        """Stores the figures of these rows for later comparison; posts: new posts per row, nan if not shown."""
+        """Stores the figures of a source's rows for later comparison; posts: new posts per row, nan if not shown."""
         shown = np.isfinite(posts)
         self.told[rows] += np.where(shown, posts, 0.0)
         counted = np.isfinite(np.fmax(sight.threads - self.threads[rows], sight.posts - self.posts[rows]))
@@ -195,8 +194,8 @@ class Overview:
         self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
 
     def _deltas(self, rows: slice, sight: Sight, waiting: Floats) -> tuple[Floats, Floats, Floats]:
-        """Returns per row the new threads, the new posts (nan if nothing is shown) and their weight. waiting: forecast weight per
-        row, from which posts are estimated if the page shows only the time of the last post."""
+        """Returns for each of these rows the new threads, the new posts (nan if nothing is shown) and their weight. waiting:
+        forecast weight per row, from which posts are estimated if the page shows only the time of the last post."""
         board = self.board[rows]
         threads = np.maximum(sight.threads - self.threads[rows], 0.0)
         posts = np.maximum(sight.posts - self.posts[rows], 0.0)
@@ -309,7 +308,7 @@ class Overview:
         self.look[boards] = until
 
     def _compare(self, pair: int, times: Floats, weights: Floats, now: float) -> None:
-        """Compares the posts that a row reported with those that a visit of one of its boards found (pair: of row and board)."""
+        """Compares the posts that a source's row reported with those found by a visit of one of its boards (pair of both)."""
         row, as_of = int(self.covers.row[pair]), float(self.covers.as_of[pair])
         if not np.isfinite(as_of):
             self.covers.as_of[pair] = now
@@ -343,8 +342,8 @@ class Overview:
         self._even(row)
 
     def _go_on(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
-        """Adds the posts that were made on the pair's board since the row's figures were shown to these figures. Returns the
-        number of posts that are older, which the row should have reported. The figures then stand for the time `now`."""
+        """Adds to the figures of a source's row the posts made on the pair's board since they were shown; they then stand for the
+        time `now`. Returns the number of older posts, which the row should have reported."""
         row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
         if self.covers.counted()[pair]:
             opener = weights >= self.new_weight[self.covers.board[pair]] * (1.0 - 1e-9)
@@ -355,7 +354,7 @@ class Overview:
         return int((~late).sum())
 
     def _even(self, row: int) -> None:
-        """Begins a row's comparison of reported and found posts anew, with no post reported."""
+        """Resets the numbers of posts that a source's row reported and visits found, to begin a new comparison."""
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _pass_on(self, board: int, others: Ints, more: float) -> None:

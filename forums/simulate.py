@@ -271,8 +271,8 @@ class Simulation:
                 return np.unique(self.events.board[rows[first]])
 
     def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
-        """Makes one ranking of a simulated loop and the visits that it chooses; if an index page was read, also a second ranking
-        with its figures."""
+        """Makes one ranking of the simulated policy and the visits that it chooses; if an index page was read, also a second
+        ranking with its figures."""
         readable = np.ones(1, dtype=bool) if loop.overview is not None else None
         due, source = loop.choose(now, None, readable)
         if len(due):
@@ -297,7 +297,7 @@ class Simulation:
     def _loop(
         self, known_until: Floats, now: float, sites: Sites, budget: Budget, options: LoopOptions, looks: Looks | None
     ) -> AdaptiveLoop:
-        """Creates the loop for a new day, from the events found by visits so far."""
+        """Creates the adaptive policy for a new day, from the events found by visits so far."""
         since = now - self.setup.history_days * DAY_SECONDS
         events = self.events
         rows = (events.times >= since) & (events.times <= known_until[events.board])
@@ -315,8 +315,8 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The actions of a simulated loop: board and time (epoch seconds) of each board fetched, parallel; and costs (in visits) and
-    times of all fetches, parallel."""
+    """The actions of a simulated adaptive policy: board and time (epoch seconds) of each board fetched, parallel; and costs (in
+    visits) and times of all fetches, parallel."""
 
     board: Ints
     moments: Floats
@@ -325,7 +325,7 @@ class Followed:
 
 
 class _Trace:
-    """Records the actions of a simulated loop."""
+    """Records the actions of a simulated adaptive policy."""
 
     def __init__(self) -> None:
         self.boards: list[Ints] = []

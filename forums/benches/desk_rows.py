@@ -29,7 +29,7 @@ DAY = 86_400
 
 
 def fill(sizes: Sizes) -> None:
-    """Inserts equal boards, except that the first board of the first forum and its first thread are large."""
+    """Inserts forums with boards of equal size, except that the first board of the first forum and its first thread are large."""
     now, forums = sizes.now, sizes.forums
     boards, threads = forums * BOARDS, sizes.posts // POSTS
     insert(Site, forums, id=Sql("i + 1"), name=Sql("printf('Forum %03d', i)"), url=Sql("printf('http://host%05d.example/', i)"), url_hash=Sql("i + 1"),

@@ -195,8 +195,8 @@ def _live(site: Site, plan: Plan) -> None:
 
 
 def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisit:
-    """Returns the planned visit for a board that the policy has chosen (`place`: its number in the loop), as the dispatcher would
-    store it."""
+    """Returns the planned visit for a board that the adaptive policy has chosen (`place`: its number there), as the dispatcher
+    would store it."""
     values, waiting, rank = loops.figures(live, place, now)
     board = int(live.boards[place])
     wish = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}

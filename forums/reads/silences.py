@@ -38,7 +38,8 @@ class Record(NamedTuple):
 
 
 def silence(site: Site, now: datetime) -> Silence | None:
-    """A site's silence, over the boards whose visits still succeed."""
+    """Returns the ongoing silence of a site (no new posts for unusually long), over the boards whose visits still succeed; None
+    if there is none."""
     found = record(site, now)
     return None if found is None else found.silence()
 

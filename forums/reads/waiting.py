@@ -23,7 +23,7 @@ class Waiting:
 
 def shown(site: Site | None, now: datetime) -> list[Waiting]:
     """Returns the boards of a site, or of all sites (None), on which overview sources show posts that no visit has fetched; reads
-    the stored loop of each plan."""
+    the stored state of each plan's adaptive policy."""
     found: list[Waiting] = []
     for plan in _followed(site):
         live = loops.load(plan, now)

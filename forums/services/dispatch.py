@@ -178,8 +178,8 @@ def _by_timetable(plan: Plan, now: datetime) -> int:
 
 
 def _tell(plan: Plan, now: datetime) -> None:
-    """Reports to the stored loop the visits that ended since its last ranking, so that its budget is up to date before it is
-    built again."""
+    """Reports the visits that ended since the last ranking to the plan's adaptive policy, so that its budget is up to date before
+    it is built again."""
     live = loops.load(plan, now)
     if live is not None:
         loops.tell(live, now)

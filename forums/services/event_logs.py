@@ -24,7 +24,7 @@ from forums.models import EventLog, Post, Site
 
 LARGEST_BYTES = 120_000_000  # uncompressed; larger logs need the command line
 SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # logs up to these sizes are read while the user waits: a tenth of a second
-FROZEN_DAYS = 240  # 160 days in which a board counts as known, plus history and test
+FROZEN_DAYS = 240  # length of a log of stored posts: the 160 days that the simulator looks back, its history and its test
 _FILE = re.compile(r"[0-9a-zA-Z_-]{1,100}\.csv(?:\.gz)?")
 GZIP = b"\x1f\x8b"
 

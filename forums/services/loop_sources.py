@@ -25,7 +25,8 @@ MOST_LEVELS = 20  # number of levels of parent boards searched for one that the 
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:
-    """Returns the enabled sources of these sites, ordered by id, so that a source keeps its number in the loop."""
+    """Returns the enabled overview sources of these sites, ordered by id, so that a source keeps its number in the adaptive
+    policy."""
     rows = OverviewSource.objects.filter(enabled=True)
     rows = rows.filter(site_id__in=list(site_ids)) if len(site_ids) <= 500 else rows
     wanted = set(site_ids)
@@ -35,8 +36,8 @@ def of(site_ids: Sequence[int]) -> list[OverviewSource]:
 def looks(
     sources: Sequence[OverviewSource], boards: Ints, above: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
 ) -> Looks | None:
-    """Returns the sources in the form that the loop uses, each with the boards that it has shown, or all of its site before its
-    first reading. None if there are no sources.
+    """Returns the sources in the form that the adaptive policy uses, each with the boards that it has shown, or all of its site
+    before its first reading. None if there are no sources.
 
     boards: ids by number. above, site, importance: one entry per board: the parent's number (-1: none), the position of the
     board's site in `sites` (ids), and W. A row of an index page may also count the posts of boards below its board that have no
@@ -79,8 +80,8 @@ def parents(found: Sequence[Board]) -> Ints:
 
 
 def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Sight:
-    """Converts the stored figures `shown` of a source to the form that the loop uses: one entry for each board id in `members`,
-    in this order."""
+    """Converts the stored figures `shown` of an overview source to the form that the adaptive policy uses: one entry for each
+    board id in `members`, in this order."""
     rows = [shown.get(str(pk)) or (None, None, None) for pk in members]
     values = np.array([[NEVER if one is None else float(one) for one in row] for row in rows], dtype=float).reshape(-1, 3)
     return Sight(values[:, 0], values[:, 1], values[:, 2])
@@ -92,8 +93,9 @@ def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
 
 
 def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> dict[str, Ints]:
-    """Returns what the entries of the loop's overview arrays stand for, to be stored with them: the id of each source and, for
-    each pair (row, board), the board's id and the row's number. Empty without sources. `boards`: ids by number."""
+    """Returns what the entries of the adaptive policy's arrays about overview sources stand for, to be stored with them: the id
+    of each source and, for each pair (row of a source, board), the board's id and the row's number. Empty without sources.
+    `boards`: ids by number."""
     if loop.overview is None:
         return {}
     covers = loop.overview.covers
@@ -105,15 +107,16 @@ def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -
 
 
 def same(stored: Mapping[str, Any], loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> bool:
-    """Tells whether stored overview arrays belong to the loop's present sources and boards, so that they may be restored."""
+    """Tells whether stored arrays about overview sources belong to the adaptive policy's present sources and boards, so that they
+    may be restored."""
     now = pairs(loop, sources, boards)
     return all(np.array_equal(stored.get(name, np.zeros(0)), value) for name, value in now.items())
 
 
 def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> None:
-    """Sets the figures that each source showed last in a new loop, as a reference for the next reading. Counts from before a
-    visit of one of the row's boards are left out, because posts fetched since would count as new; the time of the last post is
-    still used."""
+    """Passes the figures that each source showed last to a newly built adaptive policy, as a reference for the next reading.
+    Counts from before a visit of a board that they include are left out, because posts fetched since would count as new; the time
+    of the last post is still used."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):
@@ -130,7 +133,8 @@ def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Int
 
 
 def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
-    """Stores what the loop learned about each source (lag, doubt, number of trusted rows), for display and for the next loop."""
+    """Stores what the adaptive policy learned about each source (lag, doubt, number of trusted boards), for display and for the
+    next time that it is built."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):
@@ -145,7 +149,7 @@ def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
 
 def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: set[int]) -> Bools | None:
     """Returns a mask of the sources that may be read now: the source's site is in `open_sites` (ids), and no reading of it is
-    under way. None for a loop without sources."""
+    under way. None if the adaptive policy uses no sources."""
     if loop.overview is None:
         return None
     asked = Look.objects.filter(state=Look.State.ASKED, source__in=list(sources), run__isnull=False)
@@ -169,8 +173,9 @@ def _unfinished(look: Look) -> bool:
 def tell(
     loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints, importance: Floats, theta: float, look: Look
 ) -> int:
-    """Reports the reading `look` of an overview source to the loop: an index page's figures, or the posts fetched after a newest
-    list. Returns 1, or 0 if the loop already knows this reading. boards: ids by number; importance: W of each board."""
+    """Reports the reading `look` of an overview source to the adaptive policy: an index page's figures, or the posts fetched
+    after a newest list. Returns 1, or 0 if the policy already knows this reading. boards: ids by number; importance: W of each
+    board."""
     number = next(index for index, one in enumerate(sources) if one.pk == look.source_id)
     if loop.overview is None or look.read_at is None or look.read_at.timestamp() <= loop.overview.read_at[number]:
         return 0

@@ -32,11 +32,11 @@ _fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # per process and plan: the 
 
 @dataclass(slots=True)
 class Live:
-    """A loop in operation and what its board numbers stand for.
+    """The adaptive policy of a plan in operation (`loop`), and what its board numbers stand for.
 
     `boards`: ids by number. `site`: the position of each board's site in `sites` (ids). `told_until`: time up to which ended
-    visits have been reported to the loop. `sources`: in the order of the loop's overview. `importance`: W of each board.
-    `open_sites`: the ids of the sites that may be visited according to the last call of `allowed`.
+    visits have been reported to it. `sources`: its overview sources in their order. `importance`: W of each board. `open_sites`:
+    the ids of the sites that may be visited according to the last call of `allowed`.
     """
 
     plan: Plan
@@ -50,7 +50,7 @@ class Live:
     open_sites: set[int] = field(default_factory=set)
 
     def number(self) -> dict[int, int]:
-        """Returns the number of each board in the loop, by the board's id."""
+        """Returns the number of each board in the adaptive policy, by the board's id."""
         return {int(pk): index for index, pk in enumerate(self.boards.tolist())}
 
 
@@ -64,8 +64,8 @@ def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]
 
 
 def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
-    """Builds the loop for a plan's boards from stored posts, with the budget as used so far, stores it and returns it. Called
-    when the plan is made, at least once a day.
+    """Builds the adaptive policy for a plan's boards from stored posts, with the budget as used so far, stores its state and
+    returns it. Called when the plan is made, at least once a day.
 
     A board never visited counts as waiting from the time when its site was added, so that a new site is not crawled all at once.
     """
@@ -122,8 +122,8 @@ def _deadlines(found: Rhythm) -> Floats:
 
 
 def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], boards: Ints) -> None:
-    """Copies what sources had shown to the plan's stored loop into the new `loop`, if both have the same sources and boards;
-    otherwise sets only the figures that the sources showed last."""
+    """Copies what overview sources had shown to the plan's stored adaptive policy into the new one (`loop`), if both have the
+    same sources and boards; otherwise sets only the figures that the sources showed last."""
     state = LoopState.objects.filter(plan=plan).first()
     stored = arrays.unpacked(bytes(state.data)) if state is not None else {}
     if stored and loop_sources.same(stored, loop, sources, boards):
@@ -140,8 +140,8 @@ def _budget(plan: Plan) -> Budget:
 
 
 def load(plan: Plan, now: datetime) -> Live | None:
-    """Returns the plan's loop as last stored; None if it was never built. Arrays that are constant during a day are cached per
-    process."""
+    """Restores the plan's adaptive policy as last stored; None if it was never built. Arrays that are constant during a day are
+    cached per process."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None
@@ -151,7 +151,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
         kept = (stamp, arrays.unpacked(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))))
         _fixed[plan.pk] = kept
     fixed, moving = kept[1], arrays.unpacked(bytes(state.data))
-    if len(fixed["rates"]) != len(moving["last_visit"]):  # another process has built the loop again meanwhile
+    if len(fixed["rates"]) != len(moving["last_visit"]):  # another process has built the adaptive policy again meanwhile
         fixed = arrays.unpacked(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan)))
     ids = fixed["sites"].tolist()
     sites = Sites(fixed["site"], _clocks(ids, now, 3.0), hours.openings(ids, now))
@@ -168,15 +168,15 @@ def load(plan: Plan, now: datetime) -> Live | None:
 
 
 def put_away(live: Live, now: datetime) -> None:
-    """Stores the loop, so that any process can make the next ranking."""
+    """Stores the state of the adaptive policy, so that any process can make the next ranking."""
     _fixed_part, moving = live.loop.packed()
     data = arrays.packed({**moving, **loop_sources.pairs(live.loop, live.sources, live.boards)})
     LoopState.objects.filter(plan=live.plan).update(data=data, told_until=live.told_until, saved_at=now)
 
 
 def tell(live: Live, now: datetime) -> int:
-    """Reports to the loop the visits and readings that ended since the last call, whether a ranking or an operator requested
-    them; returns their number."""
+    """Reports to the adaptive policy the visits and readings of overview sources that ended since the last call, whether a
+    ranking or an operator requested them; returns their number."""
     # goes back some time, because a visit that ended before the last call may have been committed after it
     since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
@@ -198,8 +198,8 @@ def tell(live: Live, now: datetime) -> int:
 
 
 def _tell_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
-    """Reports a visit's results to the loop; returns 1, or 0 if the loop already knows them or the board's list was not read.
-    `number`: board numbers by id."""
+    """Reports a visit's results to the adaptive policy; returns 1, or 0 if it already knows them or the board's list was not
+    read. `number`: board numbers by id."""
     place = number.get(visit.board_id)
     if place is None or visit.started is None or visit.started.timestamp() <= live.loop.last_visit[place]:
         return 0
@@ -289,7 +289,7 @@ def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], flo
 
 def used(plan: Plan, now: datetime) -> int | None:
     """Returns the visits charged to the current day's budget, including those counted for the time before a plan began; None if
-    the loop was never built."""
+    the plan's adaptive policy was never built."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None
@@ -304,5 +304,6 @@ def _first_site() -> list[int]:
 
 
 def share(plan: Plan) -> Floats:
-    """Returns the posts per weighted event of each board, by number, as this process last built or loaded the plan's loop."""
+    """Returns the posts per weighted event of each board, by number, as this process last built or loaded the plan's adaptive
+    policy."""
     return np.asarray(_fixed[plan.pk][1]["raw"], dtype=float)

@@ -47,7 +47,7 @@ def read(one: Failing) -> None:
 
 
 def tell(loop: AdaptiveLoop, boards: Ints, sources: Sequence[OverviewSource]) -> None:
-    """Passes the times until which its boards (ids) and sources are paused after failures to the loop."""
+    """Passes the times until which boards (ids) and sources are paused after failures to the adaptive policy."""
     loop.resting_until = _until(Board, boards.tolist())
     if loop.overview is not None:
         loop.sources_resting_until = _until(OverviewSource, [one.pk for one in sources])

@@ -1,4 +1,4 @@
-"""`manage.py forum`: add, inspect, crawl, reread, plan, simulate."""
+"""`manage.py forum`: adds a forum, reads one page, visits boards, reads stored pages again, plans visits, simulates schedules."""
 
 from crawlmgr.management.base import SubcommandCommand
 
