@@ -67,7 +67,7 @@ class AdaptiveLoop:
         self.forecast, self.sites, self.count, self._all = forecast, forecast.sites, len(forecast.all), forecast.all
         # epoch seconds before which boards that could not be read are not visited again
         self.resting_until: Floats = np.zeros(self.count)
-        self._taken = np.zeros(self.count)  # per board: forecast events fetched by the visits simulated so far
+        self._taken = np.zeros(self.count)  # per board: expected events that visits simulated in an outlook have already fetched
 
     def _overview(self, looks: Looks | None) -> Overview | None:
         self.sources_resting_until: Floats = np.zeros(len(looks.sources) if looks is not None else 0)
@@ -216,7 +216,7 @@ class AdaptiveLoop:
         return np.maximum(self.overview.known_hours(now) + self._unseen(now), self.overview.doubts() * own)
 
     def _unseen(self, now: float) -> Floats:
-        """Returns F_i(y) y / 2: expected weighted event-hours of posts made since each board was last shown, (n,)."""
+        """Returns the forecast part of the index: weighted event-hours of posts made since each board was last shown, (n,)."""
         assert self.overview is not None  # noqa: S101 - only called for loops with sources
         waiting = np.maximum(self.forecast.expected(now, self._all) - self._taken, 0.0)
         return waiting * self.overview.hours_since_look(now) / 2.0
@@ -384,7 +384,7 @@ class _Look:
         return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
 
     def without(self, board: int) -> None:
-        """Subtracts the board's part from the gain, because the board itself is visited in this ranking."""
+        """Subtracts the board's part from the source's gain, because the board itself is visited in this ranking."""
         if self.parts is not None:
             self.gain -= self.parts.get(board, 0.0)
 

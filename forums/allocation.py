@@ -95,7 +95,7 @@ def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests
 
 
 def _convex(costs: Floats) -> Floats:
-    """Returns the greatest convex minorant of each row (most rows are unchanged)."""
+    """Returns the greatest convex minorant of each board's costs (row of `costs`); most rows are unchanged."""
     result = np.array(costs, dtype=float)
     for row in np.flatnonzero((np.diff(result, n=2, axis=1) < -1e-9 * result[:, :1]).any(axis=1)):
         values, hull = result[row], [0]

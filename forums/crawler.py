@@ -28,7 +28,7 @@ from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
-THREADS_CHECKED = 3  # number of threads per slice compared with the model, and of pages of a kind judged together
+THREADS_CHECKED = 3  # threads per slice compared with the site's model (layout check), and pages of a kind judged together
 AFTER_ALL = 1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
 API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again
 PUT_BACK = 3  # number of times that a page may be queued again, for example until the site has been learned again
@@ -36,11 +36,14 @@ PUT_BACK = 3  # number of times that a page may be queued again, for example unt
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The result of reading one page. `reading`: its records; None if the page was not read. `change`: how it differs from the
-    site's model (None: as expected, or not compared). `outside`: the page was made for a guest although the site has a login.
-    `no_api`: the forum's JSON interface returned nothing usable. `refused`: code of the reason why the page was not read (robots
-    directives, or too expensive). After the last page of a sample also `learned`, the model learned from the sample, and
-    `verdict`, codes of the reasons against this model."""
+    """The result of reading one page.
+
+    `reading`: its records; None if the page was not read. `change`: how it differs from the site's model (None: as expected, or
+    not compared). `outside`: the page was made for a guest although the site has a login. `no_api`: the forum's JSON interface
+    returned nothing usable. `refused`: code of the reason why the page was not read (robots directives, or too expensive). After
+    the last page of a sample also `learned`, the model learned from the sample, and `verdict`, codes of the reasons against this
+    model.
+    """
 
     reading: PageReading | None
     change: LayoutChange | None = None
@@ -52,11 +55,13 @@ class Read:
 
 
 class ForumCrawler:
-    """Visits boards of one site, one after another, incrementally. The first list page of each visit and the first threads of a
-    slice are compared with the site's model. If the layout has changed, the page is queued again, the site is learned again from
-    a small sample within the same run, and the page is then read with the new model if that agrees with what is stored, otherwise
-    with the old one (see `services/layouts.py`). A guest page of a site with a login is queued again in the same way until the
-    run has logged in (see `services/logins.py`)."""
+    """Visits boards of one site, one after another, incrementally.
+
+    The first list page of each visit and the first threads of a slice are compared with the site's model. If the layout has
+    changed, the page is queued again, the site is learned again from a small sample within the same run, and the page is then
+    read with the new model if that agrees with what is stored, otherwise with the old one (see `services/layouts.py`). A guest
+    page of a site with a login is queued again in the same way until the run has logged in (see `services/logins.py`).
+    """
 
     kind = "forum"
     alone_kinds = frozenset({"sample", *logins.KINDS})

@@ -36,10 +36,13 @@ REDELIVERY_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class FetchSetup:
-    """The settings of one experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`. fetches: number of threads
-    that the predicting policies fetch per cycle; if None, eic fetches everything that is due, and rate, hazard and oracle fetch
-    as many threads as changed in a mean cycle of the history. interrupted_share: share of bic's visits that are interrupted and
-    continued ten minutes later. history_days: length of the history before `start` that predictions are fitted on."""
+    """The settings of one experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`.
+
+    fetches: number of threads that the predicting policies fetch per cycle; if None, eic fetches everything that is due, and
+    rate, hazard and oracle fetch as many threads as changed in a mean cycle of the history. interrupted_share: share of bic's
+    visits that are interrupted and continued ten minutes later. history_days: length of the history before `start` that
+    predictions are fitted on.
+    """
 
     start: float
     days: int = 31
@@ -63,10 +66,13 @@ class FetchSetup:
 
 @dataclass(frozen=True, slots=True)
 class DayFigures:
-    """A policy's results on one day. precision (share of fetched threads that had changed) and recall (share of changed threads
-    that were fetched) are means over the day's cycles; None if nothing was fetched, or nothing changed. mean_delay_hours: mean
-    time of the posts made on this day until the fetch that found them; posts never fetched wait until the end of the experiment.
-    fetched, changed: threads, summed over cycles; list_pages: list pages read."""
+    """A policy's results on one day.
+
+    precision (share of fetched threads that had changed) and recall (share of changed threads that were fetched) are means over
+    the day's cycles; None if nothing was fetched, or nothing changed. mean_delay_hours: mean time of the posts made on this day
+    until the fetch that found them; posts never fetched wait until the end of the experiment. fetched, changed: threads, summed
+    over cycles; list_pages: list pages read.
+    """
 
     day: int
     precision: float | None
@@ -79,9 +85,11 @@ class DayFigures:
 
 @dataclass(slots=True)
 class _Cycle:
-    """Counts of one cycle. `hits` of the `fetched` threads differed from their stored copy, by new or deleted posts. `changed`
-    threads had posts newer than their copy when the cycle began (the forum paper's new and newly answered threads), `found` of
-    them were fetched."""
+    """Counts of one cycle.
+
+    `hits` of the `fetched` threads differed from their stored copy, by new or deleted posts. `changed` threads had posts newer
+    than their copy when the cycle began (the forum paper's new and newly answered threads), `found` of them were fetched.
+    """
 
     began: float
     fetched: int = 0
@@ -134,9 +142,11 @@ class _Store:
 
 
 class ListVisits:
-    """Policy bic: reads every board's list from the top until its stop test ends the visit, and fetches what changed. The visits
-    are those of the real crawler (`forums.incremental`), on lists with rounded times, pinned and shifted rows and deleted posts;
-    some are interrupted and continued later."""
+    """Policy bic: reads every board's list from the top until its stop test ends the visit, and fetches what changed.
+
+    The visits are those of the real crawler (`forums.incremental`), on lists with rounded times, pinned and shifted rows and
+    deleted posts; some are interrupted and continued later.
+    """
 
     def __init__(self, store: _Store, setup: FetchSetup, rng: np.random.Generator) -> None:
         self.store, self.setup, self.rng = store, setup, rng
@@ -204,9 +214,12 @@ Rank = Callable[[Facts, Floats, float, Ints], Floats]
 
 class Predictions:
     """Policies for boards whose lists show no last-reply times: every cycle fetches the new threads of the list, then those known
-    threads that the prediction ranks highest. Reading lists, which are sorted by creation and show new threads, costs nothing;
-    fetching a thread counts as one fetch. With `fetches` None only threads whose rank is at least 0 are fetched, and new ones
-    only when the board's mean gap between threads has passed (eic as printed in the forum paper)."""
+    threads that the prediction ranks highest.
+
+    Reading lists, which are sorted by creation and show new threads, costs nothing; fetching a thread counts as one fetch. With
+    `fetches` None only threads whose rank is at least 0 are fetched, and new ones only when the board's mean gap between threads
+    has passed (eic as printed in the forum paper).
+    """
 
     def __init__(self, store: _Store, history: ThreadHistory, rank: Rank, fetches: int | None, new_gaps: Floats) -> None:
         self.store, self.history, self.rank, self.fetches, self.new_gaps = store, history, rank, fetches, new_gaps
@@ -249,8 +262,11 @@ def simulate_fetch(
     pulse: Callable[[], None] = lambda: None,
 ) -> list[DayFigures]:
     """Runs one policy over the experiment and returns its results by day; equal seeds give every policy the same deletions and
-    rounding. `model` is a fitted hazard model, to avoid fitting it again; `pulse` is called before each cycle and may raise.
-    ValueError for an unknown policy."""
+    rounding.
+
+    `model` is a fitted hazard model, to avoid fitting it again; `pulse` is called before each cycle and may raise. ValueError for
+    an unknown policy.
+    """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}")
     forum = SimulatedForum(events, setup.start, setup.style, np.random.default_rng(setup.seed))

@@ -16,7 +16,7 @@ PATHS, POSTS = 32, 10  # number of simulated futures per board, and of posts in 
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
 # quantile factors of the time until a board's second and later visits, if only visits provide information (from replayed logs)
 LATER = (0.95, 1.1)
-LATER_BY_LOOKS = (0.85, 2.6)  # the same, if overview sources provide information as well
+LATER_BY_LOOKS = (0.85, 2.6)  # as LATER, if overview sources provide information as well
 BURSTS = 1.0  # shape of the gamma distribution of actual to forecast posts, because posts come in bursts
 # standard deviation of the logarithm of the price two hours ahead, and of the logarithm of the time to the next reading of an
 # overview source

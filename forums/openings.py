@@ -25,7 +25,7 @@ class Openings:
 
     @classmethod
     def of(cls, window: windows.Window, since: float, until: float) -> Openings:
-        """Returns the open intervals between two moments."""
+        """Returns the open intervals of a window of working hours between two moments (epoch seconds)."""
         first, last = (datetime.fromtimestamp(at, UTC) for at in (since, until))
         parts = windows.between(window, first, last)
         return cls(np.array([one.timestamp() for one, _end in parts]), np.array([end.timestamp() for _start, end in parts]))

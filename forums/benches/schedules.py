@@ -95,7 +95,7 @@ def _logs(folder: Path, names: str | None) -> list[Path]:
 
 
 def windows(events: Events, name: str) -> tuple[str, ...]:
-    """Returns the first days of the histories: known ones, otherwise three Mondays spread over the log."""
+    """Returns the first days of the histories used of a log: those in WINDOWS, otherwise three Mondays spread over the log."""
     if name in WINDOWS:
         return WINDOWS[name]
     first, last = (datetime.fromtimestamp(float(events.times[end]), UTC).date() for end in (0, -1))

@@ -21,7 +21,7 @@ from forums.reads.upcoming import ALL_PAUSED, LATE, VISIT_PAUSED, Due, due
 BY_NAME = Order(("name", "id"), downwards=False)
 IN_THREAD = Order(("page", "position", "id"), downwards=False)
 BOARDS_A_PAGE = 200
-TREE_LIMIT = 300  # number of boards of a site shown in the tree
+TREE_LIMIT = 300  # number of boards of a site shown in the navigation tree
 TREE_SITES = 60
 
 
@@ -79,7 +79,7 @@ def zone(site: Site) -> ZoneInfo:
 
 
 def all_sites() -> QuerySet[Site]:
-    """Returns every site, without the large columns."""
+    """Returns every site, without the large JSON columns."""
     return Site.objects.defer("structure", "settings")
 
 
@@ -141,7 +141,7 @@ def active_runs(site_ids: Sequence[int]) -> list[Run]:
 
 
 def tree_sites(limit: int = TREE_SITES) -> list[Site]:
-    """Returns the sites for the tree, by name; one more than `limit` if there are more."""
+    """Returns the sites for the navigation tree, by name; one more than `limit` if there are more."""
     return list(Site.objects.only("id", "name", "paused")[: limit + 1])
 
 
@@ -164,7 +164,7 @@ def ordered(boards: Sequence[Board]) -> list[tuple[Board, int]]:
 
 
 def tree_boards(site_id: int, limit: int = TREE_LIMIT) -> list[tuple[Board, int]]:
-    """Returns a site's first boards for the tree, with depths."""
+    """Returns a site's first boards for the navigation tree, with depths."""
     rows = Board.objects.filter(site_id=site_id).only("id", "name", "parent_id", "position", "enabled", "site_id")
     return ordered(list(rows.order_by("position", "id")[:limit]))
 
@@ -188,7 +188,7 @@ def overdue(since: datetime) -> Q:
 
 
 def all_boards() -> QuerySet[Board]:
-    """Returns every board with its forum, without the large columns."""
+    """Returns every board with its forum, without the large JSON columns."""
     return Board.objects.select_related("site").defer("unfinished", "site__structure", "site__settings", "site__rules")
 
 
@@ -206,7 +206,7 @@ def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
 
 
 def threads(board: Board) -> QuerySet[Thread]:
-    """Returns the threads of a board, without the large column."""
+    """Returns the threads of a board, without the large JSON column."""
     return Thread.objects.filter(board=board).defer("signature")
 
 

@@ -56,8 +56,8 @@ def changed(thread: Thread | None, row: incremental.Row) -> bool:
 
 
 def keep_signatures(stored: dict[str, Thread], known: dict[str, dict[str, object]]) -> None:
-    """Restores in the signatures of these threads what lists showed beside the time, since a feed shows less than a list; only
-    the time is taken from the feed. known: the earlier signatures by thread key."""
+    """Merges the earlier signatures of these threads (`known`, by thread key) into the new ones: what lists showed is kept, and
+    only the time is taken from the feed, because a feed shows less than a list."""
     kept = [thread for key, thread in stored.items() if known.get(key)]
     for thread in kept:
         old = known[thread.key]
@@ -95,7 +95,8 @@ class Places:
 
 
 def _folder(url: str) -> str:
-    """Returns the path prefix of addresses below this one; "/" if the query distinguishes it."""
+    """Returns the path prefix that addresses below this one share; "/" if the address is distinguished by its query, so that none
+    lies below it."""
     parts = urlsplit(url)
     return "/" if parts.query else parts.path.rstrip("/") + "/"
 

@@ -31,7 +31,7 @@ class Shown:
 
 
 def of_record(record: ThreadRecord) -> Shown:
-    """Returns the identifying values of a list row."""
+    """Returns what identifies the thread of a list row, for finding it again under another address."""
     created, last = (
         (moment.value, moment.precision_seconds) if moment is not None else None for moment in (record.created, record.last_reply)
     )
@@ -39,8 +39,8 @@ def of_record(record: ThreadRecord) -> Shown:
 
 
 def of_model(model: SiteModel) -> list[Shown]:
-    """Returns the identifying values of the first rows of a model's boards; times stored without precision count as precise to a
-    day."""
+    """Returns what identifies the threads in the first rows of a model's boards; times stored without precision count as precise
+    to a day."""
     return [_of_row(row) for board in model.boards for row in board.rows if row.get("url")]
 
 

@@ -19,7 +19,7 @@ from forums.services import arrays
 
 # how far ahead of a ranking the expected visits are computed; those after that stay as computed when the day was planned
 SOON_HOURS = 6.0
-MOST_NOTED = 500  # largest number of boards for which a time is also stored if no visit is expected
+MOST_NOTED = 500  # up to this number of boards, those without an expected visit also get a time for lists
 FINEST_SECONDS = 60.0
 
 

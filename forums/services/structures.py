@@ -63,7 +63,7 @@ def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: in
 
 
 def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """Returns the differences between two structures as texts [what, before, after], in a fixed order."""
+    """Returns the differences between two learned models (as JSON) as texts [what, before, after], in a fixed order."""
     found: list[Change] = [
         [name, _text(before.get(name)), _text(after.get(name))]
         for name in _NOTED

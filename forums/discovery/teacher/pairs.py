@@ -1,4 +1,4 @@
-"""Related pages of a sample: a row of a list and the pages of its thread."""
+"""Finds related pages in a sample: the row of a thread in a list, and the pages of the same thread."""
 
 from __future__ import annotations
 

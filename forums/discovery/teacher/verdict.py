@@ -19,13 +19,13 @@ from forums.reading.rules import NOTHING, KindRules, SiteRules
 
 FEWEST = 3  # fewest threads with evidence that are needed to replace a reading
 HOLDS = 0.8  # share of the cases from which on a claim counts as holding
-GAIN = 0.2  # by how much a rival's share must exceed that of the default reading
-LITTLE_GAIN = 0.02  # the same, for a rival that no record contradicts
+GAIN = 0.2  # by how much a selector's share of agreeing cases must exceed that of the default reading
+LITTLE_GAIN = 0.02  # as GAIN, for a selector that no record contradicts
 # a field that no selector corrects and that is right in less than this share of the cases is taken to be something else, and left
 # empty
 WRONG = 1 / 3
 COVERS = 0.9
-OF_PEOPLE = 0.97  # if less than this share of the posts have a name that belongs to one profile address only, rivals are tried
+OF_PEOPLE = 0.97  # if fewer of the posts have a name that belongs to one profile address only, other selectors are tried
 
 _Choice = tuple[PageKind, str, str]  # a chosen selector: (kind of page, role, selector)
 
@@ -76,13 +76,13 @@ class _Table:
         return self._read[page.asked_key]
 
     def rows(self) -> list[Region | None]:
-        """Returns for each of the threads its row in a list; None if the row was not read."""
+        """Returns for each thread in `seen` its row in a list; None if the row was not read."""
         lists = {thread.page.asked_key: thread.page for thread in self.seen}
         by_key = {thread_key(one.record.url): one for page in lists.values() for one in self._regions(page)}
         return [by_key.get(thread.key) for thread in self.seen]
 
     def posts(self) -> list[list[Region]]:
-        """Returns for each of the threads its posts."""
+        """Returns for each thread in `seen` its posts."""
         return [[one for page in thread.pages for one in self._regions(page)] for thread in self.seen]
 
 
