@@ -21,8 +21,8 @@ BURSTS = 1.0  # shape of the gamma distribution of actual to forecast posts, bec
 # standard deviation of the logarithm of the price two hours ahead, and of the logarithm of the time to the next reading of an
 # overview source
 PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
-# number of boards simulated together; and the largest number of boards that are simulated: for further boards the span of later
-# visits is used for the next visit too
+# BOARDS_AT_ONCE: number of boards simulated together. MOST_DRAWN: largest number of boards that are simulated; for further boards
+# the span of later visits is also used for the next visit.
 BOARDS_AT_ONCE, MOST_DRAWN = 100, 500
 
 

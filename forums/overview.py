@@ -34,7 +34,8 @@ class Overview:
     """
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
-        """last_visit: (n,), epoch seconds; new_weight, reply_weight: (n,), weight of a new thread and of a reply on a board."""
+        """Creates the state before any reading. last_visit: (n,), epoch seconds; new_weight, reply_weight: (n,), weight of a new
+        thread and of a reply on a board."""
         count = len(last_visit)
         self.new_weight, self.reply_weight = new_weight, reply_weight
         self.cost = np.array([source.cost for source in sources], dtype=np.int64)

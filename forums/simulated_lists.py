@@ -42,7 +42,8 @@ class SimulatedForum:
     of its newest post (-inf without posts)."""
 
     def __init__(self, events: Events, start: float, style: ListStyle, rng: np.random.Generator) -> None:
-        """`start`: epoch seconds from which posts are deleted and pages are read; the log before it does not change."""
+        """Creates the forum and plays the log up to `start` (epoch seconds). Posts are deleted only from then on; the log before
+        does not change."""
         self.style = style
         self.events = events
         self.now = -np.inf

@@ -101,12 +101,12 @@ class BoardUnread:
 class SiteModel:
     """What was learned about a site.
 
-    `patterns`: for each kind of page (index, list, thread, profile, alias) its address shapes, with # for digits and * for
-    changing words. `timezone_evidence` and `timezone_confidence`: how the time zone was found (see `ZoneGuess`). `counts_posts`:
-    whether lists count posts (True) or replies (False), None if the sample did not show it. `list_flip`, `thread_flip`: how
-    addresses of further pages are formed. `pagers`: for each kind of page that has several next-page links, the position of the
-    right one (see `PageReading.rivals`). `lessons`: how far related pages agreed; `rules`: the selectors chosen from this (see
-    `SiteRules.to_json`). `unread`: the boards found but not read.
+    `patterns`: for each kind of page (index, list, thread, and alias for other addresses of threads) its address shapes, with #
+    for digits and * for changing words. `timezone_evidence` and `timezone_confidence`: how the time zone was found (see
+    `ZoneGuess`). `counts_posts`: whether lists count posts (True) or replies (False), None if the sample did not show it.
+    `list_flip`, `thread_flip`: how addresses of further pages are formed. `pagers`: for each kind of page that has several
+    next-page links, the position of the right one (see `PageReading.rivals`). `lessons`: how far related pages agreed; `rules`:
+    the selectors chosen from this (see `SiteRules.to_json`). `unread`: the boards found but not read.
     """
 
     name: str

@@ -87,8 +87,7 @@ def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
 
 @contextmanager
 def hurry() -> Iterator[None]:
-    """Context manager for a preview that a user waits for while moving a slider: the computation of the exact plan pauses
-    meanwhile."""
+    """Makes the exact planner pause while a preview is computed for a user who moves a slider (context manager)."""
     global _hurried
     with _lock:
         _hurried += 1

@@ -176,7 +176,7 @@ def remove(log: EventLog) -> None:
 
 @contextmanager
 def _part() -> Iterator[Path]:
-    """Context manager for a temporary file in the folder of event logs; it is deleted unless it was renamed."""
+    """Yields a temporary file in the folder of event logs, and deletes it at the end unless it was renamed (context manager)."""
     folder = Path(settings.EVENTS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(suffix=".part", dir=folder)

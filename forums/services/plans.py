@@ -97,8 +97,8 @@ def begin(site_id: int, *, now: datetime, user: Any = None) -> Plan | None:
 
 @contextmanager
 def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
-    """Context manager for changes of a site's intervals or boards: if the plan's budget equalled `of_intervals` before the
-    change, it is set to the new value afterwards."""
+    """Keeps a plan's budget equal to `of_intervals` during a change of a site's intervals or boards (context manager): if the two
+    were equal before the change, the budget is set to the new value afterwards."""
     before = of_intervals(site_id)
     yield
     plan, after = current(site_id), of_intervals(site_id)

@@ -332,9 +332,11 @@ def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> N
 
 
 def finish(visit: Visit, now: datetime) -> None:
-    """Stores the visit's end and what the board's next visit needs. The board's watermark follows from the list alone; failed
-    threads stay pending in any case. But a visit with failed threads, or with too many doubtful readings, is not complete, and
-    that is its reason for ending."""
+    """Stores the visit's end and what the board's next visit needs.
+
+    The board's watermark follows from the list alone; failed threads stay pending in any case. But a visit with failed threads,
+    or in which most threads have another number of posts than the list shows, is not complete, and that is its reason for ending.
+    """
     state = incremental.VisitState.from_json(visit.state)
     if visit.kind == Visit.Kind.TARGETED:
         _finish_targeted(visit, state, now)
