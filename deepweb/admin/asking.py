@@ -20,7 +20,7 @@ from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.models import Run
 from deepweb import reads
 from deepweb.admin import charts
-from deepweb.admin.pages import picture, role_choices, roles
+from deepweb.admin.pages import asked_inputs, language_name, picture, role_choices, roles
 from deepweb.admin.schedules import INTERVALS
 from deepweb.form_types import FormType
 from deepweb.models import Form, FormTypes, Harvest
@@ -98,10 +98,11 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
     past = reads.harvests(form, 10)
     latest = next((one for one in past if one.records), past[0] if past else None)
     run = reads.working(harvests.KIND, [pk]).get(pk)
-    inputs = inputs_of(forms.page_form(form))[:TRIED_INPUTS] if refused is None else []
+    inputs = asked_inputs(forms.page_form(form), TRIED_INPUTS) if refused is None else []
     context = {
         "form": form,
         "picture": picture(form),
+        "language": language_name(form.language),
         "types": FormTypes.choices,
         "roles": roles(form) if form.kind == FormType.SEARCH else [],
         "role_choices": role_choices(),
@@ -113,7 +114,7 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
         "budget": BudgetForm(),
         "intervals": INTERVALS,
         "policies": POLICIES,
-        "charts": [charts.harvest_curve(latest)] if latest else [],
+        "charts": [charts.harvest_curve(latest), charts.new_by_query(latest)] if latest else [],
         "downloads": exports.choices(TABLES, site=form.source_id),
     }
     return page(request, "deepweb/form.html", context, title=_title(form), item=f"source:{form.source_id}", trail=trail(form))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import get_language_info, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from deepweb.field_roles import FieldRole
 from deepweb.form_roles import ASKED_ROLES
 from deepweb.models import Form
+from deepweb.search_forms import Form as PageForm
 from deepweb.services import forms
+from deepweb.templates_informative import inputs_of
 
 _SHOWN_OPTIONS = 6
 _UNSEEN = ("hidden",)
@@ -60,6 +62,38 @@ def roles(form: Form) -> list[RoleOf]:
 def role_choices() -> list[tuple[str, str]]:
     """Returns the pairs (value, display name) of the roles to choose from."""
     return [(role.value, str(ROLES[role])) for role in ASKED_ROLES]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An input of the query that an operator can try: its name, its label on the page, and its choices as (value, label)."""
+
+    name: str
+    label: str
+    choices: tuple[tuple[str, str], ...]
+
+
+def asked_inputs(form: PageForm, most: int) -> list[Asked]:
+    """Returns the first inputs of a form that a query can fill; those without a label are labelled by their names."""
+    fields = {field.name: field for field in reversed(form.fields)}
+    found = []
+    for one in inputs_of(form)[:most]:
+        field = fields[one.name]
+        said = {option.value: option.label.strip() or option.value for option in field.options}
+        label = field.label if field.kind != "checkbox" else ""
+        found.append(Asked(one.name, label.strip() or one.name, tuple((value, said.get(value, value)) for value in one.values)))
+    return found
+
+
+def language_name(code: str) -> str:
+    """Returns the name of a form's language in the reader's language; the code itself if the language is not known."""
+    main = code.lower().replace("_", "-").partition("-")[0]
+    if main == "zh":
+        return _("Chinese")
+    try:
+        return str(get_language_info(main)["name_translated"])
+    except KeyError:
+        return code
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,7 @@ def test_from_an_address_to_the_export_of_its_records(page: Any, desk: str, serv
 
     page.select_option("#id_policy", "frequency")
     page.fill("#id_queries", str(QUERIES))
+    page.click("#harvest details >> nth=0 >> summary")
     page.fill("#id_probes", "30")
     page.fill("#id_details", "0")
     page.uncheck("input[name=stop_rules]")

@@ -115,6 +115,34 @@ def test_empty_rooms_say_how_to_begin() -> None:
     assert "No record yet" in browser.get(reverse("admin:records")).content.decode()
 
 
+def test_forms_sites_and_records_are_told_in_words() -> None:
+    harvest, browser = filled(), client("operator")
+    form = harvest.form
+    Form.objects.filter(pk=form.pk).update(language="en")
+    page = browser.get(reverse("admin:search-form", args=[form.pk])).content.decode()
+    assert "<dd>English</dd>" in page and 'title="q">Words</label>' in page
+    Form.objects.filter(pk=form.pk).update(language="zh-cn")
+    assert "<dd>Chinese</dd>" in browser.get(reverse("admin:search-form", args=[form.pk])).content.decode()
+    unread = Source.objects.create(url="http://gone.example/", key_hash=9, name="gone.example", created=NOW)
+    assert "No page of this site could be read yet." in browser.get(reverse("admin:source", args=[unread.pk])).content.decode()
+    first, second, third = Record.objects.order_by("pk")[:3]
+    site = browser.get(reverse("admin:source", args=[form.source_id])).content.decode()
+    beside = browser.get(reverse("admin:record", args=[second.pk])).content.decode()
+    for one in (first, third):
+        link = f'href="{reverse("admin:record", args=[one.pk])}"'
+        assert link in site and link in beside
+
+
+def test_a_post_form_is_released_where_the_page_says_that_it_is_not_sent() -> None:
+    form, browser = filled().form, client("operator")
+    Form.objects.filter(pk=form.pk).update(method="post", described={**form.described, "method": "post"})
+    room = reverse("admin:search-form", args=[form.pk])
+    assert 'name="released" value="1"' in browser.get(room).content.decode()
+    browser.post(reverse("admin:form-release", args=[form.pk]), {"released": "1"})
+    page = browser.get(room).content.decode()
+    assert 'name="released" value="0"' in page and 'name="released" value="1"' not in page
+
+
 def test_viewers_change_nothing_and_operators_do() -> None:
     harvest = filled()
     form = harvest.form
