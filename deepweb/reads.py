@@ -103,6 +103,18 @@ def curve(harvest: Harvest) -> list[tuple[int, int, int]]:
     return list(rows.values_list("requests_after", "records_after", "new"))
 
 
+def newest_records(source: Source, most: int) -> list[Record]:
+    """Returns the records of a site that were found last."""
+    return list(records().filter(source=source).order_by("-id")[:most])
+
+
+def beside(record: Record, most: int) -> list[Record]:
+    """Returns records of the same site that were found just before and just after a record, at most `most` on each side."""
+    near = records().filter(source=record.source_id)
+    later = list(near.filter(pk__gt=record.pk).order_by("id")[:most])
+    return [*later[::-1], *near.filter(pk__lt=record.pk).order_by("-id")[:most]]
+
+
 def records() -> QuerySet[Record]:
     """Returns all records with the names of their sites."""
     names = ("url", "fields", "first_seen", "detail_at", "source__name")

@@ -27,6 +27,16 @@ def name_of(record: Record) -> str:
     return next(named, "") or str(record)
 
 
+def lines_of(records: Sequence[Record]) -> list[dict[str, object]]:
+    """Returns the record, its name and the values of its other fields, as a line of a short list."""
+    found: list[dict[str, object]] = []
+    for one in records:
+        name = name_of(one)
+        rest = dict.fromkeys(str(value) for value in one.fields.values() if value and str(value) not in (name, one.url))
+        found.append({"record": one, "name": name, "about": " · ".join(rest)})
+    return found
+
+
 def _name(record: Record) -> str:
     name = name_of(record)
     return format_html('<a href="{}" title="{}">{}</a>', address("admin:record", record.pk), name, name[:LONGEST_CELL])
@@ -38,7 +48,7 @@ def _site(record: Record) -> str:
 
 def _page(record: Record) -> str:
     if record.detail_at:
-        return format_html('<span class="badge ok">{}</span>', _("read"))
+        return format_html('<span class="badge ok">{}</span>', _("detail page read"))
     return format_html('<span class="badge">{}</span>', _("list only")) if record.url else tags.NOTHING
 
 

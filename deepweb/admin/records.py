@@ -10,10 +10,11 @@ from crawlmgr.admin import exports
 from crawlmgr.admin.rooms import number, page, room
 from crawlmgr.admin.table_page import table_page
 from deepweb import reads
-from deepweb.admin.record_table import name_of, table
+from deepweb.admin.record_table import lines_of, name_of, table
 from deepweb.models import Record
 
 MOST_ASKED = 40  # maximum number of fields that a query string may name
+BESIDE = 6  # number of records listed on each side of a record
 
 
 @room("deepweb/records/", "records", "deepweb.view_record")
@@ -42,4 +43,5 @@ def record_page(request: HttpRequest, pk: int) -> HttpResponse:
         (row.source.name, reverse("admin:source", args=[row.source_id])),
         (_("Records"), f"{reverse('admin:records')}?site={row.source_id}"),
     ]
-    return page(request, "deepweb/record.html", {"record": row}, title=name_of(row)[:80], item="deep-records", trail=trail)
+    context = {"record": row, "near": lines_of(reads.beside(row, BESIDE))}
+    return page(request, "deepweb/record.html", context, title=name_of(row)[:80], item="deep-records", trail=trail)

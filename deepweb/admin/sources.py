@@ -22,6 +22,7 @@ from crawlmgr.models import Run
 from crawlmgr.web.url import UrlError, canonical, host_key
 from deepweb import reads
 from deepweb.admin.pages import picture
+from deepweb.admin.record_table import lines_of
 from deepweb.admin.source_table import TABLE
 from deepweb.models import Source
 from deepweb.services import removals, sources
@@ -31,6 +32,7 @@ TABLES = ("forms", "queries", "records")
 MOST_ADDRESSES = 100
 LINES_TOLD = 20
 HARVESTS = 10
+RECORDS = 8
 
 
 class AddForm(django_forms.Form):
@@ -150,7 +152,8 @@ def source_page(request: HttpRequest, pk: int) -> HttpResponse:
         "row": row,
         "forms": forms,
         "harvests": reads.harvests(size=HARVESTS, source=source),
-        "with_form": True,
+        "of_site": True,
+        "newest": lines_of(reads.newest_records(source, RECORDS)),
         "downloads": exports.choices(TABLES, site=pk),
     }
     trail = [(_("Search sites"), reverse("admin:sources"))]
