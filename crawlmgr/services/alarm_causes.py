@@ -1,4 +1,5 @@
-"""Causes of alarms: current problems, each under a key that stays the same while it lasts. Crawlers register their own."""
+"""Finds the current problems that alarms report (failed runs, little disk space, lost workers ...). Each problem is a `Cause`
+whose key stays the same while the problem lasts. Other apps add their own functions in settings.ALARM_CAUSES."""
 
 from __future__ import annotations
 
@@ -29,22 +30,25 @@ RULES = {
     "reached": gettext_noop("a crawl that reached its goal"),
 }
 LATELY = timedelta(days=1)
-TROUBLE = timedelta(minutes=15)  # how long the loss of a worker counts as a problem
-HOST_FAILURES = 5  # failures in a row
+TROUBLE = timedelta(minutes=15)  # for how long after a process ended unexpectedly this counts as a current problem
+HOST_FAILURES = 5  # number of failed requests in a row from which a host counts as a problem
 WORKER_CODES = ("worker_ended", "worker_silent", "cluster_restarted", "web_restarted")
 REFUSALS = (401, 403, 429)
 GOALS = ("relevant", "coverage")
 DROP = 0.3
-DROP_RUNS, DROP_FEWEST_RUNS = 5, 3  # number of earlier runs on the same target to compare with, and the least number needed
-DROP_LEAST = 10  # the least expected number of items, given the pages that the last run fetched
-MOST_DROPS = 50  # targets whose runs are checked
+# number of earlier runs on the same target that a run is compared with, and the least number needed for a comparison
+DROP_RUNS, DROP_FEWEST_RUNS = 5, 3
+DROP_LEAST = 10  # a run is checked only if at least this many items were to be expected from the number of pages that it fetched
+MOST_DROPS = 50  # maximum number of targets whose newest run is checked for a drop
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A current problem, or an event to report. `text` is a translatable sentence with placeholders for `facts`; `once` is
-    True for an event, which has no duration.
-    """
+    """A current problem, or an event to report once, for which `crawlmgr.services.alarms` opens an alarm.
+
+    `key` identifies the problem: a problem found again under the same key belongs to the same alarm. `rule` is its kind (a
+    key of RULES). `text` is a translatable sentence with placeholders that are filled from `facts`; `path` is the admin page
+    to look at. `once` is True for an event, which has no duration: its alarm ends at once."""
 
     key: str
     rule: str
@@ -55,18 +59,20 @@ class Cause:
 
 
 def all_causes(now: datetime) -> dict[str, Cause]:
-    """Every current cause, by its key."""
+    """Returns all current problems as {key: Cause}, from all functions in settings.ALARM_CAUSES."""
     found = [cause for name in settings.ALARM_CAUSES for cause in import_string(name)(now)]
     return {cause.key: cause for cause in found}
 
 
 def shared(now: datetime) -> list[Cause]:
-    """Causes that belong to no single crawler."""
+    """Finds the problems that concern no particular crawler: disk, workers, failed runs and drops of any kind of run, and
+    hosts."""
     return [*_disk(), *_workers(now), *_runs(now), *_drops(now), *_hosts(now)]
 
 
 def dropped(items: int, usual: float) -> dict[str, int]:
-    """The values for the message about a drop: the number of items found, their usual number, and the decrease in percent."""
+    """Returns the placeholder values for the message about a drop: "items" (number found), "usual" (the usual number, rounded)
+    and "share" (the decrease in percent)."""
     return {"items": items, "usual": round(usual), "share": round(100 * (1 - items / usual))}
 
 
@@ -93,9 +99,8 @@ def _workers(now: datetime) -> list[Cause]:
 
 
 def _runs(now: datetime) -> list[Cause]:
-    """Causes from runs that ended within a day: runs that failed, unless a later run on the same target has ended since, and
-    runs that reached their goal.
-    """
+    """Finds runs that failed within the last day, unless a newer run on the same target has ended since, and runs that ended
+    because they reached their goal."""
     ended = Run.objects.filter(finished__gte=now - LATELY)
     rows = list(ended.filter(state=RunState.FAILED).order_by("-pk")[:200])
     newest = {
@@ -118,9 +123,9 @@ def _runs(now: datetime) -> list[Cause]:
 
 
 def _drops(now: datetime) -> list[Cause]:
-    """Finds runs that completed within a day with at least 30 % fewer items per page than the median of earlier completed runs
-    on the same target, and with fewer items than chance explains (three standard deviations of a Poisson number below the
-    usual)."""
+    """Finds runs that completed within the last day with at least 30 % fewer items per page than the median of up to five
+    earlier completed runs on the same target, provided that chance does not explain it: the number of items must also be
+    more than three standard deviations of a Poisson distribution below the expected number."""
     whole = Run.objects.filter(state=RunState.FINISHED, kind__in=settings.RUNS_WITH_RESULTS, target__isnull=False, fetched__gt=0)
     newest = whole.filter(finished__gte=now - LATELY).values_list("kind", "target").annotate(newest=Max("pk")).order_by("newest")
     found = []

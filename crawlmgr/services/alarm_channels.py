@@ -1,4 +1,4 @@
-"""Notification channels: their encrypted settings, and the delivery of a single message."""
+"""Notification channels (mail, webhook, chat): stores their settings, encrypted, and delivers a message through a channel."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ def add(
     name: str, kind: str, values: Mapping[str, str], *, now: datetime, rules: list[str] | None = None, language: str = "en",
     quiet: tuple[int, int] | None = None, timezone: str = "UTC", allow_private: bool = False, user: Any = None,
 ) -> AlarmChannel:
-    """Saves a new channel. `values` of a mail channel: host, port, security, user, password, sender, to; of a webhook or chat:
-    url. Raises ValueError with a one-line message."""
+    """Saves a new channel. Raises ValueError with a one-line message if a setting is invalid.
+
+    `values` of a mail channel: host, port, security, user, password, sender, to; of a webhook or chat: url. `rules` are the
+    kinds of causes (keys of alarm_causes.RULES) that are reported to the channel; none means all. `quiet` is the begin and
+    end of the quiet hours, in minutes after midnight in `timezone`; None for no quiet hours."""
     if not name.strip() or len(name) > 100:
         raise ValueError("a channel needs a name of at most 100 characters")
     if wrong := [rule for rule in rules or [] if rule not in RULES]:
@@ -43,13 +46,14 @@ def add(
 
 
 def remove(channel: AlarmChannel, now: datetime) -> None:
-    """Deletes a channel and the records of its messages."""
+    """Deletes a channel together with the records of the messages sent through it."""
     channel.delete()
     events.note("channel_removed", channel.name, now=now)
 
 
 def _checked(kind: str, values: dict[str, str]) -> tuple[dict[str, str], str]:
-    """The values of a channel to store encrypted, and the text that may be shown of it."""
+    """Validates the settings of a channel and returns (the settings to store encrypted, a text without secrets to display).
+    Raises ValueError with a one-line message."""
     if kind == ChannelKind.MAIL:
         return _mail_values(values)
     url = values.get("url", "")
@@ -94,8 +98,12 @@ def _address(text: str) -> bool:
 
 
 def hand_over(channel: AlarmChannel, title: str, text: str, facts: Mapping[str, Any], key: str, before: deliver.Before) -> None:
-    """Delivers one message. `before` is called immediately before the message itself is sent. Raises deliver.NotSent,
-    deliver.Unsure, or vault.Unreadable if the channel's secrets cannot be read."""
+    """Delivers one message through a channel.
+
+    `facts` are further values for the JSON document of a webhook. `key` identifies the message, so that the receiver can
+    recognise a repetition. `before` is called immediately before the message is sent. Raises deliver.NotSent if the message
+    was certainly not delivered, deliver.Unsure if that is not known, and vault.Unreadable if the channel's secrets cannot be
+    decrypted."""
     values = vault.unseal(channel.sealed)
     if channel.kind == ChannelKind.MAIL:
         mail = deliver.Mail(
@@ -113,5 +121,6 @@ def hand_over(channel: AlarmChannel, title: str, text: str, facts: Mapping[str, 
 
 
 def _allowed(channel: AlarmChannel, host: str, port: int | None) -> frozenset[str]:
-    """The private addresses that a channel may reach: its own address if that was allowed, otherwise none."""
+    """Returns the private addresses (host or host:port) that a delivery may connect to: that of the channel itself if its
+    operator allowed it, otherwise none."""
     return frozenset({_place(host, port)}) if channel.allow_private and host else frozenset()

@@ -1,5 +1,5 @@
-"""Alarms: opened and closed as their causes appear and disappear; each message is sent once, and not repeated if its delivery is
-uncertain."""
+"""Opens an alarm when a problem (a `Cause`) appears, ends the alarm when the problem is gone, and sends messages about its
+beginning and its end. A message is sent once; if it is uncertain whether a delivery succeeded, it is not repeated."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from crawlmgr.services import alarm_causes, alarm_channels, pruning, queue, vaul
 from crawlmgr.web import deliver
 
 log = logging.getLogger("crawlmgr.alarms")
-EVERY_SECONDS = 30  # between two checks of all causes
+EVERY_SECONDS = 30  # least number of seconds between two checks of all causes
 SETTLES = timedelta(minutes=2)  # how long a cause must be absent before its alarm ends
-CLAIM = timedelta(minutes=3)  # longer than any delivery takes
-WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))  # delays before further tries
+# how long a worker may take to deliver a message before it counts as dead; longer than any delivery takes
+CLAIM = timedelta(minutes=3)
+# delays before the second and further tries to deliver a message
+WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))
 PRODUCT = gettext_noop("Crawl manager")
 
 
 def dispatch(now: datetime) -> int:
-    """Checks all causes, at most once every half minute over all callers, and queues a task if messages are due. Returns the
-    number of alarms opened."""
+    """Opens and ends alarms, at most once every half minute over all processes, and queues a task if messages are due. Called
+    by the dispatcher. Returns the number of alarms opened."""
     begun = watch(now) if cache.add("alarms-watched", 1, EVERY_SECONDS) else 0
     if due(now):
         queue.send_alarms()
@@ -37,7 +39,8 @@ def dispatch(now: datetime) -> int:
 
 
 def watch(now: datetime) -> int:
-    """Opens an alarm for each cause without one, and ends alarms whose cause is gone. Safe to call concurrently."""
+    """Opens an alarm for each cause that has none, and ends alarms whose cause has been absent for SETTLES. Returns the number
+    of alarms opened. Several processes may call it at the same time."""
     causes = alarm_causes.all_causes(now)
     opened = {alarm.cause: alarm for alarm in Alarm.objects.filter(ended=None)}
     happened = [cause.key for cause in causes.values() if cause.once]
@@ -67,13 +70,14 @@ def _begin(cause: alarm_causes.Cause, now: datetime) -> int:
                         channel=channel, alarm=alarm, about="begun", due=not_before(channel, now), created=now
                     )
     except IntegrityError:
-        return 0  # another worker has just begun it
+        return 0  # another worker has opened this alarm in the meantime
     log.info("%s", cause.key, extra={"event": "alarm_begun"})
     return 1
 
 
 def _end(alarm: Alarm, now: datetime) -> None:
-    """Ends an alarm and reports the end to the channels that received its beginning; messages not yet sent are dropped."""
+    """Ends an alarm and queues messages about its end for the channels to which its beginning was reported. Messages about the
+    beginning that have not been sent yet are dropped."""
     with transaction.atomic():
         if not Alarm.objects.filter(pk=alarm.pk, ended=None).update(ended=now):
             return
@@ -89,21 +93,21 @@ def _end(alarm: Alarm, now: datetime) -> None:
 
 
 def mute(alarm: Alarm, *, now: datetime, user: Any = None) -> None:
-    """Mutes an alarm: sends nothing more about it, not even its end."""
+    """Mutes an alarm: no further message about it is sent, not even about its end."""
     with transaction.atomic():
         Alarm.objects.filter(pk=alarm.pk).update(muted=now, muted_by=user)
         alarm.messages.filter(state=MessageState.WAITING).update(state=MessageState.DROPPED, detail="silenced: by a user")
 
 
 def test(channel: AlarmChannel, now: datetime) -> AlarmMessage:
-    """Queues a test message for a channel, sent at once even in quiet hours."""
+    """Queues a test message for a channel. It is due at once, even in the channel's quiet hours."""
     message = AlarmMessage.objects.create(channel=channel, about="test", due=now, created=now)
     queue.send_alarms()
     return message
 
 
 def not_before(channel: AlarmChannel, now: datetime) -> datetime:
-    """The earliest time from `now` on that is outside the channel's quiet hours."""
+    """Returns the earliest time, not before `now`, that is outside the channel's quiet hours."""
     if channel.quiet_from is None or channel.quiet_to is None:
         return now
     local = now.astimezone(ZoneInfo(channel.timezone))
@@ -118,14 +122,16 @@ def not_before(channel: AlarmChannel, now: datetime) -> datetime:
 
 
 def due(now: datetime) -> bool:
-    """Tells whether a message is due, or was claimed by a worker that no longer exists."""
+    """Tells whether a message waits to be sent, or was being sent by a worker that has not finished in time and counts as
+    dead."""
     waiting = AlarmMessage.objects.filter(state=MessageState.WAITING, due__lte=now)
     lost = AlarmMessage.objects.filter(state__in=[MessageState.CLAIMED, MessageState.HANDED], claimed_until__lte=now)
     return waiting.exists() or lost.exists()
 
 
 def send(now: Callable[[], datetime], on_step: Callable[[], None] = lambda: None) -> int:
-    """Sends all due messages. Returns how many their receivers accepted."""
+    """Sends all due messages one after the other. `on_step` is called before each and may raise to end the sending. Returns how
+    many messages were accepted by their receivers."""
     _recover(now())
     sent = 0
     while True:
@@ -158,7 +164,7 @@ def _claim(now: datetime) -> AlarmMessage | None:
 
 
 class _Gone(Exception):
-    """Another worker has claimed the message in the meantime."""
+    """Raised just before sending if another worker has claimed the message in the meantime."""
 
 
 def _send(message: AlarmMessage, now: Callable[[], datetime]) -> int:
@@ -191,7 +197,7 @@ def _send(message: AlarmMessage, now: Callable[[], datetime]) -> int:
 
 
 def worded(message: AlarmMessage) -> tuple[str, str]:
-    """Title and text of a message in the language of its channel."""
+    """Returns the title and the text of a message in the language of its channel."""
     with translation.override(message.channel.language):
         product, alarm = gettext(PRODUCT), message.alarm
         if alarm is None:
@@ -208,12 +214,12 @@ def worded(message: AlarmMessage) -> tuple[str, str]:
 
 
 def sentence(alarm: Alarm) -> str:
-    """The text of an alarm in the current language."""
+    """Returns the sentence that describes an alarm, in the language that is active now."""
     return gettext(alarm.text) % alarm.facts
 
 
 def _forget(now: datetime) -> None:
-    """Deletes ended alarms, and messages without alarm, that are older than the retention time of events."""
+    """Deletes ended alarms, and test messages, that are older than the retention time of events."""
     days = pruning.kept()["events"]
     if days:
         Alarm.objects.filter(ended__lt=now - timedelta(days=days)).delete()

@@ -1,4 +1,5 @@
-"""The archive: every exchange is written to WARC files, each with one writer. Only this module touches WARC files."""
+"""The archive: writes every exchange (request and response) to WARC files, reads it back, and checks the files against the rows
+of pages in the database. Each file is written by one process only. Files are located and opened through `archive_files`."""
 
 from __future__ import annotations
 
@@ -28,19 +29,20 @@ from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file,
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
-INFO_BYTES = 1_000  # a warcinfo record of ours is smaller than this
+INFO_BYTES = 1_000  # a file smaller than this can contain only our own warcinfo record
 LEFT_AFTER_SECONDS = 60.0
 """A file that was never closed counts as abandoned by its writer if it is not locked and has not been written to for this long.
 """
 
 
 class DiskLow(Exception):
-    """The disk has less free space than the configured minimum; the run pauses and loses nothing."""
+    """Less disk space is free than the configured minimum, or the archive cannot be written. The run pauses; nothing fetched
+    before is lost."""
 
 
 class Archive:
-    """Writes a slice's exchanges. A file belongs to one process: a new process begins a new file, so that no record follows one
-    truncated by a kill."""
+    """Writes the exchanges of one slice of a run. Each process begins a new file, because a file whose writer was killed may
+    end in an incomplete record, after which nothing must be appended."""
 
     def __init__(self, run_id: int | None, now: datetime) -> None:
         self.run_id = run_id
@@ -50,11 +52,11 @@ class Archive:
         self.now = now
 
     def write(self, response: FetchResponse, now: datetime, revisit: Page | None = None) -> tuple[WarcFile, RecordPointer] | None:
-        """Appends an exchange; with `revisit` (an earlier capture of the same content) only a revisit record. Raises DiskLow.
+        """Appends an exchange and returns its WARC file and the position of the response record; None if there was no response.
 
-        Cookies, credentials and all other headers from a site's settings are left out, so that readers of the archive cannot log
-        in with them.
-        """
+        With `revisit`, an earlier page with the same content, only a revisit record that refers to it is written. Cookies,
+        credentials and all other headers from a site's settings are left out, so that readers of the archive cannot log in
+        with them. Raises DiskLow."""
         if not response.status:
             return None
         if self.written % CHECK_SPACE_EVERY == 0 and shutil.disk_usage(settings.ARCHIVE_DIR).free < settings.MIN_FREE_BYTES:
@@ -81,7 +83,7 @@ class Archive:
         return self.writer
 
     def close(self, now: datetime) -> None:
-        """Closes the file and stores its size."""
+        """Closes the current file and stores its size and number of records."""
         if self.writer is not None and self.row is not None:
             self.writer.close()
             WarcFile.objects.filter(pk=self.row.pk).update(bytes=self.writer.size, records=self.writer.records, closed=now)
@@ -96,7 +98,8 @@ def _without_credentials(response: FetchResponse) -> FetchResponse:
 
 
 def _public(exchange: FetchResponse | Hop) -> dict[str, Any]:
-    """The headers of an exchange without credentials; Set-Cookie is left out too if the request carried cookies."""
+    """Returns the header fields of an exchange to replace, so that it contains no credentials; {} if it contains none. If the
+    request had headers that may be secret, such as cookies, Set-Cookie is removed from the response too."""
     sent = tuple(pair for pair in exchange.request_headers if pair[0].lower() in PLAIN_HEADERS)
     if len(sent) == len(exchange.request_headers):
         return {}
@@ -109,8 +112,9 @@ def _original(page: Page) -> WarcRecord | None:
 
 
 def read_page(page: Page) -> WarcRecord | None:
-    """The stored response of a page; for a revisit, the record of the original content. None if the file is gone. Raises
-    archive_files.Unreachable if the store that has it does not answer."""
+    """Returns the stored response record of a page; for a revisit record, the response with the original content if it is
+    found. None if the page is not in the archive or its file is gone. Raises archive_files.Unreachable if the object store
+    that holds the file does not respond."""
     if page.warc is None or page.warc_offset is None:
         return None
     record = archive_files.record(page.warc, page.warc_offset, page.warc_length)
@@ -133,7 +137,8 @@ def read_page(page: Page) -> WarcRecord | None:
 
 
 def latest(url: str, before: datetime | None = None) -> Page | None:
-    """The newest stored capture of an address."""
+    """Returns the newest archived page of an address with status 200, fetched before `before` if that is given; None if there
+    is none."""
     pages = Page.objects.filter(url_hash=url_hash(url), warc__isnull=False, status=200)
     if before is not None:
         pages = pages.filter(fetched_at__lt=before)
@@ -141,12 +146,11 @@ def latest(url: str, before: datetime | None = None) -> Page | None:
 
 
 def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
-    """Copies the records of a WARC file into the archive, one gzip member each, and indexes its pages; yields the number of
-    records so far.
+    """Copies the records of a WARC file into the archive, one gzip member each, and adds a row for each of its pages; yields
+    the number of pages so far.
 
-    The copy is written to a temporary file and renamed before its index is committed as a whole: an interrupted import leaves
-    neither, and can simply be repeated.
-    """
+    The copy is written to a temporary file and renamed, and then its rows are committed in one transaction: an interrupted
+    import leaves no rows, and can simply be repeated."""
     name = f"{now:%Y%m%d%H%M%S}-import-{secrets.token_hex(4)}.warc.gz"
     target = settings.ARCHIVE_DIR / name
     part = target.with_name(name + ".part")
@@ -199,8 +203,9 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
 
 
 def export_run(run_id: int, target: Path, now: datetime, pulse: Callable[[], None] = lambda: None) -> dict[str, int]:
-    """Copies the records of a run's pages into one WARC file, as unchanged gzip members after a new warcinfo record. `pulse` is
-    called between records, with no cursor open, and may abort by raising."""
+    """Copies the records of a run's pages into one WARC file `target`: a new warcinfo record, then the gzip members unchanged.
+    Returns the numbers "records" (copied), "missing" (pages not found in the archive) and "bytes". `pulse` is called between
+    records, with no database cursor open, and may abort the export by raising."""
     part = target.with_name(target.name + ".part")
     records, missing = 0, 0
     try:
@@ -233,13 +238,13 @@ def _member(page: Page) -> bytes | None:
 
 
 def is_left(path: Path) -> bool:
-    """True if no process writes to a file any more: it was closed, or its writer was killed."""
+    """Tells whether no process writes to a file any more: it is not locked and was not written to for LEFT_AFTER_SECONDS."""
     return time.time() - path.stat().st_mtime >= LEFT_AFTER_SECONDS and not is_held(path)
 
 
 def close_left(now: datetime) -> int:
-    """Closes the files in this machine's folder whose writers were killed, and counts their bytes and records. A file whose
-    writer was killed before the index named it holds no page and is deleted. Returns the number of files closed."""
+    """Marks WARC files in this machine's folder whose writers were killed as closed, with their bytes and records counted, and
+    returns how many. Files that were abandoned before they were recorded in the database hold no page and are deleted."""
     folder = Path(settings.ARCHIVE_DIR)
     closed = 0
     for row in WarcFile.objects.filter(closed=None, place="", imported=False):
@@ -250,14 +255,14 @@ def close_left(now: datetime) -> int:
             closed += left.update(bytes=path.stat().st_size, records=report.records, closed=now)
     small = {path.name: path for path in folder.glob("*.warc.gz") if path.stat().st_size < INFO_BYTES and is_left(path)}
     for name in small.keys() - set(WarcFile.objects.filter(name__in=small).values_list("name", flat=True)):
-        if check_file(small[name]).records <= 1:  # at most the warcinfo record, possibly incomplete
+        if check_file(small[name]).records <= 1:  # it contains at most the warcinfo record, possibly incomplete
             small[name].unlink(missing_ok=True)
     return closed
 
 
 def check(*, quick: bool = False) -> dict[str, Any]:
-    """Compares every WARC file with the index: reports missing, truncated or damaged files, and pages whose position holds no
-    such record."""
+    """Compares every WARC file with the database (see `check_one`). Returns {"ok": whether there was no problem, "files": for
+    each file its name, numbers of records and pages, and the "problem" or ""}. With `quick` the records are not read."""
     files = []
     for pk in list(WarcFile.objects.order_by("pk").values_list("pk", flat=True)):
         row = WarcFile.objects.filter(pk=pk).first()
@@ -269,7 +274,9 @@ def check(*, quick: bool = False) -> dict[str, Any]:
 
 
 def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str]:
-    """Records of a WARC file (0 with `quick`) and what is wrong with it; "" for nothing. Raises archive_files.Unreachable."""
+    """Checks whether a WARC file exists, can be read, and has a record where the database says that a page is. Returns the
+    number of records (0 with `quick`, which compares sizes only) and the problem, "" if there is none. Raises
+    archive_files.Unreachable."""
     pages = Page.objects.filter(warc=row)
     there = archive_files.size(row)
     if there is None:
@@ -286,5 +293,5 @@ def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str]:
     offsets = set(report.offsets)
     lost = sum(1 for offset in pages.values_list("warc_offset", flat=True).iterator() if offset not in offsets)
     problem = report.problem or (f"{lost} pages have no record" if lost else "")
-    # An incomplete last record is no damage if no indexed page is missing: its writer was killed before the page was indexed.
+    # An incomplete last record is no damage if no page refers to it: its writer was killed before the page was stored.
     return report.records, "" if problem == "torn tail" and not lost else problem

@@ -1,5 +1,5 @@
-"""Locates and opens WARC files: in the archive folder of the machine that wrote them, or in an object store, as recorded in the
-index."""
+"""Locates and opens WARC files. A file is in the archive folder of the machine that wrote it (`WarcFile.place` is "") or, once
+it was moved, in an object store (`place` is its address there)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_RECORD_BYTES = 250_000_000
 
 
 def path_of(file: WarcFile) -> Path:
-    """The path of a WARC file in the archive folder. Raises ValueError for a name that leaves the folder."""
+    """Returns the path of a WARC file in the archive folder. Raises ValueError if its name leads out of the folder."""
     path = (settings.ARCHIVE_DIR / file.name).resolve()
     if path.parent != Path(settings.ARCHIVE_DIR).resolve():
         raise ValueError(f"{file.name} is not the name of an archive file")
@@ -31,18 +31,19 @@ def path_of(file: WarcFile) -> Path:
 
 
 def _moved(file: WarcFile) -> bool:
-    """Tells whether a file that is no longer in the folder was moved to the store since its row was read; updates the row."""
+    """Tells whether a file that was not found in the folder has been moved to the object store since its row was read; if so,
+    stores its address in `file.place`."""
     if file.place or file.pk is None:
         return False
     file.place = WarcFile.objects.filter(pk=file.pk).values_list("place", flat=True).first() or ""
-    if not file.place and settings.ARCHIVE_STORE:  # a transaction that began earlier still sees the old row
+    if not file.place and settings.ARCHIVE_STORE:  # a transaction that began before the move still sees the old row
         address = object_store.address_for(file.name)
         file.place = address if object_store.size(address) is not None else ""
     return bool(file.place)
 
 
 def piece(file: WarcFile, offset: int, length: int) -> bytes | None:
-    """Returns a range of bytes of a file; None if the file is missing or shorter. Raises Unreachable."""
+    """Returns `length` bytes of a file from `offset`; None if the file is missing or shorter. Raises Unreachable."""
     if not file.place:
         try:
             with path_of(file).open("rb") as source:
@@ -58,7 +59,8 @@ def piece(file: WarcFile, offset: int, length: int) -> bytes | None:
 
 
 def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None:
-    """Returns the WARC record at a position; None if the file is missing. Raises WarcError if there is no record, Unreachable."""
+    """Returns the WARC record at a position; None if the file is missing. `length` is the length of its gzip member, None if
+    unknown. Raises WarcError if there is no record at that position, and Unreachable."""
     if not file.place:
         try:
             return read_record(path_of(file), offset)
@@ -75,7 +77,7 @@ def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None
 
 
 def size(file: WarcFile) -> int | None:
-    """The size of a file in bytes; None if it is missing. Raises Unreachable."""
+    """Returns the size of a file in bytes; None if it is missing. Raises Unreachable."""
     if not file.place:
         try:
             return path_of(file).stat().st_size
@@ -88,8 +90,8 @@ def size(file: WarcFile) -> int | None:
 
 
 def open_file(file: WarcFile) -> BinaryIO | None:
-    """Opens a WARC file for reading (a temporary copy if it is in the store); None if it is missing. The caller closes it. Raises
-    Unreachable."""
+    """Opens a WARC file for reading; None if it is missing. A file in the object store is first copied to a temporary file. The
+    caller closes the result. Raises Unreachable."""
     if not file.place:
         try:
             return path_of(file).open("rb")
@@ -102,8 +104,8 @@ def open_file(file: WarcFile) -> BinaryIO | None:
 
 
 def local(file: WarcFile, folder: Path) -> Path | None:
-    """The path of a WARC file, which is copied into `folder` if it is in the store; None if it is missing. Raises
-    Unreachable."""
+    """Returns the path of a WARC file on this machine, after copying it into `folder` if it is in the object store; None if it
+    is missing. Raises Unreachable."""
     if not file.place and (path := path_of(file)).exists():
         return path
     source = open_file(file)
@@ -116,17 +118,18 @@ def local(file: WarcFile, folder: Path) -> Path | None:
 
 
 def remove(file: WarcFile) -> None:
-    """Deletes the file, then its row; can be repeated if the process is killed in between. Raises Unreachable."""
+    """Deletes a WARC file, then its row in the database; if the process is killed in between, it can be called again. Raises
+    Unreachable."""
     if file.place:
         object_store.remove(file.place)
-    with suppress(ValueError):  # a name that points outside the folder cannot be a file of the archive
+    with suppress(ValueError):  # a name that leads out of the folder is no file of the archive
         path_of(file).unlink(missing_ok=True)
     file.delete()
 
 
 def put_file(name: str, content: IO[bytes]) -> None:
-    """Puts a WARC file of a backup into the archive folder. Raises ValueError if it is not the name of an archive file,
-    OSError."""
+    """Writes a WARC file from a backup into the archive folder, under a temporary name until it is complete. Raises ValueError
+    if `name` leads out of the folder, and OSError."""
     target = path_of(WarcFile(name=name))
     part = target.with_name(name + ".part")
     try:

@@ -1,5 +1,5 @@
-"""Moves closed WARC files into an object store: each is checked, uploaded completely, recorded in the index, and only then
-deleted locally."""
+"""Moves closed WARC files from the archive folder into an object store. Each file is checked, uploaded completely, recorded in
+the database as moved, and only then deleted locally."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TOLD_AGAIN_SECONDS = {"store_away": 600, "file_damaged": 86_400}
 
 
 class Moved(NamedTuple):
-    """Result of a move: number of files and bytes moved, files that do not match their index, and the store's error for the
-    last one ("" for none)."""
+    """Result of `move`: numbers of files and bytes moved, number of files not moved because they are damaged, and the error of
+    the object store that ended the move ("" for none)."""
 
     moved: int
     bytes: int
@@ -30,13 +30,14 @@ class Moved(NamedTuple):
 
 
 def waiting() -> bool:
-    """Tells whether this machine's archive folder has a file that can be moved."""
+    """Tells whether this machine's archive folder contains a file to move, or the local copy of a file that was moved
+    already."""
     return next(_movable(), None) is not None or next(_leftovers(), None) is not None
 
 
 def move(now: datetime, late: Callable[[], bool] = lambda: False) -> Moved:
-    """Moves closed files one by one until the time limit. May be killed at any point and repeated: a file stays in the folder
-    until it is stored completely and recorded in the index."""
+    """Moves closed files one by one until `late` returns True or the object store fails. May be killed at any point and
+    repeated: a file stays in the folder until it is stored completely and recorded in the database as moved."""
     moved = size = damaged = 0
     for file in _leftovers():
         _drop_copy(file)
@@ -61,7 +62,8 @@ def move(now: datetime, late: Callable[[], bool] = lambda: False) -> Moved:
 
 
 def _movable() -> Iterator[WarcFile]:
-    """The files of this machine's folder that nobody writes to, oldest first. A file found damaged is skipped for a day."""
+    """Yields the files of this machine's folder to which no process writes any more, oldest first. A file found damaged is
+    skipped for a day."""
     rows = {file.name: file for file in WarcFile.objects.filter(place="", name__in=_names()).order_by("pk")}
     for file in rows.values():
         path = archive_files.path_of(file)
@@ -70,8 +72,8 @@ def _movable() -> Iterator[WarcFile]:
 
 
 def _leftovers() -> Iterator[WarcFile]:
-    """Files that are in the store and still in the archive folder, because a move was killed before it deleted the local copy.
-    """
+    """Yields files that are in the object store and still in the archive folder, because a move was killed before it deleted
+    the local copy."""
     yield from WarcFile.objects.filter(name__in=_names()).exclude(place="")
 
 
@@ -80,8 +82,8 @@ def _names() -> list[str]:
 
 
 def _whole(file: WarcFile, now: datetime) -> bool:
-    """Tells whether every indexed page of a file has its record, and reports it if not. A file whose writer is gone is closed
-    first."""
+    """Tells whether every page of a file has its record; if not, reports the damage. A file that was never closed, because its
+    writer was killed, is marked as closed."""
     records, problem = archive.check_one(file)
     if problem:
         cache.add(_damaged_key(file), 1, TOLD_AGAIN_SECONDS["file_damaged"])

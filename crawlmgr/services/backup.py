@@ -1,5 +1,5 @@
-"""Backup and restore: one tar file with rows, WARC files, other kept folders and the secret key; usable on SQLite and PostgreSQL
-alike."""
+"""Writes and restores backups: one tar file with the rows of the database, the WARC files, other kept folders and the secret
+key. A backup of SQLite can be restored into PostgreSQL and vice versa."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ from crawlmgr.services import archive_files, vault
 FORMAT = 1
 MANIFEST, SECRET = "manifest.json", "secret.key"
 AXES = ("axes.AccessAttempt", "axes.AccessAttemptExpiration", "axes.AccessFailureLog", "axes.AccessLog")
-# Users log in again and the dispatcher queues tasks again; the queue is never restored from a file, since workers execute it.
+# After a restore users must log in again, and the dispatcher queues tasks again. The queue is never restored from a file,
+# because workers execute what it contains.
 LEFT_OUT = frozenset({"sessions.Session", "django_q.OrmQ", "django_q.Task", "django_q.Schedule", *AXES})
-OLDER_ROWS = frozenset({"django_q.Schedule"})  # contained in older backups; skipped on restore
+OLDER_ROWS = frozenset({"django_q.Schedule"})  # contained in backups of older versions; skipped on restore
 BATCH = 500
 GROUND = frozenset({"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions"})
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
@@ -42,11 +43,11 @@ Told = Callable[[str], None]
 
 
 class BackupRefused(Exception):
-    """The backup or restore is not possible; the text is a one-line message."""
+    """A backup or restore is not possible; the exception's text is a one-line message for the user."""
 
 
 def tables() -> list[type[models.Model]]:
-    """The models whose rows are backed up, including many-to-many tables, in a fixed order."""
+    """Returns the models whose rows are backed up, including automatic many-to-many tables, sorted by name."""
     kept = [
         model for model in apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy and model._meta.label not in LEFT_OUT
@@ -55,11 +56,12 @@ def tables() -> list[type[models.Model]]:
 
 
 def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
-    """Writes the backup to a temporary file and renames it when complete. Other writers may continue: all rows are read in one
-    snapshot.
+    """Writes a backup to the file `target`, under a temporary name until it is complete. Other processes may write to the
+    database meanwhile: all rows are read in one snapshot. `told` is called with the name of each file before it is copied,
+    to show progress.
 
-    Raises BackupRefused.
-    """
+    Returns the manifest (format, version, time, rows by table, bytes by file) and "bytes", the size of the backup. Raises
+    BackupRefused."""
     part = target.with_name(f"{target.name}.part")
     rows: dict[str, int] = {}
     files: dict[str, int] = {}
@@ -95,7 +97,7 @@ def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
 
 @contextmanager
 def _one_moment() -> Iterator[None]:
-    """Context manager for a consistent read-only snapshot of the database; it blocks no writer."""
+    """Context manager in which the database is read from one consistent snapshot; blocks no writer."""
     with connection.cursor() as cursor:
         cursor.execute("BEGIN" if connection.vendor == "sqlite" else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
@@ -126,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 
 def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> int:
-    """Adds a file to the tar with the length that it has now; bytes appended meanwhile are left out."""
+    """Adds a file to the tar, with the length that it has now: bytes appended meanwhile are left out. Returns that length."""
     info = tarfile.TarInfo(name)
     info.size = source.seek(0, os.SEEK_END)
     info.mtime, info.mode = int(now.timestamp()), 0o600
@@ -136,7 +138,8 @@ def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> i
 
 
 def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]:
-    """Adds the files of the kept folders; unfinished files and files deleted meanwhile are left out. Returns bytes by name."""
+    """Adds the files of settings.KEPT_FOLDERS to the tar, except unfinished ones and those deleted meanwhile. Returns their
+    sizes in bytes by name ("folder/file")."""
     sizes: dict[str, int] = {}
     for folder in settings.KEPT_FOLDERS:
         for path in sorted((settings.DATA_DIR / folder).glob("*")):
@@ -154,14 +157,15 @@ def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]
 
 
 def restore(source: Path, told: Told) -> dict[str, Any]:
-    """Fills an empty installation from a backup. All rows are restored in one transaction, committed after the files are in
-    place, so that a killed restore can be repeated. Raises BackupRefused."""
+    """Fills an empty installation from a backup and returns its manifest. `told` is called with the name of each table and
+    file. All rows are restored in one transaction, which is committed when all files are in place, so that a killed restore
+    can be repeated. Raises BackupRefused, also if the installation is not empty."""
     if _filled():
         raise BackupRefused("This installation already contains data; restore into an empty one (set another CRAWLMGR_DATA).")
     try:
         with tarfile.open(source, "r:") as tar:
             manifest = _manifest(tar, source)
-            places = {name: _kept_place(name) for name in manifest.get("kept", {})}  # older backups have none
+            places = {name: _kept_place(name) for name in manifest.get("kept", {})}  # older backups have no such files
             with transaction.atomic():
                 for model in tables():
                     model._base_manager.all().delete()
@@ -177,8 +181,9 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                     for name in (*settings.MENDED, *settings.DERIVED):
                         import_string(name)()
                 for file in WarcFile.objects.iterator():
-                    archive_files.path_of(file)  # raises for a name that leads out of the folder
-                WarcFile.objects.exclude(place="").update(place="")  # restored into the folder
+                    archive_files.path_of(file)  # raises ValueError for a name that leads out of the folder
+                # the files that were in an object store are restored into the folder
+                WarcFile.objects.exclude(place="").update(place="")
                 for name in manifest["files"]:
                     told(name)
                     archive_files.put_file(name, _member(tar, f"archive/{name}"))
@@ -192,7 +197,7 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
 
 
 def _filled() -> bool:
-    """Tells whether the database holds more than what a first start creates."""
+    """Tells whether the database contains any rows besides those that a first start creates."""
     return any(model._base_manager.exists() for model in tables() if model._meta.label not in GROUND)
 
 
@@ -215,8 +220,8 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
 
 
 def _read_rows(tar: tarfile.TarFile, label: str) -> int:
-    """Restores the rows of one table and returns their number. A column added since gets its default; an unknown column is
-    refused."""
+    """Restores the rows of one table and returns their number. A column that the backup lacks gets its default value; for one
+    that the table lacks ValueError is raised."""
     model = apps.get_model(label) if label.count(".") == 1 else None
     if model is None or model not in tables():
         raise ValueError(f"there is no table {label}")
@@ -262,14 +267,14 @@ def _binary(value: dict[str, str] | None) -> bytes | None:
 
 
 def _set_sequences() -> None:
-    """Sets the id sequences above the restored ids."""
+    """Sets the sequences that generate primary keys to continue above the restored keys."""
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), tables()):
             cursor.execute(statement)
 
 
 def _kept_place(name: str) -> Path:
-    """The path of a file of a kept folder. Raises ValueError for any other name."""
+    """Returns the path of a file in one of settings.KEPT_FOLDERS. Raises ValueError for any other name."""
     folder, _slash, plain = name.partition("/")
     if folder not in settings.KEPT_FOLDERS or not PLAIN_NAME.fullmatch(plain):
         raise ValueError(f"{name[:80]!r} is not the name of a kept file")
@@ -277,7 +282,7 @@ def _kept_place(name: str) -> Path:
 
 
 def _put(place: Path, content: IO[bytes]) -> None:
-    """Writes a file atomically, readable by its owner only."""
+    """Writes a file under a temporary name and renames it; only its owner may read it."""
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = place.with_name(f"{place.name}.part")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

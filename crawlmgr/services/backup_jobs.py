@@ -1,10 +1,9 @@
-"""The job that makes a backup, by schedule or on request: it runs `manage.py backup` in a process of its own, supervised by
-slices.
+"""The job that makes a backup, by schedule or on request. It starts `manage.py backup` in a separate process and observes it
+from the slices of a run.
 
-A backup reads the whole database in one snapshot, which may take longer than a worker's task may; hence the separate process.
-It holds an exclusive lock on a file, which the system releases when the process ends for any reason. Any worker that works on
-the run can thus tell whether the process is running.
-"""
+The process is separate because a backup reads the whole database in one snapshot, which may take longer than the time limit
+of a worker's task. It holds an exclusive lock on a file, which the operating system releases when the process ends for any
+reason. Any worker that continues the run can thus tell whether the process is still running."""
 
 from __future__ import annotations
 
@@ -36,17 +35,17 @@ LOOK_SECONDS = 0.2
 MOST_TRIES = 3
 MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 Pulse = Callable[[], None]
-# this worker's child processes; polled, so that an ended one does not remain as a zombie
+# child processes of this worker; they are polled, so that none that has ended remains as a zombie
 _children: list[subprocess.Popen[bytes]] = []
 
 
 class BackupFailed(Exception):
-    """The backup could not be made; the text is the last line that the process printed."""
+    """The backup could not be made; the exception's text says why, usually in the last line that the process printed."""
 
 
 class BackupJob:
-    """The job of a backup run (see crawlmgr.jobs.Job). The run's result holds the number of tries, the bytes written so far, and
-    at the end the name of the file."""
+    """Implements `crawlmgr.jobs.Job` for the run of a backup. The run's `result` holds the number of tries, the bytes written
+    so far, and at the end the name of the file."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -67,8 +66,8 @@ class BackupJob:
         return self._begin()
 
     def ended(self, state: str, now: datetime) -> None:
-        """Ends the process of a run that will not continue, and deletes its unfinished file; a resumed run starts from the
-        beginning."""
+        """Ends the process, unless the backup is complete, and deletes its unfinished file. A run that is resumed later starts
+        from the beginning."""
         if "file" not in self.run.result:
             self._tell({})
         transaction.on_commit(lambda: clear(self.lock))
@@ -83,7 +82,7 @@ class BackupJob:
         return partial(self._spawn, {"tries": tries + 1, "bytes": 0, "expected": wanted})
 
     def _spawn(self, result: dict[str, Any]) -> None:
-        """Starts the process and gives it the lock: the process holds it from its start."""
+        """Starts the process and passes it the locked file, so that the lock is held from its start to its end."""
         self._tell(result)
         with self.lock.open("a+") as lock, self.said.open("w") as said:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,7 +105,8 @@ class BackupJob:
         return int(self.run.result.get("bytes", 0))
 
     def _last_line(self) -> str:
-        """The last line that the process printed; "" if it printed nothing."""
+        """Returns the last line that the process printed to standard error, at most 300 characters; "" if it printed
+        nothing."""
         lines = self.said.read_text(errors="replace").strip().splitlines() if self.said.exists() else []
         return lines[-1][:300] if lines else ""
 
@@ -121,7 +121,8 @@ class BackupJob:
 
 
 def clear(lock: Path) -> None:
-    """Ends the process that holds a lock, if it runs on this machine, and deletes its unfinished file."""
+    """Kills the process that holds a lock file, if it runs on this machine, and deletes the lock, the log and the unfinished
+    backup. Does nothing if the process runs on another machine."""
     if is_held(lock):
         number, _space, host = lock.read_text().partition(" ")
         if host != socket.gethostname() or not number.isdigit():
@@ -133,7 +134,8 @@ def clear(lock: Path) -> None:
 
 
 def sweep(now: datetime) -> int:
-    """Ends processes whose run was stopped or paused between two slices. Starts nothing: returns 0."""
+    """Kills processes of backups whose run was stopped or paused while no slice was working on it. Called by the dispatcher in
+    every round; returns 0, the number of runs started."""
     locks = list(backups.folder().glob("crawlmgr-*.lock"))
     if locks and not Run.objects.filter(kind=backups.KIND, state__in=(RunState.QUEUED, RunState.RUNNING)).exists():
         for lock in locks:
@@ -142,12 +144,12 @@ def sweep(now: datetime) -> int:
 
 
 def command(path: Path) -> list[str]:
-    """The command line of the process that makes a backup."""
+    """Returns the command line of the process that makes a backup."""
     return [sys.executable, str(MANAGE), "backup", str(path)]
 
 
 def expected_bytes() -> int:
-    """Estimated maximum size of a backup: WARC files and database."""
+    """Returns an upper estimate of the size of a backup in bytes: that of all WARC files and of the database."""
     return int(WarcFile.objects.aggregate(sum=Sum("bytes"))["sum"] or 0) + _database_bytes()
 
 

@@ -1,4 +1,4 @@
-"""Backups by schedule: when they are due, the folder of their files, and how many of these are kept."""
+"""Scheduled backups: when the next one is due, the folder with the finished files, and how many files are kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME = re.compile(r"crawlmgr-\d{8}-\d{6}\.tar")
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """A complete backup file in the folder."""
+    """A complete backup file in the backup folder."""
 
     name: str
     written: datetime
@@ -34,17 +34,17 @@ class BackupFile:
 
 
 def plan() -> BackupPlan:
-    """The stored schedule of backups; if none was set, an unsaved one without automatic backups."""
+    """Returns the stored schedule of backups; if none was set, an unsaved one without automatic backups."""
     return BackupPlan.objects.select_related("changed_by").filter(pk=ONLY).first() or BackupPlan(pk=ONLY)
 
 
 def folder() -> Path:
-    """The folder of the backup files."""
+    """Returns the folder with the backup files."""
     return Path(settings.BACKUP_DIR)
 
 
 def files() -> list[BackupFile]:
-    """The complete backups, newest first. Other files in the folder are ignored."""
+    """Returns the complete backup files, newest first. Other files in the folder are ignored."""
     found = []
     for path in folder().glob("*.tar"):
         if NAME.fullmatch(path.name) and not path.is_symlink():
@@ -54,17 +54,18 @@ def files() -> list[BackupFile]:
 
 
 def name_of(run: Run) -> str:
-    """The name of the file that a run makes."""
+    """Returns the name of the file that a run writes."""
     return name_at(run.created)
 
 
 def name_at(created: datetime) -> str:
-    """The file name of the backup whose run was created at this time; it is also the name of the run."""
+    """Returns the file name of the backup whose run was created at this time; it is also the label of that run."""
     return f"crawlmgr-{created.astimezone(UTC):%Y%m%d-%H%M%S}.tar"
 
 
 def put(*, every_hours: int, keep: int, now: datetime, user: Any = None) -> BackupPlan:
-    """Sets how often a backup is made and how many files are kept. Raises ValueError with one line."""
+    """Sets how often a backup is made (0: only on request) and how many files are kept. If the interval changed, the next
+    backup is due after one interval from now. Raises ValueError with a one-line message."""
     if not 0 <= every_hours <= MOST_HOURS:
         raise ValueError(f"a backup is made every 1 to {MOST_HOURS} hours, or 0: only on request")
     if not 1 <= keep <= MOST_KEPT:
@@ -80,31 +81,32 @@ def put(*, every_hours: int, keep: int, now: datetime, user: Any = None) -> Back
 
 
 def repeat(target: int, seconds: int | None, now: datetime) -> None:
-    """Sets how often a backup is made. Raises ValueError."""
+    """Sets the interval of backups in seconds (None: only on request). Called for the page of schedules through
+    settings.REPEATED; `target` must be ONLY. Raises ValueError."""
     if target != ONLY:
         raise ValueError(f"the schedule of backups has the number {ONLY}")
     put(every_hours=(seconds or 0) // 3600, keep=plan().keep, now=now)
 
 
 def retime(target: int, hours: Timing, now: datetime) -> None:
-    """Moves the next backup into changed working hours."""
+    """Moves the next backup into the working hours `hours`, which were changed. Called through settings.TIMED."""
     for one in BackupPlan.objects.filter(pk=target, next_at__isnull=False):
         BackupPlan.objects.filter(pk=target).update(next_at=timings.soonest(hours, one.next_at, now, one.every_hours * 3600))
 
 
 def entries(now: datetime, most: int) -> list[Recurring]:
-    """The backup schedule as an entry for the page of schedules."""
+    """Returns the backup schedule for the list of scheduled items; an empty list if there is no automatic backup."""
     rows = BackupPlan.objects.filter(pk=ONLY, next_at__isnull=False)[:most]
     return [Recurring(KIND, row.pk, KIND, row.every_hours * 3600, row.next_at, crawls=False) for row in rows]
 
 
 def start(*, now: datetime, user: Any = None, scheduled: bool = False) -> Run:
-    """Creates the run that makes a backup. Raises runs.Busy while another one is made."""
+    """Creates the run that makes a backup. Raises runs.Busy if another backup is being made."""
     return runs.create(KIND, name_at(now), target=ONLY, exclusive=KIND, parameters={}, now=now, user=user, scheduled=scheduled)
 
 
 def start_due(now: datetime) -> int:
-    """Starts a backup that is due; returns the number started. Several missed ones are replaced by one."""
+    """Starts a backup if one is due; returns the number started, 0 or 1. If several were missed, only one is made."""
     due = BackupPlan.objects.filter(pk=ONLY, next_at__lte=now).first()
     return int(due is not None and _start_due(due, timings.of(KIND, ONLY), now))
 
@@ -132,7 +134,7 @@ def _following(due: BackupPlan, hours: Timing, now: datetime) -> datetime | None
 
 
 def newest() -> Run | None:
-    """The run of the newest backup, made or under way."""
+    """Returns the run of the newest backup, finished or not; None if there is none."""
     return Run.objects.filter(kind=KIND, target=ONLY).order_by("-pk").first()
 
 
@@ -142,7 +144,7 @@ def under_way() -> bool:
 
 
 def tidy(keep: int) -> Sequence[str]:
-    """Deletes the oldest files beyond `keep`; returns their names."""
+    """Deletes the oldest backup files beyond the newest `keep`; returns their names."""
     old = [one.name for one in files()[keep:]]
     for name in old:
         (folder() / name).unlink(missing_ok=True)
@@ -150,7 +152,7 @@ def tidy(keep: int) -> Sequence[str]:
 
 
 def document() -> dict[str, Any]:
-    """Schedule and files as programs see them."""
+    """Returns the schedule and the list of files as a JSON document for the command line."""
     found = plan()
     kept = [{"name": one.name, "written": one.written, "bytes": one.bytes} for one in files()]
     return {

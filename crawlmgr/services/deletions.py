@@ -1,4 +1,5 @@
-"""Deleting from a list: selected rows leave the list at once, are deleted some minutes later, and can be restored until then."""
+"""Deletions from lists in the web interface: the chosen items disappear from the list at once, are deleted ten minutes later,
+and can be restored until then."""
 
 from __future__ import annotations
 
@@ -14,11 +15,12 @@ from crawlmgr.models import Deletion
 from crawlmgr.services import events, runs
 
 UNDO = timedelta(minutes=10)
-AGAIN = timedelta(minutes=1)  # delay before the next try if the row is in use
+AGAIN = timedelta(minutes=1)  # delay before the next try if the item is in use
 
 
 def ask(kind: str, names: Mapping[int, str], now: datetime, user: Any = None) -> int:
-    """Schedules the deletion of rows (`names` by primary key) after UNDO; returns how many were not scheduled before."""
+    """Schedules the deletion of items after UNDO; returns how many were not scheduled before. `kind` is a key of
+    settings.DELETABLE; `names` are the names of the items by primary key."""
     known = set(Deletion.objects.filter(kind=kind, target__in=list(names)).values_list("target", flat=True))
     rows = [
         Deletion(kind=kind, target=pk, name=name[:200], asked=now, due=now + UNDO, by=user)
@@ -29,22 +31,23 @@ def ask(kind: str, names: Mapping[int, str], now: datetime, user: Any = None) ->
 
 
 def pending(kind: str) -> QuerySet[Deletion]:
-    """The scheduled deletions of a kind."""
+    """Returns the scheduled deletions of a kind of item."""
     return Deletion.objects.filter(kind=kind)
 
 
 def undo(kind: str) -> int:
-    """Cancels all deletions of a kind that have not begun; returns how many."""
+    """Cancels all scheduled deletions of a kind that have not begun; returns how many."""
     return int(pending(kind).filter(begun=False).delete()[0])
 
 
 def carry_out(now: datetime) -> int:
-    """Deletes what is due, by its kind's function in settings.DELETABLE; what is in use is tried again later. If the process is
-    killed in between, the next round continues: the functions do nothing where the row is gone."""
+    """Deletes the items whose deletion is due, by the function of their kind in settings.DELETABLE, and returns how many.
+    Called by the dispatcher. An item that is in use is tried again later. If the process is killed in between, the next call
+    repeats the deletion: the functions do nothing if the item is gone."""
     done = 0
     for row in list(Deletion.objects.filter(due__lte=now).select_related("by")):
         if not Deletion.objects.filter(pk=row.pk, due=row.due).update(begun=True, due=now + AGAIN):
-            continue  # it was undone, or another dispatcher is carrying it out
+            continue  # the deletion was cancelled, or another process is carrying it out
         try:
             import_string(settings.DELETABLE[row.kind])(row.target, now, row.by)
         except runs.Busy:

@@ -1,4 +1,5 @@
-"""The demonstration as requested on the desk: `serve` keeps its process running while it is requested."""
+"""Starting and stopping the demonstration (a sample web site to crawl) from the web interface: a marker file requests it, and
+the supervisor `manage.py serve` runs its process while the file exists."""
 
 from __future__ import annotations
 
@@ -23,15 +24,15 @@ def possible() -> bool:
 
 
 def wished() -> bool:
-    """Tells whether the demonstration is requested to run; a marker file, so it survives restarts."""
+    """Tells whether the demonstration is requested to run. A marker file says so, so the request survives restarts."""
     return _wish().exists()
 
 
 def wish() -> None:
-    """Requests the demonstration; the supervisor starts it within seconds."""
+    """Requests the demonstration by creating the marker file; the supervisor starts it within seconds."""
     _wish().touch(mode=0o600)
 
 
 def end() -> None:
-    """Stops the demonstration: its pages are no longer served; crawled data is kept."""
+    """Withdraws the request: the supervisor stops serving the pages of the demonstration. Data crawled from it are kept."""
     _wish().unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The dispatcher: starts due jobs and queues runs again that no worker holds."""
+"""The dispatcher: starts what is due, and queues the slices of runs that no worker holds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from crawlmgr.services import holds, queue, runs
 
 
 def dispatch(now: datetime) -> dict[str, int]:
-    """One round: starts each crawler's due jobs unless all crawling is paused, then queues runs that wait for a worker (first
-    slice lost, lease expired, wait over). Returns the number of each."""
+    """Executes one round of the dispatcher: calls all functions in settings.DISPATCHERS (without those that start crawls while
+    all crawling is paused), then queues the runs that could continue but that no worker holds, because their first slice was
+    lost, their lease expired or their wait is over. Returns {"started": number of runs started, "queued": number of runs
+    queued}."""
     held = settings.CRAWL_DISPATCHERS if holds.current() is not None else ()
     started = sum(import_string(name)(now) for name in settings.DISPATCHERS if name not in held)
     waiting = runs.ready(now)
