@@ -153,6 +153,6 @@ def _hosts(now: datetime) -> list[Cause]:
         found.append(Cause(f"host {host.pk}", "refused", text, facts, f"/admin/hosts/{host.pk}/"))
     robots = Host.objects.filter(robots_verdict="deny", last_request_at__gte=now - LATELY).order_by("pk")[:50]
     for host in robots:
-        text = gettext_noop("robots.txt of %(host)s forbids all fetches.")
+        text = gettext_noop("robots.txt of %(host)s cannot be read: nothing is fetched from it for now.")
         found.append(Cause(f"robots {host.pk}", "refused", text, {"host": host.key}, f"/admin/hosts/{host.pk}/"))
     return found

@@ -16,7 +16,7 @@ from django.utils import translation
 from django.utils.translation import gettext, gettext_noop
 
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, MessageState
-from crawlmgr.services import alarm_causes, alarm_channels, pruning, queue, vault
+from crawlmgr.services import alarm_causes, alarm_channels, pruning, queue, reason_words, vault
 from crawlmgr.web import deliver
 
 log = logging.getLogger("crawlmgr.alarms")
@@ -215,7 +215,10 @@ def worded(message: AlarmMessage) -> tuple[str, str]:
 
 def sentence(alarm: Alarm) -> str:
     """Returns the sentence that describes an alarm, in the language that is active now."""
-    return gettext(alarm.text) % alarm.facts
+    facts = dict(alarm.facts)
+    if "reason" in facts:
+        facts["reason"] = reason_words.say(str(facts["reason"]))
+    return gettext(alarm.text) % facts
 
 
 def _forget(now: datetime) -> None:

@@ -90,7 +90,7 @@ CASES = {
     "HTTP 429": Case("refused", lambda: _host(failures=6, last_status=429), lambda: _host(failures=0), "HTTP status 429, 6 times"),
     "not reached": Case("refused", lambda: _host(failures=5, last_status=0), lambda: _host(failures=4), "failed 5 times in a row"),
     "robots.txt": Case(
-        "refused", lambda: _host(robots_verdict="deny"), lambda: _host(robots_verdict="rules"), "robots.txt of a.example forbids all fetches",
+        "refused", lambda: _host(robots_verdict="deny"), lambda: _host(robots_verdict="rules"), "robots.txt of a.example cannot be read",
     ),
     "silent node": Case(
         "worker", lambda: Node.objects.create(name="n", started=NOW, heartbeat=NOW - timedelta(minutes=10)),
