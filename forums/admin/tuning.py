@@ -256,7 +256,7 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         "sentence": "" if table is None else _sentence(float(costs.sum()) * scale, curves["era"][at] * scale, visits),
         "requests": _requests(known, form, per_board),
     }
-    return {"charts": charts, "facts": facts}
+    return {"charts": charts, "facts": {**facts, "compared": _compared(facts)}}
 
 
 def _sentence(mean: float, equal: float, visits: int) -> str:
@@ -280,14 +280,32 @@ def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[s
 
 
 def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:
-    """Returns how the delay of `bra` compares with that of `era` and with the best one, and the best one with `era`, in percent.
-    """
+    """Returns how the delay of `bra` compares with that of `era` and with the best one, and the best one with `era`, in percent:
+    above 0 if posts wait longer."""
     return {
-        "bra_worse_than_era": bra > era,
-        "bra_to_era": abs(bra / era - 1) * 100 if era > 0 else 0.0,
-        "bra_to_best": (bra / best - 1) * 100 if best > 0 else 0.0,
-        "best_to_era": (1 - best / era) * 100 if era > 0 else 0.0,
+        "bra_worse_than_era": round(_longer(bra, era)) > 0,
+        "bra_to_era": _longer(bra, era),
+        "bra_to_best": _longer(bra, best),
+        "best_to_era": _longer(best, era),
     }
+
+
+def _longer(delay: float, other: float) -> float:
+    return (delay / other - 1) * 100 if other > 0 else 0.0
+
+
+def _compared(found: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the comparisons of `_comparison` in words."""
+    return {name: waits(found[name]) for name in ("bra_to_era", "bra_to_best", "best_to_era") if name in found}
+
+
+def waits(longer: float) -> str:
+    """Returns how much longer posts wait, in percent, as words."""
+    percent = round(longer)
+    if percent == 0:
+        return _("equally long waits")
+    text = _("%(percent)s %% longer waits") if percent > 0 else _("%(percent)s %% shorter waits")
+    return text % {"percent": abs(percent)}
 
 
 def _shown_board(known: reads.Known, form: TuningForm) -> int:
@@ -306,7 +324,8 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
     key = f"forum-replay-{hashlib.sha256(text.encode()).hexdigest()}"
     found = memory.remembered(key, REPLAY_SECONDS, lambda: _replay(plan, known, now))
     if not found["problem"]:  # names are not cached: the next user may read another language
-        found = {**found, "rows": [{**row, "name": policies.name(str(row["policy"]))} for row in found["rows"]]}
+        rows = [{**row, "name": policies.name(str(row["policy"]))} for row in found["rows"]]
+        found = {**found, "rows": rows, "compared": _compared(found)}
     return render_to_string("forums/tuning_replay.html", {**found, "pk": pk, "plan": plan}, request)
 
 

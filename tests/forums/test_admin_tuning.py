@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
+from forums.admin import tuning
 from forums.models import Board, BoardHour, Plan, Post, Site, Thread
 from forums.reads import tuning as reads
 from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
@@ -134,7 +136,7 @@ def test_saving_makes_a_plan_that_is_made_anew_and_changes_importance() -> None:
 def test_a_replay_says_what_bra_gives_beside_the_default_or_what_is_missing() -> None:
     forum, client = filled(posts=True), client_of("viewer")
     text = json.loads(ask(client, forum, "replay").content)["html"]["tuning-replay"]
-    assert "the paper&#x27;s bra makes posts wait" in text or "the paper's bra makes posts wait" in text
+    assert re.search(r"the paper's bra means (\d+ % (longer|shorter)|equally long) waits compared with era", text), text
     assert text.count("<tr>") == 5 and "equal visits, equally spaced" in text
     client.cookies["django_language"] = "zh-hans"
     other = json.loads(ask(client, forum, "replay").content)["html"]["tuning-replay"]
@@ -142,6 +144,12 @@ def test_a_replay_says_what_bra_gives_beside_the_default_or_what_is_missing() ->
     del client.cookies["django_language"]
     Board.objects.update(watched_since=None, complete_at=None, last_visit=None)
     assert "A replay needs at least six days" in json.loads(ask(client, forum, "replay", theta="0.4").content)["html"]["tuning-replay"]
+
+
+def test_a_difference_that_rounds_to_nothing_is_no_percentage() -> None:
+    assert [tuning.waits(one) for one in (12.4, -0.4, 0.0, -29.6)] == [
+        "12 % longer waits", "equally long waits", "equally long waits", "30 % shorter waits",
+    ]  # fmt: skip
 
 
 def test_before_any_history_the_pooled_rhythm_stands_in() -> None:
