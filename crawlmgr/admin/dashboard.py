@@ -34,6 +34,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "active": (active := run_reads.active(RUNS_SHOWN)),
         "ended": run_reads.ended(max(len(active), LEAST_ENDED)),
         "alarms": alarms(request, now),
+        "replayed": demonstration.replaying(),
     }
     context["panels"] = [found for _order, panel in admin.site.panels if (found := panel(request, now)) is not None]
     wanted = len(context["alarms"]) + sum(found.get("alarms", 0) for found in context["panels"])
@@ -142,12 +143,18 @@ def status(request: HttpRequest) -> HttpResponse:
     body = {
         "light": light,
         "workers": workers if state.nodes else _("no worker alive"),
-        "rate": " · ".join((pages % {"count": state.pages_a_minute}, requests % {"count": flying})),
+        "rate": " · ".join((_rate(pages % {"count": state.pages_a_minute}), requests % {"count": flying})),
         "runs": runs_told(state),
         "queue": ngettext("%(count)s task queued", "%(count)s tasks queued", tasks) % {"count": tasks},
         "error": error,
     }
     return JsonResponse(body, headers={"Cache-Control": "no-store"})
+
+
+def _rate(pages: str) -> str:
+    """The pages a minute; while the demonstration replays the past, the time that it has reached: its pages carry that time."""
+    replayed = demonstration.replaying()
+    return pages if replayed is None else _("the demonstration replays %(time)s UTC") % {"time": f"{replayed:%m-%d %H:%M}"}
 
 
 def runs_told(state: status_reads.Status) -> str:

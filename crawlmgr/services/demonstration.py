@@ -4,6 +4,8 @@ the supervisor `manage.py serve` runs its process while the file exists."""
 from __future__ import annotations
 
 import os
+import time
+from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
@@ -16,6 +18,32 @@ CAN = "CRAWLMGR_DEMONSTRATION"
 
 def _wish() -> Path:
     return Path(settings.DATA_DIR) / "demonstration.wanted"
+
+
+REPLAY_SECONDS = 60.0
+"""How long a note of `note_replay` counts, for a process that was killed meanwhile."""
+
+
+def _replay() -> Path:
+    return Path(settings.DATA_DIR) / "demonstration.replay"
+
+
+def note_replay(at: datetime | None) -> None:
+    """Notes the time in the past that the demonstration has reached; None: it has caught up with the present."""
+    if at is None:
+        _replay().unlink(missing_ok=True)
+    else:
+        _replay().write_text(at.isoformat(), encoding="ascii")
+
+
+def replaying() -> datetime | None:
+    """The time in the past that the demonstration is replaying, None if it is not."""
+    try:
+        if time.time() - _replay().stat().st_mtime > REPLAY_SECONDS:
+            return None
+        return datetime.fromisoformat(_replay().read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 def possible() -> bool:

@@ -16,7 +16,7 @@ from crawlmgr.management import demonstration, foreground
 from crawlmgr.management.base import say
 from crawlmgr.management.demonstration import CLOCK, Room, Served
 from crawlmgr.models import Run
-from crawlmgr.services.demonstration import MARK
+from crawlmgr.services.demonstration import MARK, note_replay
 from forums.models import Plan, PlannedVisit, Site, Visit
 from forums.services import loops, plan_days, plans, sites
 
@@ -45,10 +45,13 @@ class ForumDemo:
         if site is None:
             say("Forum: looking for its boards …")
             CLOCK.put(began - DAY)
+            note_replay(CLOCK.now())
             site = _found(url, began)
         if site.boards.filter(complete_at=None).exists():
             CLOCK.put(site.added)
+            note_replay(CLOCK.now())
             _visit(site)
+            note_replay(None)
         CLOCK.put(_lived_until(site))
 
     def finish(self) -> dict[str, Any]:
@@ -58,6 +61,7 @@ class ForumDemo:
             plan = _planned(site)
         if CLOCK.behind:
             _live(site, plan)
+        note_replay(None)
         _visit(site)
         now = SYSTEM.now()
         if not plan.active:
@@ -181,6 +185,7 @@ def _live(site: Site, plan: Plan) -> None:
     say("Forum: a day on a fast clock, visited as the closed loop asks …")
     while CLOCK.behind:
         now = CLOCK.now()
+        note_replay(now)
         live = loops.load(plan, now)
         if live is None:
             return CLOCK.let_go()
