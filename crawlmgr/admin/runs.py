@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
@@ -72,6 +73,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "story": story(run, now),
         "rate": reads.rate(run, now),
         "report": report,
+        "fetches": run.kind not in settings.JOBS,
         "pages": reads.recent_pages(run),
         "misses": reads.recent_failures(run),
         "flight": flight,
