@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import hours, words
+from crawlmgr.admin import hours, runs, words
 from crawlmgr.admin.export_table import TABLE, lines
 from crawlmgr.admin.exports import NAMES
 from crawlmgr.admin.rooms import act, attempt, back, number, page, room
@@ -26,7 +26,7 @@ from crawlmgr.models import ACTIVE, Every, Export, Run, RunState
 from crawlmgr.services import exports, saved_exports
 
 MAY_ADD, MAY_CHANGE, MAY_DELETE = "crawlmgr.add_export", "crawlmgr.change_export", "crawlmgr.delete_export"
-PREVIEW = 10
+PREVIEW = 4
 LONGEST_CELL = 80
 FORMATS = {
     "csv": gettext_lazy("CSV: text for spreadsheets; formulas get an apostrophe"),
@@ -144,8 +144,8 @@ def new(request: HttpRequest) -> HttpResponse:
     columns, rows = exports.preview(table, chosen=chosen, shape=shape, limit=PREVIEW)
     context = {
         "form": form,
-        "columns": columns,
-        "rows": [[_short(cell) for cell in row] for row in rows],
+        "numbers": range(1, len(rows) + 1),
+        "fields": [(name, [_short(row[place]) for row in rows]) for place, name in enumerate(columns)],
         "tabs": [(_(NAMES[name]), f"?table={name}", name == table) for name in known],
     }
     trail = [(_("Exports"), reverse("admin:exports"))]
@@ -267,3 +267,13 @@ admin.site.add_branch(62, branch)
 hours.TIMED[saved_exports.KIND] = hours.Timed(
     gettext_lazy("Export"), "admin:export-page", "crawlmgr.view_run", ("admin:export-write", MAY_CHANGE), _timed, MAY_CHANGE
 )
+
+
+def _run_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """The link from the page of a run to its export, if it still exists."""
+    if not Export.objects.filter(pk=run.target).exists():
+        return {}
+    return {"link": reverse("admin:export-page", args=[run.target]), "link_text": _("To the export")}
+
+
+runs.details[saved_exports.KIND] = _run_detail
