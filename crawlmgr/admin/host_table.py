@@ -32,9 +32,16 @@ def _asked_to_wait() -> str:
     return format_html(' <span class="badge warn">{}</span>', _("asked to wait"))
 
 
+def trouble(host: Host) -> str:
+    """The last error of a host in words; the stored text is a code and, after a space, the error itself."""
+    code = host.last_error.partition(" ")[0]
+    told = words.say(code)
+    return host.last_error if told == code else told
+
+
 def _last(host: Host) -> str:
     if host.last_error:
-        return format_html('<span class="bad" title="{}">{}</span>', words.say(host.last_error), words.brief(host.last_error))
+        return format_html('<span class="bad" title="{}">{}</span>', host.last_error, trouble(host))
     return str(host.last_status or tags.NOTHING)
 
 
@@ -84,7 +91,7 @@ TABLE = Table(
         _seconds("crawl_delay_seconds", "Crawl-delay", usual=False),
         Column("failures", gettext_lazy("Failures in a row"), lambda host: host.failures, _failures, falling("failures"),
                look="num"),
-        Column("last", gettext_lazy("Last response"), lambda host: host.last_error or host.last_status, _last, look="one"),
+        Column("last", gettext_lazy("Last response"), lambda host: host.last_error or host.last_status, _last, look="ended"),
         Column("robots", "robots.txt", lambda host: host.robots_verdict, _robots, look="nowrap"),
         _figure("requests", gettext_lazy("Requests")),
         Column("bytes", gettext_lazy("Received"), lambda host: host.bytes, lambda host: tags.size(host.bytes), falling("bytes"),

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import charts, words
-from crawlmgr.admin.host_table import TABLE
+from crawlmgr.admin.host_table import TABLE, trouble
 from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
@@ -91,6 +91,7 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
     )
     context = {
         "host": host,
+        "error": trouble(host),
         "now": now,
         "pace": hosts.effective_delay(host),
         "charts": [drawn],
