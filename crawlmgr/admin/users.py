@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -35,6 +36,12 @@ def _role_field() -> forms.ChoiceField:
             "administrators also delete, allow private addresses, manage users and tidy the queue."
         ),
     )
+
+
+def _without(nested: list[Any], beginning: str) -> list[Any]:
+    """A nested list of texts without those that have a beginning, and without lists that are empty then."""
+    kept = [_without(one, beginning) if isinstance(one, list) else one for one in nested if not str(one).startswith(beginning)]
+    return [one for one in kept if one != []]
 
 
 class AddForm(UserCreationForm):
@@ -79,6 +86,13 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
     def may_log_in(self, user: Any) -> bool:
         """Tells whether the account is switched on."""
         return bool(user.is_active)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
+        """What is deleted with a user, without the rows that only join a user and a role."""
+        nested, counts, missing, protected = super().get_deleted_objects(objs, request)
+        joined = User.groups.through._meta
+        counts.pop(joined.verbose_name_plural, None)
+        return _without(nested, f"{capfirst(joined.verbose_name)}: "), counts, missing, protected
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """Django's page for another user's password, with the way back that all rooms have."""
