@@ -14,7 +14,7 @@
   function close() { menu?.remove(); menu = null; }
   function open(row, x, y) {
     const tick = row.querySelector("input.tick[form]"), form = tick && document.getElementById(tick.getAttribute("form"));
-    const link = row.querySelector("td.title a[href], a[href]");
+    const link = row.querySelector("td.title a[href]") || row.querySelector("a[href]");
     if (!form && !link) return false;
     close();
     menu = document.createElement("div");
@@ -91,7 +91,7 @@
 
   // A cell whose text is truncated shows the full text as its tooltip.
   document.addEventListener("mouseover", (event) => {
-    const cell = event.target.closest?.("td.one");
+    const cell = event.target.closest?.("td.one, .facts dd, .line .t, .pane-title");
     if (cell && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent.trim();
   });
 })();

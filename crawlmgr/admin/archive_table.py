@@ -54,7 +54,7 @@ TABLE = Table(
                look="num"),
         Column("records", gettext_lazy("Records"), lambda file: file.records, lambda file: tags.number(file.records),
                falling("records"), look="num"),
-        Column("run", gettext_lazy("From"), lambda file: str(file.run or ""), _from, look="wrap"),
+        Column("run", gettext_lazy("From"), lambda file: str(file.run or ""), _from, look="from"),
         Column("created", gettext_lazy("Created"), lambda file: file.created, lambda file: tags.ago(file.created), tables.NEWEST,
                look="nowrap"),
         Column("closed", gettext_lazy("Closed"), lambda file: file.closed, _closed, falling("closed", nullable=True),

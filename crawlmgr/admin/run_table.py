@@ -90,7 +90,7 @@ TABLE = Table(
         Column("finished", gettext_lazy("Ended"), lambda run: run.finished, lambda run: tags.ago(run.finished),
                falling("finished", nullable=True), look="nowrap"),
         Column("took", gettext_lazy("Took"), _took, lambda run: tags.duration(_took(run)), look="num", usual=False),
-        Column("ended", gettext_lazy("End reason"), _why, _end, look="one"),
+        Column("ended", gettext_lazy("End reason"), _why, _end, look="ended"),
     ),
     "id",
     narrowing.words_in("label"),

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from crawlmgr.admin.rooms import numbers, room
 from crawlmgr.admin.site import Beginning, Step
 from crawlmgr.admin.tree import Node, address
+from crawlmgr.reads.status import all_paused
 from crawlmgr.services.demonstration import MARK
 from forums import reads
 from forums.models import Board, Plan, Site, Visit
@@ -40,6 +41,8 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
         "rows": rows.rows,
         "more": rows.older,
         "coming": _coming(now, max(FEWEST_COMING, len(rows.rows))),
+        "all_paused": all_paused(),
+        "only_paused": not Site.objects.filter(paused=False).exists(),
         "notes": "forums/panel_notes.html",
         "silent": silent,
         "alarms": len(silent),
