@@ -1,5 +1,4 @@
-"""The crawl loop: works on a run for one slice. A slice may be repeated, or its process killed at any moment, without losing
-pages or storing them twice."""
+"""The crawl loop: works on a run for one slice. A repeated or killed slice loses no pages and stores none twice."""
 
 from __future__ import annotations
 
@@ -26,27 +25,23 @@ from crawlmgr.web.window import calm_collector, switch_rarely
 
 __all__ = ["Crawler", "Interrupted", "Prepares", "Pulses", "Stored", "holder", "run_slice", "shutdown"]
 
-PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 3.0  # a longer wait for a host is stored with the run, and ends a slice of limited time
 CLAIM_EVERY_SECONDS, EARLY_SECONDS = 0.03, 0.1
-"""Seconds between checks for hosts that may be requested while other requests are in flight; and how many seconds before a
-host's next allowed request time its address is claimed, so that the request can be sent on time."""
+"""Seconds between claims while requests are in flight; seconds by which a claim may precede the host's next allowed request."""
 STOCK, STOCK_PART = 16, 4
 """Addresses claimed ahead of need: at most this number, and at most this fraction (1/n) of the requests allowed in flight. For
 hosts without a delay the next request can then start as soon as one ends, before its page is stored."""
-STALE_SECONDS = 2.0
-"""Seconds after which addresses that were claimed ahead of need and not requested are released to other runs."""
+STALE_SECONDS = 2.0  # addresses that were claimed ahead of need and not requested after this time are released to other runs
 SHORT_GATHER_SECONDS, GATHER_SECONDS, PATIENT_GATHER_SECONDS = 0.004, 0.01, 0.1
 """Batching of responses, in seconds: how long to wait for further responses when the next request is ready; how long a page
 that was parsed waits to share a transaction with others if a request depends on it or its host allows only one connection; and
 how long if no request depends on it."""
 SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.02, 0.5
-"""Seconds between two attempts to claim an address while no request is in flight: the first pause, which doubles, and the
-longest."""
+"""Seconds between two attempts to claim an address while no request is in flight: first pause, which doubles; longest pause."""
 DRAIN_SECONDS, SHORT_DRAIN_SECONDS, HASTY_DRAIN_SECONDS = 10.0, 3.0, 2.0
 """Seconds that requests in flight may take at the end of a slice: the usual limit, the limit when at most an eighth of them is
 left, and the limit when the process is asked to end."""
-PART_BYTES = 4_000_000
-"""Most bytes of parsed pages that wait in memory to be stored."""
+PART_BYTES = 4_000_000  # parsed pages that wait in memory are stored at the latest when they have this size together
 
 
 def holder() -> str:
@@ -57,12 +52,11 @@ def holder() -> str:
 def run_slice(
     run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None, lag: runs.Lag = runs.no_lag
 ) -> str:
-    """Works on a run for one slice of `seconds` (None: until it ends or must wait long) and returns the run's state, or
-    "leased" if another worker has it.
+    """Works on a run for one slice of `seconds` (None: until it ends or must wait long) and returns the run's state, or "leased"
+    if another worker has it.
 
     The caller queues the next slice. `on_page(run, address, response)` is called after each stored page. `lag` returns by how
-    many seconds `clock` is behind real time; leases are made longer by that.
-    """
+    many seconds `clock` is behind real time; leases are made longer by that."""
 
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
         crawler: Crawler = import_string(django_settings.CRAWLERS[run.kind])()
@@ -74,8 +68,7 @@ def run_slice(
 
 
 class Held(NamedTuple):
-    """An outcome that waits to be stored: a page that was parsed, or an address that ended without a request (`landed` is
-    None)."""
+    """An outcome that waits to be stored: of a response, or of an address that ended without one (`landed` is None)."""
 
     found: Found
     landed: Landed | None
@@ -92,20 +85,19 @@ class _Slice:
         self.ahead: list[Url] = []  # addresses that were claimed and not yet requested
         self.claimed_at = 0.0  # monotonic time of the last claim
         self.closing = False
-        self.held: list[Held] = []  # pages that were parsed and not yet stored
+        self.held: list[Held] = []  # outcomes that are not yet stored
         self.held_since = 0.0
         self.held_bytes = 0
         self.held_error = False  # whether `held` contains an error response of a host that allows several connections
         self.looked = 0.0  # monotonic time of the last check for addresses that may be requested
-        # end of the present wait as stored with the run; only set while a command works on the run itself
-        self.waiting_until: datetime | None = None
-        self.naught = 0  # number of attempts in a row in which all due hosts were in use by others
+        self.waiting_until: datetime | None = None  # end of the wait that is stored with the run; None while it does not wait
+        self.naught = 0  # rounds in a row, at most 8, in which a host was due but no address could be claimed
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
             crawler.set_heartbeat(self.heartbeat.pulse)
 
     def failed(self, now: datetime) -> None:
-        """Calls the crawler's `ended` for a run that failed; called inside the transaction that marks the run as failed."""
+        """Tells the crawler that the run failed; called inside the transaction that marks the run as failed."""
         self.crawler.ended(self.run, RunState.FAILED, now)
 
     def forget(self) -> None:
@@ -143,8 +135,7 @@ class _Slice:
             self.storing.close()
 
     def _begin(self) -> None:
-        """Adds the run's first addresses if it has not begun, and releases addresses that an earlier slice claimed and did not
-        finish."""
+        """Adds the run's first addresses if it has not begun; releases those that an earlier slice claimed and did not finish."""
         now = self.clock.now()
         if not self.run.begun and isinstance(self.crawler, Prepares):
             self.crawler.prepare(self.run, now)
@@ -161,8 +152,7 @@ class _Slice:
         self.storing.leave_out(links, now)
 
     def _leave_if_asked(self) -> str:
-        """Ends the slice if its time is over or a pause, stop or shutdown was requested. Returns the run's state, "" to
-        continue."""
+        """Ends the slice if its time is over or if asked to pause, stop or shut down; returns the run's state, "" to continue."""
         now = self.clock.now()
         self.heartbeat.beat(now)
         if not self._leaving(now):
@@ -182,8 +172,7 @@ class _Slice:
         return bool(self.heartbeat.asked) or (self.until is not None and now >= self.until)
 
     def _come_home(self) -> None:
-        """Waits some seconds for requests in flight, then releases the addresses of the remaining ones, so that another slice
-        requests them again."""
+        """Waits some seconds for requests in flight, then releases all other claimed addresses for the next slice."""
         began, flying = time.monotonic(), len(self.line)
         self.closing = True
         while self.line:
@@ -200,19 +189,16 @@ class _Slice:
             frontier.give_back_many(self.line.close())
 
     def _give_back_ahead(self) -> None:
-        """Releases the addresses that were claimed ahead."""
         items, self.ahead = self.ahead, []
         for item in sorted(items, key=lambda item: item.host_id):
             frontier.give_back(item, attempt=False)
 
     @property
     def _free(self) -> int:
-        """Number of requests that may be sent in addition to those in flight."""
         return self.settings.in_flight - len(self.line)
 
     def _claim(self, now: datetime) -> list[Url]:
-        """Claims as many addresses as may be requested now, and some ahead of need; returns them. Called inside the transaction
-        that stores pages, or on its own."""
+        """Claims and returns the addresses that may be requested now, and some ahead of need; [] if no request may be sent."""
         if self.closing or self._leaving(now) or self.line.full or self._is_alone():
             return []
         most = max(0, self._free - len(self.ahead))
@@ -230,8 +216,7 @@ class _Slice:
         return bool(self.alone) and any(item.kind in self.alone for item in self.line.items())
 
     def _step(self) -> str:
-        """Makes one round of the loop: claims and requests addresses, and handles responses. Returns the run's state once it
-        has ended or must wait, otherwise ""."""
+        """Makes one round of claiming, requesting and handling responses; returns the run's state if the slice ends, else ""."""
         pause = CLAIM_EVERY_SECONDS if self._free > 0 else PATIENT_GATHER_SECONDS
         if not self.ahead and (not self.line or time.monotonic() - self.looked >= pause):
             self.ahead = self._claim(self.clock.now())
@@ -247,8 +232,8 @@ class _Slice:
         return "" if launched else self._nothing(self.clock.now())
 
     def _launch_next(self) -> bool:
-        """Requests claimed addresses while more requests may be in flight, and releases addresses that were claimed ahead too
-        long ago. Returns whether there were any claimed addresses."""
+        """Requests addresses in `ahead` as long as more requests may be in flight, and releases those that were claimed too long
+        ago. Returns False if there were none or the slice is closing."""
         if not self.ahead or self.closing:
             return False
         free, go, stay = self._free if not self.line.full else 0, [], []
@@ -268,8 +253,7 @@ class _Slice:
         return item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
 
     def _launch(self, items: Sequence[Url]) -> None:
-        """Starts claimed addresses: for each one sends the request, first requests the host's robots.txt, or ends the address
-        as refused."""
+        """For each claimed address: sends its request, or first requests robots.txt, or ends it as refused, or releases it."""
         refused: list[tuple[Url, UrlState, str]] = []
         self.line.web.meet(item.host_id for item in items)
         for place, item in enumerate(items):
@@ -319,7 +303,7 @@ class _Slice:
         self._store_if_time()
 
     def _hold(self, found: Found, landed: Landed | None = None) -> None:
-        """Adds an outcome to those that wait to be stored."""
+        """Adds an outcome to `held`; `landed` is the response, None if there was no request."""
         if not self.held:
             self.held_since, self.held_bytes, self.held_error = time.monotonic(), 0, False
         self.held.append(Held(found, landed))
@@ -333,8 +317,7 @@ class _Slice:
             self._store()
 
     def _seconds_to_hold(self) -> float:
-        """Returns the seconds for which parsed pages may still wait to be stored together with others; a large value if there
-        are none."""
+        """Returns for how many seconds parsed pages may still wait to be stored with others; PATIENT_GATHER_SECONDS for none."""
         if not self.held:
             return PATIENT_GATHER_SECONDS
         if len(self.held) >= self.together or not self.line or self.held_bytes >= PART_BYTES:
@@ -358,9 +341,8 @@ class _Slice:
                 self.on_page(self.run, landed.item, landed.response)
 
     def _go_on(self, known: Sequence[Url]) -> None:
-        """Continues with addresses whose host's robots.txt has arrived. If the host has a crawl delay, they go back to the
-        frontier and wait until it may be requested again, because the request for robots.txt counts as a request to the host.
-        Failed requests for robots.txt are not counted as tries of these addresses."""
+        """Requests addresses whose host's robots.txt has arrived; returns those of hosts with a crawl delay or failures to the
+        frontier, because robots.txt was a request too. Failed requests for robots.txt do not count as tries of the address."""
         now = self.clock.now()
         free, back = [], []
         for item in known:
@@ -383,9 +365,8 @@ class _Slice:
         self.heartbeat.renewed(self.storing.wanted, self.clock.now())
 
     def _nothing(self, now: datetime) -> str:
-        """Handles the case that no address can be requested now: waits briefly, returns from the slice for a long wait, or, if
-        no address is left, asks the crawler for more or ends the run. Returns the run's state if the slice is over, otherwise
-        ""."""
+        """Handles that no address can be requested now: waits briefly, ends the slice for a long wait, or, if none is left, asks
+        the crawler for more or ends the run. Returns the run's state if the slice is over, otherwise ""."""
         wait = frontier.next_turn(self.run.pk, now)
         if wait is None:
             with transaction.atomic():
