@@ -1,7 +1,8 @@
-"""Divides a range of values, which a form searches between two inputs (from, to), into sub-ranges to query ("cells"), each with about as
-many records as one answer can contain. The bounds of the cells follow the density of records, estimated from the answers to earlier
-sub-ranges and from the values of the records seen. `limit` is the number of records at which the site truncates its answers. A queried
-range is called narrow if its answer was complete, if at most WIDE times `limit` records match it, or if it is a single value."""
+"""Divides a range of values, which a form searches between two inputs (from, to), into sub-ranges to query ("cells"), each with
+about as many records as one answer can contain. The bounds of the cells follow the density of records, estimated from the answers
+to earlier sub-ranges and from the values of the records seen. `limit` is the number of records at which the site truncates its
+answers. A queried range is called narrow if its answer was complete, if at most WIDE times `limit` records match it, or if it is
+a single value."""
 
 from __future__ import annotations
 
@@ -16,33 +17,25 @@ from deepweb.value_ranges import Range
 
 FILLED = 0.75
 """Intended number of records, in multiples of `limit`, in each part of a range whose answer was truncated."""
-
 LEAST_FILL, MOST_FILL = 1.0, 1.3
-"""Smallest and largest intended number of records, in multiples of `limit`, of a sub-range at the end of an interval without narrow
-queried ranges. Between them it is the number of records in all such intervals per remaining query."""
-
+"""Smallest and largest intended number of records, in multiples of `limit`, of a sub-range at the end of an interval without
+narrow queried ranges. Between them it is the number of records in all such intervals per remaining query."""
 WIDE = 3.0
 """A range with more records than this multiple of `limit`, though queried, is divided anew, from its ends."""
-
 NEIGHBOURS, FADING = 4, 0.8
-"""Number of queried ranges next to an interval whose mean density is taken, and the weight of each relative to the next nearer one."""
-
+"""Number of queried ranges next to an interval whose mean density is taken; weight of each relative to the next nearer one."""
 TREND, STEEPEST = 0.5, 0.5
-"""Share of the change of density between the ranges next to an interval that is assumed to continue inside it; the largest change of its
-logarithm, from one range to the next, that is used."""
-
+"""Share of the change of density between the ranges next to an interval that is assumed to continue inside it; the largest change
+of its logarithm, from one range to the next, that is used."""
 AGAINST = 2.0
 """A sub-range may contain at most this multiple of its intended number of records by the estimate for the whole range."""
-
 WINDOW, WINDOWS_AT = 16, (0.25, 0.5, 0.75)
-"""Where no queried range is adjacent, density is that of WINDOW seen records around the densest of these quantiles of the seen records."""
-
+"""Where no queried range is adjacent, the density is that of WINDOW seen records around the densest of these quantiles of them.
+"""
 ALL_OF_IT = 1.1
 """An interval with at most this multiple of the intended number of records is queried as one sub-range."""
-
 CUT_COUNT = 1.15
-"""A range with a truncated answer is assumed to contain at least this multiple of `limit` records, if the site states no number."""
-
+"""Assumed number of records, at least, in a range with a truncated answer and no stated number, in multiples of `limit`."""
 LEAST_NEW = 0.5
 """Smallest number of new records expected from a query, even if all records in its range seem to be known."""
 
@@ -70,8 +63,8 @@ class Cell(NamedTuple):
 
 
 def value_of(text: str, whole: Range) -> float | None:
-    """Returns a record's value as a position in the range `whole` (a number, or a day's ordinal), read from the text of the record's
-    field; None if it contains no number or day, or one outside the range."""
+    """Returns a record's value as a position in the range `whole` (a number, or a day's ordinal), read from the text of the
+    record's field; None if it contains no number or day, or one outside the range."""
     if whole.mask:
         found = _day_of(text, whole.mask)
     else:
@@ -99,9 +92,10 @@ def _day_of(text: str, mask: str) -> float | None:
 def column_of(
     records: Mapping[int, Mapping[str, str]], whole: Range, answers: Sequence[tuple[Range, Sequence[int]]], named: frozenset[str]
 ) -> str | None:
-    """Returns the name of the record field whose values the range `whole` limits: one that `named` contains (names in lower case, letters
-    only), preferably one that fits the `answers` (queried range, ids of the records found); otherwise the only one that fits. A field
-    fits if at least 80 % of its values are in the queried range. None if unknown. `records`: the fields of the records by id."""
+    """Returns the name of the record field whose values the range `whole` limits: one that `named` contains (names in lower case,
+    letters only), preferably one that fits the `answers` (queried range, ids of the records found); otherwise the only one that
+    fits. A field fits if at least 80 % of its values are in the queried range. None if unknown. `records`: the fields of the
+    records by id."""
     counts: dict[str, list[int]] = {}
     for span, found in answers:
         for pk in found:
@@ -138,9 +132,9 @@ class Asked(NamedTuple):
 
 
 def scale_of(asked: Sequence[Asked], limit: int) -> float:
-    """Returns the estimated ratio of the records that match a range to those seen in it before it was queried: exp of the posterior mean
-    of its logarithm, with a normal prior about log 15. The number of matches of a range is log-normal about ratio * before with variance
-    0.2 + 1 / before; if it is unknown, it is above `limit`."""
+    """Returns the estimated ratio of the records that match a range to those seen in it before it was queried: exp of the
+    posterior mean of its logarithm, with a normal prior about log 15. The number of matches of a range is log-normal about ratio
+    * before with variance 0.2 + 1 / before; if it is unknown, it is above `limit`."""
     # imported here because it takes a fifth of a second, which commands that do not need it save
     from scipy.special import log_ndtr
 
@@ -156,16 +150,18 @@ def scale_of(asked: Sequence[Asked], limit: int) -> float:
 
 
 def cells(
-    whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, left: int | None = None, everywhere: bool = False
+    whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int,
+    left: int | None = None, everywhere: bool = False,
 ) -> list[Cell]:
-    """Returns the sub-ranges that may be queried next, with the number of new records expected from each: sub-ranges at the ends of each
-    interval in which no narrow range was queried (see the module), and parts, of about 0.75 `limit` records each, of narrow ranges whose
-    answers were truncated. No range is queried twice.
+    """Returns the sub-ranges that may be queried next, with the number of new records expected from each: sub-ranges at the ends
+    of each interval in which no narrow range was queried (see the module), and parts, of about 0.75 `limit` records each, of
+    narrow ranges whose answers were truncated. No range is queried twice.
 
-    `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of the records seen so far. The density
-    follows from the answers; inside the queried ranges from `values`; and where no number of matches is known, from `scale` (see
-    `scale_of`) times the seen records. `left` is the number of queries that may still be sent, None if unlimited. With `everywhere` (set
-    if words find records too), intervals without narrow queried ranges are divided as a whole, not only at their ends."""
+    `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of the records seen so far. The
+    density follows from the answers; inside the queried ranges from `values`; and where no number of matches is known, from
+    `scale` (see `scale_of`) times the seen records. `left` is the number of queries that may still be sent, None if unlimited.
+    With `everywhere` (set if words find records too), intervals without narrow queried ranges are divided as a whole, not only at
+    their ends."""
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit, step)
     state = _Known(whole, points, masses, values, limit, frozenset((each.range.low, each.range.high) for each in asked))
@@ -177,8 +173,8 @@ def cells(
 
 
 class _Known(NamedTuple):
-    """The estimated distribution of records over a range: `points` in it, ascending, and the number of records that each stands for
-    (`masses`). `values` are the sorted positions of the records seen so far, `taken` the queried ranges as (low, high)."""
+    """The estimated distribution of records over a range: `points` in it, ascending, and the number of records that each stands
+    for (`masses`). `values` are the sorted positions of the records seen so far, `taken` the queried ranges as (low, high)."""
 
     whole: Range
     points: np.ndarray
@@ -197,8 +193,9 @@ class _Known(NamedTuple):
         return span.low == span.high or self.mass(span) <= WIDE * self.limit
 
     def begin(self, span: Range, there: float, from_end: bool = False) -> Cell | None:
-        """Returns a sub-range at the start of `span` to query: the first that was not queried yet of `span`, its first half, the first
-        half of that, and so on; None if all were. With `from_end`, last halves. `there` is the number of records in `span`."""
+        """Returns a sub-range at the start of `span` to query: the first that was not queried yet of `span`, its first half, the
+        first half of that, and so on; None if all were. With `from_end`, last halves. `there`: the number of records in `span`.
+        """
         low, high, part = span.low, span.high, 1.0
         while (low, high) in self.taken:
             if high == low:
@@ -217,9 +214,9 @@ class _Known(NamedTuple):
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Asked], left: int | None) -> list[Cell]:
-    """Returns sub-ranges to query at both ends of each interval in `fresh` (low, high), or one where its seen records are densest if no
-    queried range in `narrow` is adjacent. Each should contain the number of records in all these intervals divided by the number of
-    queries `left`, between LEAST_FILL and MOST_FILL times `limit`. An interval with few more is returned whole."""
+    """Returns sub-ranges to query at both ends of each interval in `fresh` (low, high), or one where its seen records are densest
+    if no queried range in `narrow` is adjacent. Each should contain the number of records in all these intervals divided by the
+    number of queries `left`, between LEAST_FILL and MOST_FILL times `limit`. An interval with few more is returned whole."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), LEAST_FILL, MOST_FILL)) if left else LEAST_FILL)
@@ -236,9 +233,9 @@ def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[As
 
 
 def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], aim: float, from_end: bool) -> Cell | None:
-    """Returns a sub-range with about `aim` records at the start (with `from_end`, the end) of an interval (`stretch`), or None if no
-    range in `narrow` is adjacent to it there. Its width follows from the density of the adjacent ranges, or from `state` if a range with
-    the same start (end) inside the interval was queried."""
+    """Returns a sub-range with about `aim` records at the start (with `from_end`, the end) of an interval (`stretch`), or None if
+    no range in `narrow` is adjacent to it there. Its width follows from the density of the adjacent ranges, or from `state` if a
+    range with the same start (end) inside the interval was queried."""
     low, high = stretch
     dense = _density_beside(state, high if from_end else low, narrow, from_end)
     if dense is None:
@@ -253,7 +250,7 @@ def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], 
 
 
 def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> int:
-    """Returns the width of a sub-range with `aim` records at the start (with `from_end`, the end) of an interval; at most the whole
+    """Returns the width of a sub-range with `aim` records at the start (with `from_end`, the end) of an interval; at most its
     width."""
     part = state.inside(low, high)
     points, masses = state.points[part], state.masses[part]
@@ -266,8 +263,8 @@ def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> in
 
 
 def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Cell | None:
-    """Returns a sub-range with about `aim` of an interval's `total` records, where its seen records are densest; at its start if at most
-    16 were seen. If it was queried already, a half of it, or a half of that (see `_Known.begin`); None if all were."""
+    """Returns a sub-range with about `aim` of an interval's `total` records, where its seen records are densest; at its start if
+    at most 16 were seen. If it was queried already, a half of it, or a half of that (see `_Known.begin`); None if all were."""
     seen = state.values[(state.values >= low) & (state.values <= high)]
     if len(seen) <= WINDOW:
         return state.begin(Range(low, low + _reach(state, low, high, aim, False), state.whole.mask), aim)
@@ -280,7 +277,7 @@ def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Ce
 
 
 def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
-    """Divides each interval in `fresh` into sub-ranges with about `limit` records each; those queried before are replaced by halves."""
+    """Divides each interval in `fresh` into parts of about `limit` records each; those queried before are replaced by halves."""
     found = []
     for low, high in fresh:
         part = state.inside(low, high)
@@ -296,9 +293,9 @@ def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
 
 
 def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: bool) -> float | None:
-    """Returns the expected density (records per unit of value) at the start (with `after`, the end) of an interval: the weighted mean
-    over up to `NEIGHBOURS` adjacent queried ranges of `narrow`, extrapolated by the share `TREND` of the change between them. None if
-    none is adjacent. `end` is the first (last) value of the interval."""
+    """Returns the expected density (records per unit of value) at the start (with `after`, the end) of an interval: the weighted
+    mean over up to `NEIGHBOURS` adjacent queried ranges of `narrow`, extrapolated by the share `TREND` of the change between
+    them. None if none is adjacent. `end` is the first (last) value of the interval."""
     count = width = 0.0
     weight, each_dense = 1.0, []
     for _ in range(NEIGHBOURS):
@@ -319,8 +316,7 @@ def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: boo
 
 
 def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> list[Cell]:
-    """Divides each interval (low, high) into cells of about FILLED times `limit` records each. `step`: 1 if values are whole numbers, or
-    0."""
+    """Divides each interval into cells of about FILLED times `limit` records. `step`: 1 if values are whole numbers, or 0."""
     found = []
     for low, high in stretches:
         part = state.inside(low, high)
@@ -350,7 +346,7 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
 
 
 def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
-    """Returns the number of records in `each`, estimated if not known; None for the whole range if no record was seen before that query."""
+    """Returns the number of records in `each`, estimated if not known; None for the whole range if no seen record was in it."""
     if each.known:
         return each.matching
     if not each.before and each.range == whole:
@@ -358,10 +354,12 @@ def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
     return max(CUT_COUNT * limit, (each.before + _SHAPE) / (_SHAPE / (CUT_COUNT * limit) + 1 / scale))
 
 
-def _masses(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two parallel arrays: points of the range `whole` in ascending order, and the number of records that each stands for. Points
-    are the positions of the seen records, and some spread evenly between ends of queried ranges more than `step` apart. The numbers are
-    scaled to the answers, range by range from the widest, until all agree within 0.5 % or after 200 rounds."""
+def _masses(
+    whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, step: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns two parallel arrays: points of the range `whole` in ascending order, and the number of records that each stands
+    for. Points are the positions of the seen records, and some spread evenly between ends of queried ranges more than `step`
+    apart. The numbers are scaled to the answers, range by range from the widest, until all agree within 0.5 %, or 200 times."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
     spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a + step]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])
@@ -387,8 +385,8 @@ def _masses(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: flo
 
 
 def uncovered(whole: Range, done: Sequence[Range], step: int = 1) -> list[tuple[int, int]]:
-    """Returns the intervals (low, high) of `whole` that no range of `done` covers, ascending. `step`: 1 if values are whole numbers, or
-    0.
+    """Returns the intervals (low, high) of `whole` that no range of `done` covers, ascending. `step`: 1 if values are whole
+    numbers, or 0.
 
     >>> uncovered(Range(0, 9), [Range(2, 3), Range(3, 5)])
     [(0, 1), (6, 9)]
