@@ -1,5 +1,4 @@
-"""The HTTP client of all crawls: connections per host, address checks, limits, redirects. It is the only module of crawlmgr/web
-that opens connections for pages."""
+"""The HTTP client of all crawls: follows redirects, keeps connections, checks every IP address before connecting to it."""
 
 from __future__ import annotations
 
@@ -54,15 +53,14 @@ def utc_now() -> datetime:
 
 
 def resolve(host: str, port: int) -> list[Address]:
-    """Returns all TCP addresses of a host name as (family, socket address) pairs, as the system's resolver gives them. Raises
-    OSError or UnicodeError."""
+    """Returns (address family, socket address) of every TCP address of a host name. Raises OSError or UnicodeError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [(int(family), sockaddr) for family, _kind, _protocol, _name, sockaddr in found]
 
 
 def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
-    """Calls `resolve` with a time-out, which the system's resolver does not have: in a thread that is abandoned after
-    `seconds`. Literal IP addresses need no thread. Raises TimeoutError as well."""
+    """Calls `resolve` in a thread that is abandoned after `seconds`, because the system's resolver has no time-out; then raises
+    TimeoutError. IP addresses are resolved without a thread. Raises OSError and UnicodeError as `resolve` does."""
     if ":" in host or not host.strip("0123456789."):
         return resolve(host, port)
     answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
@@ -84,15 +82,15 @@ def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
 
 
 def _check(ip: str, host: str, port: int, settings: FetchSettings) -> None:
-    """Applies the address guard to `ip`, an address of `host` that is about to be connected to. Raises AddressRefused."""
+    """Raises AddressRefused if the address guard forbids to connect to `ip`, an address of `host`, or if it is public and the
+    settings allow only private addresses."""
     check_address(ip, host, port, settings.allow_private)
     if settings.private_only and is_public(ip):
         raise AddressRefused("no_contact", ip, host, port)
 
 
 class _Guarded:
-    """Mixin for urllib3's connections: resolves the host name once, checks every address it has, and connects to one of the
-    checked addresses."""
+    """Mixin for urllib3's connections: resolves the host, checks all its addresses and connects to the first that answers."""
 
     host: str
     port: int
@@ -101,8 +99,7 @@ class _Guarded:
     peer = ""  # the IP address that this connection was made to
 
     def _new_conn(self) -> socket.socket:
-        """Opens the socket; called by urllib3. Raises AddressRefused, or an OSError after recording the failure in the current
-        exchange."""
+        """Opens the socket; called by urllib3. Raises AddressRefused, or OSError with the failure recorded in the exchange."""
         exchange = current.exchange
         exchange.fresh = True
         seconds = exchange.settings.connect_timeout_seconds
@@ -113,7 +110,7 @@ class _Guarded:
         for _family, sockaddr in addresses:
             if self.proxy is None:
                 _check(sockaddr[0], self.host, self.port, exchange.settings)
-            # the addresses here are those of the proxy; the target was checked in `_check_target`
+            # with a proxy, `addresses` are the proxy's; the site's own address was checked in `_check_target`
             elif not exchange.settings.proxy_private:
                 check_address(sockaddr[0], self.host, self.port)
         reason: OSError = exchange.failed(Failure.dns, "no address") if not addresses else OSError()
@@ -147,7 +144,7 @@ class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]  # urllib
 
 class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]  # urllib3 gives response_class another type
     def set_tunnel(self, host: str, *args: Any, **kwargs: Any) -> None:
-        """Makes the proxy's tunnel lead to the checked IP address; the certificate is still checked against the host name."""
+        """Asks the proxy for a tunnel to the checked IP address; the certificate is still checked against the host name."""
         self.server_hostname = host
         super().set_tunnel(current.exchange.handed or host, *args, **kwargs)
 
@@ -173,8 +170,7 @@ def _ssl_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 class _Adapter(HTTPAdapter):
-    """The `requests` transport adapter for one host: uses connections checked by the address guard and one TLS context, and
-    avoids what `requests` sets up again for every page."""
+    """The `requests` adapter of one origin: guarded connections, one TLS context, one connection pool, looked up only once."""
 
     def __init__(self, ca_file: str | None, tls: bool) -> None:
         self._ssl: dict[str, Any] = {"ssl_context": _ssl_context(ca_file)} if tls else {}
@@ -196,19 +192,18 @@ class _Adapter(HTTPAdapter):
         return self._pool
 
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing, unlike the overridden method: the TLS context already holds the certificates, which urllib3 would
-        otherwise load again for every connection."""
+        """Does nothing: the TLS context holds the certificates, which urllib3 would otherwise load again for every connection."""
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> Any:
         return resp
 
     def pool(self, prepared: requests.PreparedRequest) -> Any:
-        """Returns the pool of direct connections to the host, without a proxy."""
+        """Returns the pool of connections to the request's origin, without a proxy."""
         return self.get_connection_with_tls_context(prepared, True)
 
 
 class _Origin:
-    """State kept per scheme, host and port: the adapter with its connections, and the cookies that were set."""
+    """State kept per origin (scheme, host and port): the adapter with its connections, and the cookies set by the server."""
 
     def __init__(self, ca_file: str | None, tls: bool) -> None:
         self.adapter = _Adapter(ca_file, tls)
@@ -216,14 +211,11 @@ class _Origin:
 
 
 class Fetcher:
-    """Fetches pages for any number of threads; connections and cookies are kept per scheme, host and port.
-
-    `clock` returns the time stored in `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (for
-    robots.txt, or for the host's next allowed request time); HopRefused raised by it ends the exchange with
-    `Failure.refused_hop`. The total time-out applies to each request of a redirect chain and does not include that wait.
-    `on_sent()` is called in the same thread when a request has been sent. `room` limits the bytes of response bodies that all
-    threads together hold in memory.
-    """
+    """Fetches pages for any number of threads; connections and cookies are kept per scheme, host and port. `clock` returns the
+    time stored in `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (for robots.txt, or for the
+    host's next allowed request time); HopRefused raised by it ends the exchange with `Failure.refused_hop`. The total time-out
+    applies to each request of a redirect chain and does not include that wait. `on_sent()` is called in the requesting thread
+    whenever a request has been sent. `room` limits the bytes of response bodies that all threads together hold in memory."""
 
     def __init__(
         self,
@@ -244,7 +236,7 @@ class Fetcher:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Closes every idle connection and discards the cookies."""
+        """Closes every idle connection and discards the cookies; the fetcher can still be used."""
         with self._lock:
             origins = list(self._origins.values())
             self._origins.clear()
@@ -260,12 +252,9 @@ class Fetcher:
             exchange.abort()
 
     def fetch(self, request: FetchRequest, settings: FetchSettings | None = None) -> FetchResponse:
-        """Fetches one page, following redirects, and returns the last response. Network errors are returned in its `failure`,
-        never raised.
-
-        `settings` replace the fetcher's own for this call. Raises only what `on_hop` raises (except HopRefused), and ValueError
-        for invalid settings.
-        """
+        """Fetches one page, following redirects, and returns the last response; an error of the network or the server is returned
+        in its `failure`. `settings` replace the fetcher's own for this call. Raises what `on_hop` raises, except HopRefused, and
+        OSError if the CA file cannot be read."""
         settings = settings or self.settings
         hops: list[Hop] = []
         seen: set[tuple[str, str]] = set()
@@ -300,10 +289,9 @@ class Fetcher:
             step = step_to
 
     def _origin(self, parts: UrlParts, settings: FetchSettings) -> _Origin:
-        """Returns the connections and cookies for an origin, made on first use; at most 512 are kept, the least recently used
-        are dropped."""
-        # The allowed private addresses are part of the key: a connection that was allowed by them must not be reused without
-        # them.
+        """Returns connections and cookies for an origin, made on first use; at most 512 are kept, the most recently used ones.
+        They are shared only by requests with the same proxy, allowed private addresses and CA file: a connection must not be
+        reused by a request whose settings would not have allowed it."""
         proxy = (settings.proxy, settings.proxy_private, settings.proxy_resolves)
         key = (parts.scheme, parts.authority, *proxy, settings.allow_private, settings.private_only, settings.ca_file)
         with self._lock:
@@ -319,8 +307,8 @@ class Fetcher:
     def _once(
         self, step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
     ) -> tuple[FetchResponse, bool]:
-        """Sends one request without following redirects. Returns the response, and whether it set cookies. `secrets` and
-        `conditional` are explained in `request_headers`."""
+        """Sends one request, follows no redirect. Returns the response, and whether it set cookies. For `secrets` and
+        `conditional` see `request_headers`."""
         parts = parse(step.url)
         origin = self._origin(parts, settings)
         prepared = requests.PreparedRequest()
@@ -343,24 +331,16 @@ class Fetcher:
             self._running.discard(exchange)
 
     def _exchanged(
-        self,
-        origin: _Origin,
-        prepared: requests.PreparedRequest,
-        exchange: Exchange,
-        step: FetchRequest,
-        fetched_at: datetime,
+        self, origin: _Origin, prepared: requests.PreparedRequest, exchange: Exchange, step: FetchRequest, fetched_at: datetime
     ) -> tuple[FetchResponse, bool]:
-        """Sends the prepared request, reads the response and stores its cookies. Returns what `_once` returns."""
+        """Sends the prepared request, reads the response and stores its cookies. Returns the response, and whether it set
+        cookies."""
         host = () if "host" in prepared.headers else (("Host", exchange.parts.authority),)
         exchange.sent = (*host, *prepared.headers.items())
         raw, failure, detail = self._send(origin.adapter, prepared, exchange)
         blank = FetchResponse(
-            step.url,
-            step.url,
-            fetched_at=fetched_at,
-            method=step.method.upper(),
-            request_headers=exchange.sent,
-            request_body=step.body,
+            step.url, step.url, fetched_at=fetched_at,
+            method=step.method.upper(), request_headers=exchange.sent, request_body=step.body,
         )
         if raw is None:
             elapsed = time.monotonic() - exchange.started
@@ -373,8 +353,8 @@ class Fetcher:
     def _send(
         self, adapter: _Adapter, prepared: requests.PreparedRequest, exchange: Exchange
     ) -> tuple[Any, Failure | None, str]:
-        """Sends the request and reads the headers. Retries once if the server had closed the idle connection that was reused.
-        Returns (response, None, "") or (None, failure, message)."""
+        """Sends the request and reads the head of the response; repeats a GET or HEAD if the server had closed the reused
+        connection. Returns (response, None, ""), or (None, failure, message)."""
         settings = exchange.settings
         proxies = {"http": settings.proxy, "https": settings.proxy} if settings.proxy else None
         while True:
@@ -387,8 +367,7 @@ class Fetcher:
                     return ask(adapter.pool(prepared), prepared, exchange), None, ""
                 _check_target(exchange)
                 timeout = (
-                    exchange.seconds_left(settings.connect_timeout_seconds),
-                    exchange.seconds_left(settings.read_timeout_seconds),
+                    exchange.seconds_left(settings.connect_timeout_seconds), exchange.seconds_left(settings.read_timeout_seconds),
                 )
                 return adapter.send(prepared, stream=True, timeout=timeout, proxies=proxies), None, ""
             except AddressRefused as error:
@@ -401,12 +380,10 @@ class Fetcher:
 
 
 def _check_target(exchange: Exchange) -> None:
-    """Applies the address guard to the target of a request through a proxy. Raises AddressRefused, or OSError if the name
-    cannot be resolved.
-
-    A name that cannot be resolved here is allowed only if the settings say that the proxy resolves names; the address it finds
-    is not visible here. Otherwise the checked address is stored in `exchange.handed`, and an https tunnel leads to it.
-    """
+    """Applies the address guard to the site that is requested through a proxy. Raises AddressRefused, or OSError if the host name
+    cannot be resolved here. With the setting `proxy_resolves`, a name that cannot be resolved here is allowed, although the
+    address that the proxy finds for it stays unknown. Without it, the checked address is stored in `exchange.handed`, and an
+    https tunnel leads to that."""
     host, port = exchange.parts.host.strip("[]"), exchange.parts.effective_port
     try:
         addresses = _resolve_within(host, port, exchange.seconds_left(exchange.settings.connect_timeout_seconds))

@@ -1,8 +1,6 @@
 """Extracts links, text and head elements of a page in one pass, in bounded time and memory even for hostile pages. No Django.
-
-Ordinary pages are parsed to a tree (by selectolax's lexbor, which is fast, but extremely slow on thousands of unclosed
-elements); larger or badly formed pages are read as a stream of events by libxml2's parser, whose cost is linear in the length.
-"""
+Ordinary pages are parsed to a tree by selectolax's lexbor, which is fast, but extremely slow on thousands of unclosed elements.
+Larger or badly formed pages are read as a stream of events by libxml2's parser, whose cost is linear in the length."""
 
 from __future__ import annotations
 
@@ -21,16 +19,16 @@ MAX_LINKS = 20_000
 MAX_ANCHOR_CHARS = 1_000
 CONTEXT_CHARS = 200
 
-# Largest number of characters for parsing to a tree; the worst known pages of this size take lexbor about half a second.
+# Pages of up to this many characters are parsed to a tree; the worst known page of this size takes lexbor about half a second.
 _TREE_CHARS = 400_000
-# characters up to which a page is not checked for endless tags: in so few, a tag full of attributes costs little
+# Shorter pages are not checked for tags with thousands of attributes (see `_has_endless_tag`): their cost is small.
 _UNCHECKED_CHARS = 100_000
 _TAG_CHARS = 20_000
 _WHOLE_TAG = re.compile(rf"!--|(?:[^\"'>]|\"[^\"]*\"|'[^']*'){{0,{_TAG_CHARS}}}+>")
 _TREE_TAGS, _TREE_UNCLOSED = 6_000, 1_500
-_HEAD_CHARS = 100_000  # characters in which a title is searched if the page is not parsed to a tree
+_HEAD_CHARS = 100_000  # where a title is searched for if the page is not parsed to a tree
 _FEED_BYTES = 1 << 14
-_MAX_DEPTH = 1_000  # open elements at once, in the stream of events; each end tag may cost libxml2 a search through all of them
+_MAX_DEPTH = 1_000  # most open elements in the stream of events: each end tag may cost libxml2 a search through all of them
 
 _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)
@@ -40,13 +38,10 @@ _REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^'
 
 
 class Link(NamedTuple):
-    """A link of a page.
-
-    `url` is absolute, with its fragment. `anchor` is the link's text including the alt texts of its images, at most 1,000
-    characters. `at` is its offset in the page's text, used by `PageScan.context`; None inside noscript, or if contexts were not
-    requested. `nofollow` tells whether the link's own rel contains that word. `tag` is one of a, area, frame, meta (a refresh
-    to another page).
-    """
+    """A link of a page. `url` is absolute, with its fragment. `anchor` is the link's text including the alt texts of its images,
+    at most 1,000 characters. `at` is its offset in the page's text, used by `PageScan.context`; None inside noscript, or if
+    contexts were not requested. `nofollow` tells whether the link's own rel contains that word. `tag` is "a", "area", "frame", or
+    "meta" for a refresh that leads to another page."""
 
     url: str
     anchor: str
@@ -58,12 +53,10 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageScan:
-    """The links, text and head of a page; "" for anything missing.
-
-    `text` is the body's text with white space collapsed, without scripts, templates and noscript content. `base` is the address
-    that relative links are resolved against. `canonical` is the address in `<link rel=canonical>`, `refresh` the target of a
-    meta refresh, both absolute. `robots_meta` holds the words of `<meta name=robots>` in lower case.
-    """
+    """The links, text and head of a page; "" for anything missing. `text` is the body's text with white space collapsed, without
+    scripts, templates and noscript content. `base` is the address that relative links are resolved against. `canonical` is the
+    address in `<link rel=canonical>`, `refresh` the target of a meta refresh, both absolute. `robots_meta` holds the words of
+    `<meta name=robots>` in lower case."""
 
     title: str
     text: str
@@ -75,14 +68,13 @@ class PageScan:
     lang: str = ""
 
     def context(self, link: Link) -> str:
-        """Returns the text around a link of the page (see `around`), including its own; "" if the position of the link is not
-        known."""
+        """Returns the text around a link of the page (see `around`), including its own; "" if the link's `at` is None."""
         return "" if link.at is None else around(self.text, link.at, len(link.anchor))
 
 
 def around(text: str, at: int, length: int) -> str:
-    """Returns the part of `text` from 200 characters before to 200 characters after the `length` characters at offset `at`;
-    words are kept whole where there are spaces."""
+    """Returns the `length` characters at offset `at` of `text` with up to 200 characters on each side, shortened to the next
+    space so that no word is cut (unless it has more than 30 characters)."""
     start, end = at - CONTEXT_CHARS, at + length + CONTEXT_CHARS
     start = text.find(" ", start, start + 30) + 1 or start if start > 0 else 0
     if end < len(text):
@@ -92,13 +84,11 @@ def around(text: str, at: int, length: int) -> str:
 
 
 def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
-    """Returns links, text and head of a page. Links are in document order, those inside noscript last.
-
-    Nothing is taken from comments, templates, scripts or text areas. `<base href>` is honoured wherever it is. Links within the
-    page ("#top") and to anything but http(s) are left out, as are links after the first 20,000. A page that is not parsed to a
-    tree is read up to 10,000,000 characters, and not further than where more than 1,000 elements are open. Raises UrlError if
-    `base_url`, the page's address, is not an http(s) address.
-    """
+    """Returns links, text and head of a page. Links are in document order: first that of a meta refresh, last those inside
+    noscript. Nothing is taken from comments, templates, scripts or text areas. `<base href>` is honoured wherever it is. Links
+    within the page ("#top") and to anything but http(s) are left out, as are links after the first 20,000. A page that is not
+    parsed to a tree is read up to 10,000,000 characters or 1,000 open elements. `want_context` sets the offsets of the links in
+    the text. Raises UrlError if `base_url`, the page's address, is not an http(s) address."""
     page = _Page(base_url, want_context)
     tree = _tree(html)
     if tree is None:
@@ -131,8 +121,7 @@ def _collapse(text: str) -> str:
 
 
 def _tree(html: str) -> LexborHTMLParser | None:
-    """Parses the page to a tree; returns None if the page is too large or badly formed for that and must be read as a stream of
-    events."""
+    """Parses the page to a tree; returns None for a page so large or badly formed that it must be read as a stream of events."""
     tags = html.count("<")
     if len(html) > _TREE_CHARS or (len(html) > _UNCHECKED_CHARS and _has_endless_tag(html)):
         return None
@@ -145,7 +134,7 @@ def _tree(html: str) -> LexborHTMLParser | None:
 
 
 def _has_endless_tag(html: str) -> bool:
-    """Tells whether a tag has extremely many attributes: lexbor compares each attribute with all before it."""
+    """Tells whether a tag has more than 20,000 characters: if these are attributes, lexbor compares each with all before it."""
     return any(len(piece) > _TAG_CHARS and _WHOLE_TAG.match(piece) is None for piece in html.split("<"))
 
 
@@ -154,7 +143,7 @@ _Found = tuple[str, str, str, str, int | None]
 
 
 class _Page:
-    """Collects what has been found of a page so far, by the tree or by the stream of events."""
+    """Collects what was found in a page so far, by `_scan_tree` or by the stream of events."""
 
     def __init__(self, url: str, want_context: bool) -> None:
         self.url = url
@@ -170,7 +159,7 @@ class _Page:
         self.lang = ""
 
     def head(self, tag: str, attributes: Mapping[str, str | None]) -> None:
-        """Records an element of the head: base, meta, link or html, with its attributes."""
+        """Takes what is needed from a base, meta, link or html element, for example the address of a meta refresh."""
         if tag == "base":
             if not self.based:  # as in browsers, only the first <base> counts
                 self.based = True
@@ -203,14 +192,9 @@ class _Page:
             if url is not None:
                 out.append(Link(url, anchor, rel, at, rel != "" and "nofollow" in rel.lower().split(), tag))
         return PageScan(
-            title=self.title or "",
-            text=self.text,
-            links=tuple(out),
-            base=self.resolver.base,
+            title=self.title or "", text=self.text, links=tuple(out), base=self.resolver.base,
             canonical=(absolute(self.canonical) or "") if self.canonical else "",
-            refresh=refresh or "",
-            robots_meta=frozenset(self.robots),
-            lang=self.lang,
+            refresh=refresh or "", robots_meta=frozenset(self.robots), lang=self.lang,
         )
 
 
@@ -220,7 +204,7 @@ def _is_drawn(title: LexborNode) -> bool:
 
 
 def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
-    """Fills `page` from a parsed tree, which is changed: scripts, templates and noscript elements are removed."""
+    """Fills `page` from a parsed tree, from which it removes scripts, templates and noscript elements."""
     tree.strip_tags(_UNSEEN)
     aside: list[_Found] = []
     unscripted = False
@@ -256,7 +240,7 @@ def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
 
 
 def _found(node: LexborNode, tag: str) -> _Found:
-    """Returns the link that an element of the tree makes, without its offset in the text."""
+    """Returns the link of an a, area or frame element of the tree, without its offset in the text."""
     attributes = node.attributes
     if tag != "a":
         return _shape(tag, attributes, None)
@@ -265,19 +249,19 @@ def _found(node: LexborNode, tag: str) -> _Found:
 
 
 def _shape(tag: str, attributes: Mapping[str, str | None], at: int | None) -> _Found:
-    """Returns the link of an image map's area or a frame, whose description is in its attributes and not in a text."""
+    """Returns the link of an `area` (of an image map) or `frame` element, whose anchor text comes from its attributes."""
     words = attributes.get("alt") or attributes.get("title") or "" if tag == "area" else attributes.get("name") or ""
     href = attributes.get("src" if tag == "frame" else "href") or ""
     return href, _collapse(words)[:MAX_ANCHOR_CHARS], attributes.get("rel") or "", tag, at
 
 
 def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
-    """Sets the page's text, and the offset of each link in it: inserts a marker character before each link element in `places`,
-    then splits the text at the markers."""
+    """Sets the page's text and the offset of each link in it: inserts a marker character before each link element of `places`
+    (parallel to `page.found`), then splits the text at the markers."""
     for node in places:
         node.insert_before(_MARK)
     segments = [_collapse(segment) for segment in body.text(separator=" ").split(_MARK)]
-    if len(segments) == len(places) + 1:  # offsets stay unknown for a page that contains the marker character itself
+    if len(segments) == len(places) + 1:  # False if the page contains the marker character itself: then the offsets stay None
         at, begins = 0, []
         for segment in segments:
             begins.append(at)
@@ -295,8 +279,8 @@ class _Stream:
         self.depth = 0
         self.hidden = 0  # number of open script, style, template and similar elements
         self.aside = 0  # number of open noscript elements
-        self.heading = False  # True inside the page's title element
-        self.drawn = 0
+        self.heading = False  # True inside the title element from which the page's title is taken
+        self.drawn = 0  # number of open svg elements
         self.buffer: list[str] = []
         self.parts: list[str] = []
         self.length = 0  # length of the page's text so far: all parts with a space after each
@@ -400,7 +384,7 @@ class _Stream:
 
 
 def _scan_stream(html: str, page: _Page) -> None:
-    """Fills `page` from the stream of libxml2's parsing events, up to the limit of open elements."""
+    """Fills `page` from libxml2's parsing events; stops early where more than _MAX_DEPTH elements are open."""
     data = html.encode("utf-8", "replace")
     stream = _Stream(page)
     parser = etree.HTMLParser(target=stream, encoding="utf-8", huge_tree=True)

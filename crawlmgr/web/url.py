@@ -24,8 +24,7 @@ _INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
 _INNER = {ord(char): None for char in "\t\n\r"}  # translation table that removes tabs and line breaks
 _QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
 _SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # characters that are never escaped in a path or query
-# A percent-escape that does not begin inside a broken one: otherwise "%%34%31" would become "%41", and "A" when normalised
-# again.
+# Percent-escapes, except after a "%" that begins none: unescaping "%34" in "%%34%31" would create a new escape.
 _PERCENT = re.compile(r"(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
@@ -77,10 +76,10 @@ DEFAULT_RULES = UrlRules()
 
 
 def parse(url: str) -> UrlParts:
-    """Parses an absolute http(s) address as the URL standard does: spaces at both ends are removed, backslashes read as
-    slashes, hosts accepted in all spellings that browsers know.
+    """Parses an absolute http(s) address as the URL standard does: spaces and control characters at both ends are removed,
+    backslashes in front of the query are read as slashes, hosts are accepted in all spellings that browsers know.
 
-    The path keeps its dot segments and percent-encoding. Raises UrlError.
+    The path keeps its dot segments and percent-escapes. Raises UrlError for any other address.
     """
     text = url.strip(_EDGES)
     if "\n" in text or "\t" in text or "\r" in text:
@@ -106,8 +105,8 @@ def parse(url: str) -> UrlParts:
 
 
 def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
-    """Splits "host:port" into the host and the port (None if missing). Raises UrlError for an invalid port; `url` is the whole
-    address, for the message."""
+    """Splits "host:port" into host and port (None if missing). Raises UrlError for an invalid port, with the whole `url` in the
+    message."""
     end = hostport.rfind("]")
     colon = hostport.find(":", end + 1)
     if colon < 0:
@@ -143,15 +142,13 @@ def _resolve_dots(path: str) -> str:
 
 
 def _fix_escape(found: re.Match[str]) -> str:
-    """Returns the canonical form of one percent-escape: the character itself if it needs no escaping, otherwise upper-case
-    digits."""
+    """Returns one percent-escape in canonical form: the bare character if it may stand unescaped, otherwise upper-case digits."""
     char = chr(int(found.group(1), 16))
     return char if char in _UNRESERVED else found.group().upper()
 
 
 def _normalise(text: str) -> str:
-    """Returns the text with its percent-escapes in canonical form: unreserved characters unescaped, hexadecimal digits in upper
-    case."""
+    """Returns the text with its percent-escapes in canonical form: unreserved characters unescaped, digits in upper case."""
     return _PERCENT.sub(_fix_escape, text) if "%" in text else text
 
 
@@ -248,7 +245,7 @@ class Resolver:
         return query.replace(" ", "%20")
 
     def _parsed(self, url: str) -> str | None:
-        """Returns a complete address with canonical host and resolved dot segments; None if it cannot be parsed."""
+        """Returns the absolute address `url` with canonical host and resolved dot segments; None if it cannot be parsed."""
         try:
             parts = parse(url)
         except UrlError:
@@ -300,10 +297,10 @@ def _parameter_name(parameter: str) -> str:
 def canonical(url: str, rules: UrlRules = DEFAULT_RULES) -> str:
     """Returns the canonical form of an address, under which a page is stored and requested again.
 
-    Scheme and host are lower-case, international names in punycode, IPv4 addresses in dotted decimal; default port, user and
-    fragment are dropped, dot segments resolved, percent-encoding normalised, session ids and tracking parameters removed, the
-    query is sorted by name; `rules` say which fragments and parameters are dropped, and whether the query is sorted. The
-    canonical form of a canonical address is itself. Raises UrlError.
+    Scheme and host are lower-case, international names in punycode, IPv4 addresses in dotted decimal. Default port, user and
+    fragment are dropped, dot segments resolved, percent-escapes normalised, session ids and tracking parameters removed, and the
+    query is sorted by parameter name. `rules` can keep the fragment, keep or drop further parameters, and leave the query
+    unsorted. The canonical form of a canonical address is itself. Raises UrlError.
 
     >>> canonical("HTTP://Forum.Example:80/a/../viewtopic.php?t=5&sid=0123456789abcdef0123456789abcdef#p9")
     'http://forum.example/viewtopic.php?t=5'
@@ -339,7 +336,7 @@ def _canonical(url: str, rules: UrlRules) -> str:
 
 
 def _pieces(url: str) -> tuple[str, str, str, str]:
-    """Returns (origin, path, query, fragment) of an address, the last two without "?" and "#"; origins are cached."""
+    """Returns (origin, path, query, fragment) of an address, the last two without "?" and "#", or "". Raises UrlError."""
     if _INNER_OR_BACKSLASH.search(url) is None and url.startswith(("http://", "https://")):
         start = url.index("//") + 2
         end = url.find("/", start)
@@ -352,10 +349,8 @@ def _pieces(url: str) -> tuple[str, str, str, str]:
 
 
 def fetchable(url: str) -> str:
-    """Returns an address as a browser would send it: canonical host, unsafe characters escaped, no user, no fragment.
-
-    Unlike `canonical` it keeps all parameters, their order and existing escapes. Raises UrlError.
-    """
+    """Returns an address as a browser would send it: canonical host, unsafe characters escaped, no user, no fragment. Unlike
+    `canonical` it keeps all parameters, their order and existing escapes. Raises UrlError."""
     if _PLAIN.fullmatch(url):
         return url
     prefix, path, query, _ = _pieces(url)
@@ -364,7 +359,7 @@ def fetchable(url: str) -> str:
 
 
 def url_hash(url: str) -> int:
-    """Returns a signed 64-bit key of an address (BLAKE2b, 8 bytes, big-endian), in [-2**63, 2**63)."""
+    """Returns the 64-bit BLAKE2b hash of an address as a signed integer, by which the database finds it."""
     return int.from_bytes(blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
 
 
@@ -395,7 +390,7 @@ def _extract() -> TLDExtract:
 
 @lru_cache(maxsize=8192)
 def registered_domain(host: str) -> str:
-    """Returns the registered domain of a host, with or without a port ("news.example.co.uk" -> "example.co.uk"); the host
-    itself if it has none."""
+    """Returns the registered domain of a host ("news.example.co.uk:81" -> "example.co.uk"); the host without port if it has
+    none."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") and host.count(":") == 1 else host
     return _extract()(name).top_domain_under_public_suffix or name
