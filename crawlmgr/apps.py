@@ -13,9 +13,9 @@ _of_parents: list[Any] = []
 
 
 def leave_pools_to_parent() -> None:
-    """Called in every forked process: stops using the parent's database connection pools and the connection of the thread that
-    forked, because the parent still uses them. The objects are kept alive, since deleting a pool would close the parent's
-    connections."""
+    """Called in every forked process: discards the database connection pools copied from the parent, and the connection of the
+    thread that forked, because the parent still uses them. A reference to them is kept, since deleting a pool would close the
+    parent's connections."""
     pools = getattr(connection, "_connection_pools", None)
     if pools:
         _of_parents.append((dict(pools), connection.connection))
@@ -45,5 +45,5 @@ class CrawlmgrConfig(AppConfig):
     def ready(self) -> None:
         os.register_at_fork(after_in_child=leave_pools_to_parent)
         import_module("crawlmgr.checks")
-        # imported before anything is queued, because the import restricts queued tasks to known functions
+        # imported at start because the module, on import, makes django-q2 refuse tasks that call functions not on a list
         import_module("crawlmgr.services.queue")

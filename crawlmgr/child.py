@@ -21,8 +21,8 @@ _prctl = ctypes.CDLL(None).prctl if sys.platform.startswith("linux") else None
 
 
 def watch(descriptor: int) -> None:
-    """Waits until the parent process has ended, which closes the pipe `descriptor`, and then kills this process's group. Runs
-    in a thread of its own."""
+    """Waits until the pipe `descriptor` closes, which shows that the parent process has ended, and then kills this process's
+    group. Runs in a thread of its own."""
     while os.read(descriptor, 1):
         pass
     os.killpg(0, signal.SIGKILL)
@@ -38,7 +38,7 @@ def die_with(parent: int) -> None:
 
 
 def follow_the_parent() -> None:
-    """Makes every process that this one forks from now on, directly or through others, end with its own parent."""
+    """Makes all descendants that are forked from now on end when their own parent ends (Linux only)."""
     parent = os.getpid()
 
     def remember() -> None:

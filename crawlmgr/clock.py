@@ -9,8 +9,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Source of the current time, passed to all code that depends on it. Times are aware and in UTC; `sleep` waits, or moves
-    the clock."""
+    """Source of the current time, passed to all code that depends on it. `now` returns an aware time in UTC; `sleep` waits for
+    some seconds or, for clocks that do not show real time, advances the clock by them."""
 
     def now(self) -> datetime: ...
 

@@ -10,7 +10,7 @@ EVERYTHING = "*"
 
 
 def _setting(default: Any, help_text: str, unit: str = "", low: float | None = None, high: float | None = None) -> Any:
-    """Returns a dataclass field with its help text, unit and range of values in its metadata."""
+    """Returns a dataclass field whose metadata hold its help text, unit, and least and greatest allowed value (`low`, `high`)."""
     metadata = {"help": help_text, "unit": unit, "low": low, "high": high}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
@@ -19,8 +19,8 @@ def _setting(default: Any, help_text: str, unit: str = "", low: float | None = N
 
 @dataclass(frozen=True, slots=True)
 class CrawlSettings:
-    """Settings for the requests of a run: the defaults, overridden by those of the site or topic, overridden by the run's
-    parameters (see `from_mapping`)."""
+    """Settings for the requests of a run. The values are defaults; those of the site or topic override them, and the run's
+    parameters override both (see `from_mapping`)."""
 
     delay_seconds: float = _setting(1.0, "Pause between two requests to one host", "s", 0, 3600)
     connections: int = _setting(1, "Simultaneous requests to one host", "", 1, 16)
@@ -61,11 +61,10 @@ class CrawlSettings:
 
     @classmethod
     def from_mapping(cls, *layers: Mapping[str, Any]) -> CrawlSettings:
-        """Returns the defaults overridden by each of the mappings in turn; keys that are not a setting, and values that are
-        None, are ignored.
+        """Returns the defaults overridden by each of the mappings in turn, the last one having precedence; keys that are not a
+        setting, and values that are None, are ignored.
 
-        Raises ValueError with a one-line message for a value of the wrong type or out of range.
-        """
+        Raises ValueError with a one-line message for a value of the wrong type or out of range."""
         known = {f.name: f for f in fields(cls)}
         values: dict[str, Any] = {}
         for layer in layers:
@@ -74,7 +73,8 @@ class CrawlSettings:
 
     @property
     def allowed_private(self) -> frozenset[str]:
-        """The private addresses that the address guard allows. "*", which older versions stored, allows nothing."""
+        """The entries of `allow_private`, the private addresses that the address guard allows, without "*", which older versions
+        stored and which allows nothing."""
         return frozenset(_entries(self.allow_private)) - {EVERYTHING}
 
     @property
@@ -89,8 +89,8 @@ class CrawlSettings:
 
 
 def named_private(entries: str, hosts: Iterable[str]) -> str:
-    """Replaces "*" in a list of exceptions of the address guard by the given hosts; other entries are kept. Returns the list as
-    text.
+    """Returns `entries`, the comma-separated private addresses that the address guard allows, with "*" replaced by the given
+    hosts in alphabetical order. Other entries are kept.
 
     >>> named_private("*", ["127.0.0.1:8000"]), named_private("10.0.0.0/8,*", ["a.example"]), named_private("b", ["a.example"])
     ('127.0.0.1:8000', '10.0.0.0/8,a.example', 'b')
@@ -106,7 +106,8 @@ def _entries(text: str) -> list[str]:
 
 
 def _checked(spec: Any, value: Any) -> Any:
-    """Returns a value converted to the type of a dataclass field. Raises ValueError for a wrong type or a number out of range."""
+    """Returns a value converted to the type of the setting `spec`, a dataclass field. Raises ValueError for a value that cannot
+    be converted or a number out of range."""
     kind, low, high = str(spec.type), spec.metadata["low"], spec.metadata["high"]
     if kind in ("float", "int"):
         try:

@@ -16,8 +16,9 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 
 @dataclass(slots=True)
 class Stored:
-    """The result of storing one page: links to add to the frontier, increments of the run's counters (`counts`), the state of
-    the page's address, and a reason if it failed. `title` and `relevance` are stored with the page."""
+    """The result of storing one page: links to add to the frontier, the amounts by which the run's counters increase (`counts`),
+    the new state of the page's address, and the reason (a short code) for that state. `title` and `relevance` are stored with the
+    page."""
 
     links: Sequence[NewUrl] = ()
     counts: dict[str, int] = field(default_factory=dict)
@@ -30,15 +31,15 @@ class Stored:
 class Crawler(Protocol):
     """One kind of crawling, as the crawl loop calls it.
 
-    `settings` returns the settings of a run. `begin` is called once and returns the first addresses. `request` makes the
-    request for an address of the frontier. `read` parses the response; it may take time and must not write to the database.
-    `store` writes what `read` returned, `failed` handles an address that ended without a page. `idle` is called when no address
-    waits, and returns more addresses or the reason for which the run ends. `ended` is called when the run ends or pauses. All
-    methods that write run inside the transaction of the page.
+    `settings` returns the settings of a run. `begin` is called once and returns the first addresses. `request` makes the request
+    for an address of the frontier. `read` parses the response; it may take time and must not write to the database. `store`
+    writes what `read` returned, `failed` handles an address that ended without a page. `idle` is called when no address waits,
+    and returns more addresses or a code of the reason for which the run ends. `ended` is called when the run ends or pauses.
+    `begin`, `store`, `failed`, `idle` and `ended` run inside the transaction in which the crawl loop writes the same change, so
+    that both are committed together.
 
-    Several requests are in flight at once, and pages are parsed and stored in order of arrival. A crawler can restrict this by
-    class attributes (see `pages_together`, `alone_kinds`, `tells_why` and `paces_new_hosts`).
-    """
+    Several requests are in flight at once, and pages are parsed and stored in order of arrival. A crawler can restrict this, and
+    change two other rules, by class attributes (see `pages_together`, `alone_kinds`, `tells_why` and `paces_new_hosts`)."""
 
     def settings(self, run: Run) -> CrawlSettings: ...
 
@@ -59,48 +60,48 @@ class Crawler(Protocol):
 
 @runtime_checkable
 class Pulses(Protocol):
-    """Optional methods of a crawler whose `settings` may take longer than a lease lasts. While it computes, it must call the
-    given heartbeat function at least every second, must not catch what that raises, and continues from there in the next slice.
-    """
+    """Optional method of a crawler whose `settings` may take longer than a lease lasts. While `settings` computes, it must call
+    the given heartbeat function at least every second and must not catch the exceptions that this raises; the computation
+    continues in the run's next slice."""
 
     def set_heartbeat(self, pulse: Callable[[], None]) -> None: ...
 
 
 @runtime_checkable
 class Prepares(Protocol):
-    """Optional methods of a crawler whose start takes time to compute: `prepare` runs outside any transaction, and `begin`
-    stores its result."""
+    """Optional method of a crawler whose start takes long to compute: `prepare` is called before `begin`, outside any
+    transaction, and keeps its result for `begin` to store."""
 
     def prepare(self, run: Run, now: datetime) -> None: ...
 
 
 @runtime_checkable
 class Remembers(Protocol):
-    """Optional methods of a crawler that keeps a run's state in memory between slices. `forget` discards that state after an
-    error ended a slice, because the transaction was rolled back and the state no longer agrees with the database."""
+    """Optional method of a crawler that keeps a run's state in memory between slices. `forget` discards that state after an error
+    ended a slice: the transaction was rolled back, so the state no longer agrees with the database."""
 
     def forget(self, run: Run) -> None: ...
 
 
 def pages_together(crawler: Crawler) -> int:
-    """Returns how many received pages may be parsed before the first of them is stored, all in one transaction; 1 (the default)
-    if parsing a page depends on the stored result of the page before."""
+    """Returns how many received pages may be parsed before the first of them is stored, to be stored in one transaction. The
+    default is 1, for crawlers in which parsing a page depends on the stored result of the page before."""
     return int(getattr(crawler, "pages_together", 1))
 
 
 def alone_kinds(crawler: Crawler) -> Collection[str]:
-    """Returns the kinds of addresses that are requested only while no other request of the run is in flight, because what is
-    requested next depends on the response."""
+    """Returns the values of `Url.kind` whose addresses are requested only while no other request of the run is in flight, because
+    what is requested next depends on the response; none by default."""
     return frozenset(getattr(crawler, "alone_kinds", ()))
 
 
 def tells_why(crawler: Crawler) -> bool:
-    """Tells whether a run none of whose pages could be fetched ends with the reason returned by `idle` instead of
-    "unreachable"."""
+    """Tells whether a run that could not fetch any page ends with the reason returned by `idle` instead of "unreachable"; False
+    by default."""
     return bool(getattr(crawler, "tells_why", False))
 
 
 def paces_new_hosts(crawler: Crawler) -> bool:
     """Tells whether hosts that were never requested before get their crawl delay from the run's settings instead of the
-    installation's."""
+    installation's; False by default."""
     return bool(getattr(crawler, "paces_new_hosts", False))

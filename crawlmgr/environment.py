@@ -61,7 +61,7 @@ def switch(name: str) -> bool:
 
 
 def words(name: str, default: tuple[str, ...]) -> list[str]:
-    """Reads a list of comma-separated words from an environment variable; `default` if it is not set."""
+    """Reads a list of comma-separated words from an environment variable; returns `default` as a list if it is not set."""
     text = os.environ.get(name, "")
     return [word.strip() for word in text.split(",") if word.strip()] or list(default)
 
@@ -134,13 +134,14 @@ def folder(name: str, default: Path) -> Path:
 
 
 def _sqlite_elsewhere() -> Path | None:
-    """Returns the path of the SQLite file that DATABASE_URL names; None if it does not name one."""
+    """Returns the path of the SQLite file that DATABASE_URL names; None if it is not set or names another kind of database."""
     kind, _colon, place = os.environ.get("DATABASE_URL", "").strip().partition("://")
     return Path(unquote(place)) if kind == "sqlite" and place.startswith("/") else None
 
 
 def secret_key(folder: Path) -> str:
-    """Returns the installation's secret key from the data folder; on the first start generates it, readable by its owner only."""
+    """Returns the installation's secret key from the data folder; generates it on the first start, in a file readable by its
+    owner only. Exits the process if the file is damaged or cannot be read."""
     path = folder / "secret.key"
     try:
         if not path.exists():
@@ -171,7 +172,7 @@ def _make_secret(path: Path) -> None:
 
 
 def contact(name: str = "CRAWLMGR_CONTACT") -> str:
-    """Returns the contact address (mail or web) for site owners from an environment variable; "" if it is not set."""
+    """Returns the contact (mail or web address) for site owners from an environment variable; "" if it is not set."""
     text = os.environ.get(name, "").strip()
     if not text:
         return ""

@@ -21,17 +21,16 @@ Pulse = Callable[[], None]
 
 
 class StepTooLong(Exception):
-    """A step was still running when its worker's task was about to reach its time limit. Raised by the heartbeat function that
-    the step calls."""
+    """Raised by the heartbeat function that a step calls, if the step still runs shortly before the time limit of its worker's
+    task."""
 
 
 class Job(Protocol):
     """One kind of job; an instance belongs to one run.
 
     `step` computes for some seconds outside any transaction, and must call `pulse`, the heartbeat, at least every second. It
-    returns either a function that stores its result, which is called inside the transaction that checks the run's lease, or the
-    reason why the run has ended. `ended` is called when the run ends or pauses.
-    """
+    returns either a function that stores the step's result, which is called inside the transaction that checks the run's lease,
+    or, if no step is left, a code of the reason for which the run ends. `ended` is called when the run ends or pauses."""
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str: ...
 
@@ -39,8 +38,8 @@ class Job(Protocol):
 
 
 def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_step: Pulse | None = None) -> str:
-    """Works on a run for one slice of `seconds` (None: until it ends), whole steps at a time. `on_step` is called after each
-    step. Returns the same values as `engine.run_slice`."""
+    """Works on a run for one slice of `seconds` (None: until it ends), which a running step may exceed. `on_step` is called after
+    each step. Returns the run's state, or "leased" if another worker has it."""
 
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
         return _Slice(run, import_string(settings.JOBS[run.kind])(run), lease, clock, left, on_step)
@@ -57,7 +56,7 @@ class _Slice:
         self.heartbeat = Heartbeat(lease, clock, seconds, run.wanted)
 
     def failed(self, now: datetime) -> None:
-        """Calls the job's `ended` for a run that failed; called inside the transaction that marks the run as failed."""
+        """Tells the job that the run failed; called inside the transaction that marks the run as failed."""
         self.job.ended(RunState.FAILED, now)
 
     def forget(self) -> None:
@@ -89,7 +88,8 @@ class _Slice:
             return self._end(RunState.PAUSED if paused else RunState.STOPPED, "" if paused else "stopped")
 
     def _pulse(self) -> None:
-        """The heartbeat function that a step calls. Raises Interrupted or StepTooLong if the step must not continue."""
+        """The heartbeat function that a step calls. Raises Interrupted if a pause, stop or shutdown was requested, and
+        StepTooLong if the task has almost reached its time limit."""
         try:
             self.heartbeat.pulse()
         except Interrupted as interrupted:

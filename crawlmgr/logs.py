@@ -35,8 +35,8 @@ _PLAIN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"mess
 
 
 def hide(secret: str) -> None:
-    """Masks `secret` in all later log lines of this process. Secrets of fewer than six characters are ignored, and only the
-    last thousand are kept."""
+    """Masks `secret` in all later log lines of this process. Secrets of fewer than six characters are ignored. At most a thousand
+    forms of secrets are kept (two for one that JSON escapes); the oldest are dropped."""
     if len(secret) >= SHORTEST_SECRET:
         for form in (secret, json.dumps(secret)[1:-1]):
             _secrets.pop(form, None)
@@ -82,7 +82,7 @@ class Context(logging.Filter):
 
 
 def _further(record: logging.LogRecord) -> dict[str, Any]:
-    """Returns the attributes of a log record that its caller added, without event, run and host."""
+    """Returns the attributes that the caller added to a log record, by name, except event, run and host."""
     return {name: value for name, value in vars(record).items() if name not in _PLAIN}
 
 
@@ -123,8 +123,9 @@ class Json(JsonFormatter):
 
 
 class RotatedFile(WatchedFileHandler):
-    """Handler for a log file that many processes write. The process that finds it too large renames `log` to `log.1`, `log.1`
-    to `log.2` and so on, and deletes the oldest; the others notice that and reopen the file."""
+    """Handler for a log file that many processes write. The process that finds it larger than `most_bytes` renames `log` to
+    `log.1`, `log.1` to `log.2` and so on; of these older files `kept` remain. The other processes notice that and reopen the
+    file."""
 
     def __init__(self, filename: str, most_bytes: int, kept: int) -> None:
         super().__init__(filename, encoding="utf-8", delay=True)
@@ -139,11 +140,11 @@ class RotatedFile(WatchedFileHandler):
             self.handleError(record)
 
     def _rotate(self) -> None:
-        """Renames the log files under a lock."""
+        """Renames the log files, holding a lock, unless another process has done so meanwhile."""
         path = Path(self.baseFilename)
         with path.with_name(f"{path.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if path.exists() and path.stat().st_size > self.most_bytes:  # no other process has rotated it meanwhile
+            if path.exists() and path.stat().st_size > self.most_bytes:  # otherwise another process has rotated it
                 for number in range(self.kept - 1, 0, -1):
                     old = path.with_name(f"{path.name}.{number}")
                     if old.exists():

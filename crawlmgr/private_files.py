@@ -29,13 +29,13 @@ def open_to_others(path: Path) -> bool:
 
 
 def mend(folder: Path) -> int:
-    """Removes all permissions of group and others from an installation's data folder and its contents; returns how many files
-    and folders were changed.
+    """Removes all permissions of group and others from an installation's data folder and its contents; returns how many files and
+    folders were changed.
 
-    The whole tree is only walked if others have access to the folder or something directly in it, since files made under the
-    umask never give access. Symbolic links are neither followed nor changed. Left alone are a folder with other contents and no
-    installation yet, and a home directory or a folder above it. Raises OSError for files of another user.
-    """
+    Looks only at the folder and what is directly in it, and walks the whole tree only if one of them is accessible to others,
+    since files made under the umask never are. Symbolic links are neither followed nor changed. Nothing is changed in a folder
+    that has contents but no installation (no secret key), in a home directory, and in a folder above one. Raises OSError for
+    files of another user."""
     try:
         inside = list(folder.iterdir())
     except FileNotFoundError:
@@ -51,8 +51,8 @@ def mend(folder: Path) -> int:
 
 
 def mend_database(path: Path) -> int:
-    """Removes the permissions of others, as `mend` does, from an SQLite database outside the data folder and the files beside
-    it. Raises OSError."""
+    """Removes the permissions of group and others from the SQLite database `path`, which is outside the data folder, and from its
+    journal files; returns how many files were changed. Raises OSError."""
     return sum(_close(path.with_name(path.name + ending)) for ending in DATABASE_ENDINGS)
 
 
@@ -75,8 +75,8 @@ def _close(path: Path) -> bool:
 
 
 def put_right(folder: Path, database: Path | None) -> None:
-    """Sets the umask and corrects permissions left by older versions; writes one line to standard error if there were any.
-    `database` is an SQLite file outside the data folder."""
+    """Sets the umask, and removes permissions of group and others that older versions left; writes one line to standard error if
+    some were removed or could not be. `database` is an SQLite file outside the data folder, or None."""
     mask()
     try:
         count = mend(folder) + (mend_database(database) if database is not None else 0)

@@ -17,7 +17,7 @@ share_memory()  # called before a library starts threads: the first thread fixes
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.data_folder(BASE_DIR / "var")
 ARCHIVE_DIR = DATA_DIR / "archive"
-# s3://bucket/folder to which completed WARC files are moved; "" to keep them here
+# s3://bucket/folder to which completed WARC files are moved; "" to keep them in ARCHIVE_DIR
 ARCHIVE_STORE = environment.store("CRAWLMGR_ARCHIVE_STORE")
 ARCHIVE_S3_ENDPOINT = environment.endpoint("CRAWLMGR_S3_ENDPOINT")
 EXPORT_DIR = DATA_DIR / "exports"
@@ -32,9 +32,9 @@ CONTACT = environment.contact()
 METRICS_TOKEN = environment.token("CRAWLMGR_METRICS_TOKEN")
 API_RATE = f"{environment.whole('CRAWLMGR_API_RATE', 600, 1, 1_000_000)}/m"  # API requests allowed per minute for each token
 
-# --- crawling --- One task works on one slice. The times must satisfy: slice + the longest fetch < timeout < retry, and retry >
-# timeout x (2 + queue_limit / workers), because django-q2 counts retry from the moment a task is taken from the table, not from
-# the moment it starts.
+# --- crawling --- One task works on one slice of a run. The times must satisfy: slice + the longest fetch < timeout < retry, and
+# retry > timeout x (2 + queue_limit / workers), because django-q2 counts retry from the moment a task is taken from the table of
+# queued tasks, not from the moment it starts.
 WORKERS = environment.whole("CRAWLMGR_WORKERS", 4, 1, 64)
 SLICE_SECONDS = environment.number("CRAWLMGR_SLICE_SECONDS", 20, 0.2, 600)
 LEASE_SECONDS = environment.number("CRAWLMGR_LEASE_SECONDS", 90, 1, 3600)
@@ -55,7 +55,7 @@ KEEP_DAYS = {  # by kind of stored history: days for which it is kept, 0 for eve
     "fetches": environment.whole("CRAWLMGR_KEEP_FETCHES_DAYS", 0, 0, 36_500),
     "runs": environment.whole("CRAWLMGR_KEEP_RUNS_DAYS", 0, 0, 36_500),
     "archive": environment.whole("CRAWLMGR_KEEP_ARCHIVE_DAYS", 0, 0, 36_500),
-}  # (defaults: values set in the web interface override them)
+}  # values set in the web interface override these
 RUNS_WITH_SEEDS = ["topic", "deepweb-find"]
 """Kinds of runs whose report tells what became of their first addresses."""
 # kinds of runs that are never pruned, because results of crawls belong to them
@@ -94,7 +94,8 @@ DISPATCHERS = [
     "crawlmgr.services.alarms.dispatch",
     "crawlmgr.services.deletions.carry_out",
 ]
-# functions that compute the next start anew after a change of working hours, by kind of run; called with target, hours and time
+# by kind of run: function that computes an item's next start after a change of its working hours; called with the item's key,
+# the hours and the time
 TIMED = {
     "forum": "forums.services.dispatch.retime",
     "topic": "focused.services.dispatch.retime",
@@ -102,21 +103,23 @@ TIMED = {
     "backup": "crawlmgr.services.backups.retime",
     "deepweb-harvest": "deepweb.services.dispatch.retime",
 }
-RECURRING = [  # functions that return scheduled items; called with the time and the maximum number
+RECURRING = [  # functions that return scheduled items; called with the time and the maximum number of items
     "crawlmgr.services.recurring.own",
     "crawlmgr.services.backups.entries",
     "forums.reads.recurring.entries",
     "focused.services.dispatch.entries",
     "deepweb.services.dispatch.entries",
 ]
-# functions that set how often an item is started, by kind of run: called with target, seconds (None: no schedule) and the time
+# by kind of run: function that sets how often an item is started; called with the item's key, the interval in seconds (None: no
+# schedule) and the time
 REPEATED = {
     "export": "crawlmgr.services.saved_exports.repeat",
     "backup": "crawlmgr.services.backups.repeat",
     "topic": "focused.services.dispatch.repeat_by_key",
     "deepweb-harvest": "deepweb.services.dispatch.repeat_by_key",
 }
-# functions that delete an item of a list, by kind: called with key, time and user; must do nothing if it no longer exists
+# by kind of item in a list of the web interface: function that deletes one; called with its key, the time and the user; does
+# nothing if the item no longer exists
 DELETABLE = {
     "forum": "forums.services.removals.start_by_key",
     "export": "crawlmgr.services.saved_exports.remove_by_key",
@@ -163,9 +166,9 @@ DEMOS = {  # parts of the command `demo`, in the order in which they are added
     "deepweb": "deepweb.commands.demo.DeepwebDemo",
 }
 EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
-# functions that rebuild tables computed from others: these are left out of backups and rebuilt after a restore
+# functions that rebuild tables computed from others; such tables are left out of backups and rebuilt after a restore
 DERIVED = ["focused.services.search.rebuild"]
-MENDED = [  # functions that correct database rows from older versions, after a migration or a restore
+MENDED = [  # functions, called after a migration or a restore, that adapt database rows written by older versions
     *(f"{app}.services.private_hosts.mend" for app in ("forums", "focused", "deepweb")),
     "crawlmgr.services.sealed_settings.mend",
 ]
@@ -175,9 +178,9 @@ CRAWL_SETTINGS = [  # where crawl settings are stored: (model, JSON field, key i
     ("deepweb.Source", "parameters", ""),
     ("crawlmgr.Run", "parameters", "settings"),
 ]
-KEPT_FOLDERS = ["events"]  # folders in the data folder that hold files which database rows refer to; backed up beside the archive
-TOPIC_STRATEGIES: dict[str, str] = {}  # additional crawl strategies: dotted class name by name
-# processing of a page before its relevance is computed, outside any transaction
+KEPT_FOLDERS = ["events"]  # folders in the data folder with files that database rows refer to; backed up like the archive
+TOPIC_STRATEGIES: dict[str, str] = {}  # crawl strategies outside focused/strategies: name -> dotted name of the class
+# functions that process a topic's page, in this order, before its relevance is computed; called outside any transaction
 TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]
 TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep", "focused.services.search.index"]
 
@@ -306,7 +309,7 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
-MOST_UPLOAD_BYTES = 125_000_000  # most bytes of a request, including uploaded files
+MOST_UPLOAD_BYTES = 125_000_000  # maximum size of a request's body, including uploaded files
 CSRF_FAILURE_VIEW = "crawlmgr.admin.errors.forged"
 FILE_UPLOAD_PERMISSIONS = 0o600  # also applies to files copied by collectstatic
 STORAGES = {

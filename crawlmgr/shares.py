@@ -1,8 +1,9 @@
-"""Sharing of work among worker nodes in proportion to their recent speed; each node holds at most a minute's work. No Django.
+"""Sharing of work among worker nodes in proportion to their recent speed; each node holds at most the work of a minute. No
+Django.
 
-Speed, weight and threshold are eqs. (1) and (2) of the paper on load-balanced topic crawling. A task is one fetched address:
-slices last equally long on slow and fast nodes, so that counting slices would not measure speed.
-"""
+A node is a cluster of worker processes, usually one per machine. Speed, weight and threshold are eqs. (1) and (2) of the paper on
+load-balanced topic crawling. A task is one fetched address: slices last equally long on slow and fast nodes, so that counting
+slices would not measure speed."""
 
 from __future__ import annotations
 
@@ -62,8 +63,8 @@ def weight(counts: Sequence[float], uptime_minutes: float) -> float | None:
 
 
 def filled(weights: Mapping[str, float | None]) -> dict[str, float]:
-    """Returns the weights with unknown ones (None) set to the mean of the known ones; if none is known, all get LEAST_IN_HAND
-    tasks per HORIZON_MINUTES.
+    """Returns the weights (tasks per minute, by node) with unknown ones (None) set to the mean of the known ones; if none is
+    known, all get LEAST_IN_HAND tasks per HORIZON_MINUTES.
 
     >>> filled({"a": 90.0, "b": None, "c": 30.0})
     {'a': 90.0, 'b': 60.0, 'c': 30.0}
@@ -74,7 +75,7 @@ def filled(weights: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def shares(weights: Mapping[str, float]) -> dict[str, float]:
-    """Returns each node's share of the work, W_j / sum of all W, in [0, 1]; equal shares if no work was done.
+    """Returns each node's share of the work, W_j / sum of all W, in [0, 1], by node; equal shares if all weights are 0.
 
     >>> shares({"a": 30.0, "b": 90.0}), shares({"a": 0.0, "b": 0.0})
     ({'a': 0.25, 'b': 0.75}, {'a': 0.5, 'b': 0.5})
@@ -84,8 +85,8 @@ def shares(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def threshold(weight: float, horizon_minutes: float = HORIZON_MINUTES) -> int:
-    """Returns the most tasks that a node may hold: Q = ceil(W H) with its weight W in tasks per minute and the horizon H in
-    minutes; at least LEAST_IN_HAND.
+    """Returns the maximum number of tasks that a node may hold: Q = ceil(W H) with its weight W in tasks per minute and the
+    horizon H in minutes; at least LEAST_IN_HAND.
 
     >>> threshold(90.5), threshold(0.3), threshold(90.5, 0.5)
     (91, 2, 46)
@@ -104,15 +105,15 @@ class _Node:
 
 
 class Dispatcher:
-    """Chooses the node for the next task: among those below their threshold, the one with the least load (tasks held) / (W H).
+    """Chooses the node for the next task: among those that hold fewer tasks than their threshold, the one with the lowest load,
+    which is (tasks held) / (W H) with the node's weight W and the horizon H.
 
     Choosing the largest free capacity, W H - (tasks held), is equivalent while there is enough work for all. With less work it
-    would give everything to the nodes that did most so far, and the weights of the others would go to 0. By load every node
-    gets a share in proportion to its weight (`bench nodes --simulate` compares both). H must be longer than a node holds a
-    batch of addresses of one host; otherwise threshold and speed would reduce each other.
+    would give everything to the nodes that did most so far, and the weights of the others would go to 0. By load every node gets
+    a share in proportion to its weight (`bench nodes --simulate` compares both). H must be longer than the time for which a node
+    holds a batch of addresses of one host; otherwise a lower threshold would lower the measured speed, and this the threshold.
 
-    A choice costs O(log n) for n nodes, so that the same code serves three real nodes and a thousand in a simulation.
-    """
+    A choice costs O(log n) for n nodes, so that the same code serves three real nodes and a thousand in a simulation."""
 
     def __init__(self, horizon_minutes: float = HORIZON_MINUTES) -> None:
         self.horizon = horizon_minutes
@@ -174,7 +175,7 @@ class Dispatcher:
         return self.load(name), -self._nodes[name].weight
 
     def _changed(self, name: str) -> None:
-        """Updates a node's entry in the heap."""
+        """Gives a node a new version, and adds an entry of that version to the heap if the node is below its threshold."""
         node = self._nodes[name]
         self._changes += 1
         node.version = self._changes

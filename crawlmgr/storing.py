@@ -46,8 +46,8 @@ Claim = Callable[[datetime], list[Url]]
 
 @dataclass(slots=True)
 class _Page:
-    """A response that was parsed (`reading` is the crawler's result), and its position in the archive; None if it was not
-    archived."""
+    """A response that was parsed (`reading` is the crawler's result), and its position in the archive (`written`; None if it was
+    not archived)."""
 
     landed: Landed
     reading: Any
@@ -69,7 +69,7 @@ Found = _Page | _Lost
 
 
 def ended(item: Url, state: UrlState | None, reason: str) -> Found:
-    """Returns the outcome of an address that ends without a request, or, if `state` is None, that is to be tried again."""
+    """Returns the outcome of an address that ends without a response; with `state` None, of one that is to be tried again."""
     return _Lost(item, state, reason)
 
 
@@ -94,8 +94,8 @@ class Storing:
         self.archive.close(self.clock.now())
 
     def read(self, landed: Landed) -> Found:
-        """Parses a response and writes it to the archive, unless the request is confidential or the page forbids it. Returns
-        the outcome, for `keep` to write to the database."""
+        """Returns the outcome of a response, for `keep` to write to the database. Parses the response unless the request failed,
+        and then writes it to the archive unless the request is confidential or the page forbids it."""
         item, response = landed.item, landed.response
         if (lost := self._lost(landed)) is not None:
             return lost
@@ -108,8 +108,8 @@ class Storing:
 
     def _lost(self, landed: Landed) -> _Lost | None:
         """Returns the outcome of a failed request; None if there is a response to parse, which may be an error page. Temporary
-        failures are retried until the allowed tries are used up. An address that must be sent only once is not retried, because
-        the server may have processed the lost request."""
+        failures are retried until the allowed tries are used up. An address marked "once" is not retried, because the server may
+        have processed the first request."""
         item, response = landed.item, landed.response
         busy = response.status in BUSY
         passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))
@@ -147,7 +147,8 @@ class Storing:
         return ahead
 
     def _store(self, one: Found, now: datetime, counts: Counter[str], rows: list[tuple[Any, ...]]) -> Stored:
-        """Stores one outcome through the crawler, and adds to the counters and to `rows`, the rows of the table of pages."""
+        """Stores one outcome through the crawler, adds to the run's counters in `counts` and, for a page, its row of the table of
+        pages to `rows`. Returns the crawler's result."""
         if isinstance(one, _Lost):
             return self._let_go(one, now, counts)
         item, response = one.landed.item, one.landed.response
@@ -164,7 +165,8 @@ class Storing:
         return stored
 
     def _let_go(self, lost: _Lost, now: datetime, counts: Counter[str]) -> Stored:
-        """Returns a lost address to the frontier, or ends it and tells the crawler."""
+        """Handles an address without a page: returns it to the frontier for another try (with an empty result), or ends it and
+        returns the result of the crawler's `failed`."""
         if lost.landed is not None:
             counts["busy"] += lost.landed.response.status in BUSY
             self._tally.answer(lost.landed.response)
@@ -182,12 +184,13 @@ class Storing:
         return stored
 
     def _end(self, now: datetime) -> None:
-        """Writes the final states of the addresses whose pages were stored so far."""
+        """Writes the final states of the addresses that were ended since the last call."""
         ended, self._ended = self._ended, []
         frontier.finish_many(ended, now)
 
     def _settle_limit(self, found: Sequence[Found], now: datetime) -> None:
-        """Counts the stored pages per host, and ends the waiting addresses of hosts that thereby reached the run's page limit."""
+        """Counts the stored pages per host; where a host has thereby reached the run's limit of pages, ends all its waiting
+        addresses."""
         for one in found if self.limit.most else ():
             if one.landed is not None and self.limit.ended(_item(one).host_id, page=isinstance(one, _Page)):
                 host = self.line.web.host(_item(one).host_id)
@@ -195,7 +198,7 @@ class Storing:
                 frontier.drop(self.run.pk, now, host_limits.REASON, host=host)
 
     def leave_out(self, links: Iterable[NewUrl], now: datetime) -> None:
-        """Ends newly added links to hosts that had already reached the run's page limit."""
+        """Ends links that were just added, if their host had already reached the run's limit of pages."""
         added = {self._full[key] for link in links if (key := host_key(link.url)) in self._full} if self._full else ()
         for pk in sorted(added):
             frontier.drop(self.run.pk, now, host_limits.REASON, host=Host(pk=pk))
@@ -207,9 +210,9 @@ class Storing:
         self.wanted = runs.count(self.lease, now, {**deltas, "requests": requests})
 
     def _settle(self, found: Sequence[Found], now: datetime) -> None:
-        """Updates the hosts' rows (delay, failures) at the end of the transaction, in the order of their ids, to avoid
-        deadlocks between such transactions. If a host has been unreachable several times in a row, all its waiting addresses
-        end, so that they are not tried one by one."""
+        """Updates the crawl delay and failures of the hosts of these responses, at the end of the transaction and in the order of
+        the hosts' ids, to avoid deadlocks between such transactions. If a host was unreachable HOST_DOWN_AFTER times in a row,
+        all its waiting addresses end, so that they are not tried one by one."""
         hours = hosts.Hours()
         for one in sorted(found, key=lambda one: _item(one).host_id):
             if one.landed is None:
@@ -232,7 +235,7 @@ def _times(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _problem(response: FetchResponse) -> str:
-    """Returns the reason why a request failed: "http_503", or the failure's code with details."""
+    """Returns the reason why a request failed: "http_503", or the code of the failure, followed by details if there are any."""
     if response.failure is not None:
         return f"{response.failure.value}: {response.detail}" if response.detail else response.failure.value
     return f"http_{response.status}"

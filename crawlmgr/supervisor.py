@@ -29,8 +29,8 @@ class AlreadyRunning(Exception):
 
 
 def backoff_seconds(failures: int) -> float:
-    """Returns the seconds before the next start after `failures` failures in a row: 0 for none, then 0.5, doubling to at most
-    30.
+    """Returns for how many seconds to wait before the next start after `failures` failures in a row: 0 for none, then 0.5,
+    doubled with each failure up to 30.
 
     >>> [backoff_seconds(n) for n in range(5)], backoff_seconds(50)
     ([0.0, 0.5, 1.0, 2.0, 4.0], 30.0)
@@ -50,7 +50,7 @@ def alive(pid: int) -> bool:
 
 
 def group(number: int) -> list[int]:
-    """Returns the process ids of the process group `number`; an empty list if the system does not report them."""
+    """Returns the process ids of the process group `number`, from /proc; [] if there are none, or on systems without /proc."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -60,8 +60,8 @@ def group(number: int) -> list[int]:
 
 
 def memory_bytes(pids: Sequence[int]) -> int:
-    """Returns the memory of processes in bytes, with shared memory pages divided by the number of processes that share them
-    (PSS)."""
+    """Returns the total memory of processes in bytes, with shared memory pages divided by the number of processes that share them
+    (PSS). Processes that have ended or cannot be read count 0."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -71,8 +71,9 @@ def memory_bytes(pids: Sequence[int]) -> int:
 
 
 def lock(path: Path) -> IO[str]:
-    """Takes an exclusive lock on a file, and writes this process's id into it. The operating system releases it when the
-    process ends, however it ends. Returns the open file, which must be kept. Raises AlreadyRunning."""
+    """Takes an exclusive lock on a file, and writes this process's id into it. Returns the open file, which must be kept open:
+    the operating system releases the lock when the process ends, however it ends. Raises AlreadyRunning if another process holds
+    the lock."""
     file = path.open("a+", encoding="ascii")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,8 +91,8 @@ def lock(path: Path) -> IO[str]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Returns a listening socket to pass to the web server. Because the supervisor holds it, it stays open while the web server
-    restarts. Raises OSError."""
+    """Returns a listening socket to pass to the web server. The supervisor keeps it, so that it stays open while the web server
+    restarts. Raises OSError if the address cannot be used."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     listener = socket.socket(family, kind, protocol)
     try:
@@ -108,13 +109,12 @@ def listen(host: str, port: int) -> socket.socket:
 class Pulse:
     """Detects a cluster of workers that has stopped taking tasks, as opposed to one that is busy or has just started.
 
-    A changed heartbeat value, which tasks write, shows that the cluster works. Ages are measured on this process's monotonic
-    clock, so that a changed system clock or a suspended machine does not look like a stall. While workers are busy, one task
-    may last up to `busy_seconds` without a heartbeat; an idle cluster has `stall_seconds` to run the task that it was asked to
-    run; a new cluster has `start_seconds` for its first task. After a worker was killed, the cluster has `doubt_seconds` until
-    its next heartbeat: that worker may have held the lock of the cluster's internal queue, and then no other worker would ever
-    get a task again.
-    """
+    Tasks write a heartbeat value, for example a time, to the database; when it changes, the cluster works. The time since the
+    last change is measured by this process's monotonic clock, so that a changed system clock or a suspended machine does not look
+    like a stall. The largest limit that applies counts: while workers are busy, `busy_seconds`; otherwise `stall_seconds`, in
+    which the cluster must run the task that it is regularly asked to run; for a new cluster `start_seconds`. After a worker was
+    killed, `doubt_seconds` replaces `stall_seconds` until the next heartbeat: that worker may have held the lock of the cluster's
+    internal queue, and then no other worker would ever get a task again."""
 
     stall_seconds: float
     busy_seconds: float
@@ -127,12 +127,13 @@ class Pulse:
     young: bool = True
 
     def begin(self, at: float, heartbeat: object) -> None:
-        """Restarts all time limits at `at`, because a new cluster starts. `heartbeat` is the last value of the cluster before
-        it, so that only a different value counts as a heartbeat of the new one."""
+        """Restarts all time limits at `at`, because a new cluster starts. `heartbeat` is the value that the previous cluster
+        left, so that only a different value counts as a heartbeat of the new one."""
         self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, True, False
 
     def count(self, deaths: int, at: float) -> None:
-        """Records the total number of worker processes that have died; an increase starts the time limit `doubt_seconds`."""
+        """Records the total number of worker processes that have died until `at`; if it has increased, `doubt_seconds` applies
+        from then on until the next heartbeat."""
         if self.deaths is not None and deaths > self.deaths:
             self.changed, self.in_doubt = at, True
         self.deaths = deaths
@@ -142,7 +143,8 @@ class Pulse:
         self.changed = at
 
     def stalled(self, heartbeat: object, busy: bool, at: float) -> bool:
-        """Records the current heartbeat; returns True once it has been unchanged for too long."""
+        """Records the current heartbeat; returns True if at the time `at` it has been unchanged for longer than allowed. `busy`
+        tells whether a worker is working on a task."""
         if heartbeat != self.heartbeat:
             self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, False, False
         least = self.doubt_seconds if self.in_doubt and self.doubt_seconds is not None else self.stall_seconds
@@ -196,8 +198,8 @@ class Child:
         return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def sweep(self, at: float) -> int:
-        """Kills the rest of the group, reaps it, and sets the earliest time of the next start. Returns the exit status of the
-        first process; 0 if it was not running."""
+        """Kills what is left of the group, reaps the first process, and sets the earliest time of the next start. Returns the
+        exit status of the first process; 0 if the child was not running."""
         if self.process is None:
             return 0
         self._signal_group(signal.SIGKILL)
@@ -222,8 +224,8 @@ class Child:
         return self.process is None
 
     def ask_to_end(self) -> None:
-        """Sends SIGTERM to the first process. If `ends_early`, sends SIGUSR1 to its group before that, so that tasks
-        end early."""
+        """Sends SIGTERM to the first process. With `ends_early`, first sends SIGUSR1 to its group, so that running tasks end
+        early."""
         if self.process is None:
             return
         if self.ends_early:
@@ -240,11 +242,10 @@ class Child:
 class Supervisor:
     """Keeps children running until it is asked to stop; each round starts children that are wanted and ends those that are not.
 
-    `on_start(child)` is called after each start, `on_end(child, why)` when a child ended by itself or must be restarted.
+    `on_start(child)` is called after each start, `on_end(child, why)` when a child ended by itself or was killed to be restarted.
     `on_tick(child)` is called every `tick_seconds` for a running child and returns why it must be restarted, or "".
 
-    `stop` and `look` can be used as signal handlers: they take no lock, which the interrupted code could hold.
-    """
+    `stop` and `look` can be used as signal handlers: they take no lock, which the interrupted code could hold."""
 
     def __init__(
         self, children: Sequence[Child], *, on_start: Callable[[Child], None], on_end: Callable[[Child, str], None],
@@ -258,7 +259,8 @@ class Supervisor:
         self._stops = 0
 
     def stop(self, *_: object) -> None:
-        """Asks the loop to end; a second call also ends the grace period of the children."""
+        """Asks the loop in `run` to end, which then ends the children; a second call makes it kill them without waiting for the
+        grace period."""
         self._stops += 1
         self.look()
 
@@ -287,13 +289,13 @@ class Supervisor:
             os.close(reading)
 
     def _pause(self) -> float:
-        """Returns the seconds until the next start or heartbeat check may be due, at most POLL_SECONDS."""
+        """Returns the seconds until the next start or the next call of `on_tick` is due, at most POLL_SECONDS."""
         starts = [child.next_start for child in self.children if child.process is None and child.wanted()]
         return min(POLL_SECONDS, max(0.0, min([self.next_tick, *starts]) - self.clock()))
 
     def step(self) -> None:
-        """Makes one round: starts children that are not running and due, records those that have ended, checks heartbeats when
-        due."""
+        """Makes one round: ends children that are no longer wanted, handles those that have ended by themselves, starts those
+        whose start is due, and every `tick_seconds` asks `on_tick` which must be restarted."""
         for child in self.children:
             if not child.wanted():
                 child.dismissed(self.clock(), self.grace_seconds)
@@ -311,7 +313,8 @@ class Supervisor:
                     self._down(child, why)
 
     def _down(self, child: Child, why: str) -> None:
-        """Reaps a child that ended or must be restarted, and reports it by `on_end`."""
+        """Kills and reaps a child's group, because its first process ended or it must be restarted, and reports it to
+        `on_end`."""
         status = child.sweep(self.clock())
         self.on_end(child, f"{why}, exit status {status}" if why == "died" else why)
 

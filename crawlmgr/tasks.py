@@ -1,5 +1,5 @@
-"""Functions that django-q2's workers call by dotted name: work on a slice of a run, a node's heartbeat, the dispatcher,
-pruning; and the handling of worker processes that died."""
+"""Functions that django-q2's workers call by dotted name: work on a slice of a run, a node's heartbeat (a node is one cluster of
+workers), the dispatcher, pruning; and the handling of worker processes that died."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from crawlmgr.supervisor import group, memory_bytes
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
 LEFT_FILES_SECONDS = 600  # seconds between two searches for WARC files whose writers were killed
-# seconds between two measurements, which are expensive: the system counts every memory page of every process for them
+# seconds between two measurements of the workers' memory, for which the system has to count the pages of every process
 MEMORY_SECONDS = 60
 RECYCLED = -2
 """Timer value that django-q2 sets for a worker that ended as planned after its number of tasks."""
@@ -35,8 +35,8 @@ RECYCLED = -2
 
 @receiver(post_spawn)
 def listen_for_the_end(**_: Any) -> None:
-    """Installs the handler of SIGUSR1 in every worker process: the signal ends the current slice after the current page (sent
-    by crawlmgr.supervisor)."""
+    """Installs a handler of SIGUSR1 in every new worker process: the signal, which crawlmgr.supervisor sends, ends the current
+    slice after the current page."""
     signal.signal(signal.SIGUSR1, lambda *_: engine.shutdown.set())
 
 
@@ -44,13 +44,12 @@ _reincarnate = Sentinel.reincarnate
 
 
 def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
-    """Replaces django-q2's handling, in a cluster's guard process, of a process that ended: records that it was killed, died or
-    took too long, and lets its run continue at once. A worker that has exceeded its time limit is killed, since it may not
-    react to a request to end.
+    """Replaces the function that django-q2 calls in a cluster's guard process when another process ended or exceeded its time
+    limit. Records what happened, which lets the run that the process worked on continue at once, and starts a new process. A
+    worker that has exceeded its time limit is killed, since it may not react to a request to end.
 
     The monitor, the process that deletes finished tasks, is not replaced: a new one would wait for ever on a lock that the dead
-    one held. Instead the guard exits, which ends the cluster, and its supervisor starts another.
-    """
+    one held. Instead the guard exits, which ends the cluster, and its supervisor starts another."""
     worker = process not in (guard.monitor, guard.pusher)
     late = worker and process.timer.value == 0
     if late or not (worker and int(process.timer.value) == RECYCLED):
@@ -83,7 +82,8 @@ Sentinel.reincarnate = _tell_of_the_end
 
 
 class _Beat:
-    """Callback for stored pages that counts them, and writes the node's heartbeat at most every two seconds."""
+    """Callback for stored pages: counts them, and writes the node's heartbeat with their number if the last one is two seconds
+    old."""
 
     def __init__(self, node: str) -> None:
         self.node, self.pages, self.last = node, 0, SYSTEM.now()
@@ -94,8 +94,8 @@ class _Beat:
             self.give()
 
     def give(self) -> None:
-        """Writes a heartbeat with the number of pages since the last one. If a temporary database error prevents it, the next
-        heartbeat includes these pages."""
+        """Writes a heartbeat with the number of pages since the last one. After a temporary database error the pages are kept for
+        the next heartbeat; other database errors are raised."""
         self.last = SYSTEM.now()
         try:
             nodes.beat(self.node, self.last, self.pages)
@@ -107,7 +107,8 @@ class _Beat:
 
 
 def run_slice(run_id: int) -> str:
-    """Works on a slice of the run, and queues the next slice if the run goes on and is not waiting; returns the run's state."""
+    """Works on a slice of the run, and queues the next slice if the run goes on and is not waiting. Returns the run's state,
+    "leased" if another worker has it, or "shutdown" if this process is to end; the slice is then queued again."""
     beat = _Beat(nodes.own_name())
     beat.give()
     if engine.shutdown.is_set():
@@ -131,8 +132,9 @@ def _go_on(run_id: int) -> None:
 
 
 def tick(node: str) -> None:
-    """Writes the node's heartbeat and does its regular work; called every few seconds at the request of the node's supervisor.
-    If no node has run the dispatcher lately, runs it."""
+    """Writes the heartbeat of the node and does its regular work: measures memory, closes WARC files of killed writers, queues
+    their move to the object store. If no node has run the dispatcher lately, runs it. Queued every few seconds by the node's
+    supervisor."""
     now = SYSTEM.now()
     weighed = cache.add(f"memory-{quote(node)}", 1, MEMORY_SECONDS)
     if weighed:
@@ -158,7 +160,7 @@ def move_archive(node: str) -> int:
 
 
 def dispatch_due() -> None:
-    """Runs the dispatcher once; called on a schedule in worker clusters without supervisor."""
+    """Runs the dispatcher, which starts what is due; called on a schedule in worker clusters without supervisor."""
     dispatch.dispatch(SYSTEM.now())
 
 
@@ -170,8 +172,8 @@ def watch() -> None:
 
 
 def prune() -> dict[str, int]:
-    """Deletes old history for as long as a slice lasts, and queues another task for the rest. Returns the number of deleted
-    rows by kind."""
+    """Deletes history that has been kept for long enough, for at most the time of a slice, and queues another task for the rest.
+    Returns the number of deleted rows by kind."""
     done = trouble.calmly(lambda: pruning.prune(SYSTEM.now(), settings.SLICE_SECONDS), SYSTEM)
     if done.left:
         queue.prune()
@@ -187,5 +189,5 @@ def send_alarms() -> int:
 
 
 def refused(what: str) -> None:
-    """Takes the place of a task in the queue that calls a function not allowed there, and reports that function (`what`)."""
+    """Reports `what`, the name of a function that a queued task was not allowed to call; runs in place of that task."""
     queue.refused(what)

@@ -37,14 +37,14 @@ class Window:
         return f"{_days_text(self.days)}{_clock(self.start)}-{_clock(self.end)}"
 
     def opening(self, day: date) -> tuple[datetime, datetime]:
-        """Returns begin and end, in UTC, of the working hours that begin on a local day; on days when clocks change, by local
-        time."""
+        """Returns begin and end, in UTC, of the working hours that begin on a local day, whether or not it is one of `days`. The
+        times are those of the local clock, also on days when clocks change."""
         last = day + _DAY if self.end <= self.start else day
         return _at(day, self.start, self.zone), _at(last, self.end, self.zone)
 
     def openings(self, since: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yields begin and end, in UTC, of the working hours of day after day, without end; the first contain `since` or follow
-        it."""
+        """Yields begin and end, in UTC, of the working hours in order of time, without end; the first ones contain `since` or
+        follow it."""
         day = since.astimezone(self.zone).date() - _DAY
         while True:
             if day.weekday() in self.days:
@@ -70,8 +70,8 @@ def parse(text: str, zone: ZoneInfo) -> Window | None:
 
 
 def next_allowed(window: Window | None, moment: datetime) -> datetime:
-    """Returns `moment` if it is inside the working hours, or if there are none (None); otherwise the time at which they next
-    begin.
+    """Returns `moment` if it is inside the working hours, or if there are none (`window` is None); otherwise the time at which
+    they next begin.
 
     >>> night = parse("22:00-06:00", ZoneInfo("Asia/Shanghai"))
     >>> next_allowed(night, datetime(2026, 5, 1, 9, 30, tzinfo=UTC)).isoformat()
@@ -84,13 +84,13 @@ def next_allowed(window: Window | None, moment: datetime) -> datetime:
 
 
 def is_open(window: Window | None, moment: datetime) -> bool:
-    """Tells whether `moment` is inside the working hours; True if there are none (None)."""
+    """Tells whether `moment` is inside the working hours; True if there are none (`window` is None)."""
     return next_allowed(window, moment) == moment
 
 
 def between(window: Window | None, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
-    """Returns the parts of the period from `since` to `until` that are inside the working hours, as (begin, end) pairs in
-    order."""
+    """Returns the parts of the period from `since` to `until` that are inside the working hours, as (begin, end) pairs in order;
+    the whole period if there are none (`window` is None)."""
     if window is None:
         return [(since, until)]
     found = []
@@ -102,8 +102,8 @@ def between(window: Window | None, since: datetime, until: datetime) -> list[tup
 
 
 def jitter(name: str, moment: datetime, most_seconds: int) -> timedelta:
-    """Returns a random shift for a start, at most `most_seconds` earlier or later: the same for the same `name` and time,
-    uniformly distributed over names and times."""
+    """Returns a pseudo-random shift for a scheduled start, between -`most_seconds` and `most_seconds`: always the same for the
+    same `name` and `moment`, uniformly distributed over names and times."""
     digest = blake2b(f"{name} {moment.timestamp():.0f}".encode(), digest_size=8).digest()
     return timedelta(seconds=most_seconds * (2 * int.from_bytes(digest) / 2**64 - 1))
 
@@ -114,7 +114,8 @@ def _clock(minutes: int) -> str:
 
 
 def _at(day: date, minutes: int, zone: ZoneInfo) -> datetime:
-    """Returns the time in UTC that is `minutes` after the midnight at which a local day begins, by the clock."""
+    """Returns the time in UTC at which the clock of `zone` shows `minutes` after midnight on a day; 1440 or more is on the next
+    day."""
     day, minutes = day + _DAY * (minutes // DAY_MINUTES), minutes % DAY_MINUTES
     return datetime.combine(day, time(minutes // 60, minutes % 60), zone).astimezone(UTC)
 
