@@ -25,8 +25,8 @@ WIDE = 3.0
 NEIGHBOURS, FADING = 4, 0.8
 """Number of queried ranges next to an interval whose mean density is taken; weight of each relative to the next nearer one."""
 TREND, STEEPEST = 0.5, 0.5
-"""Share of the change of density between the ranges next to an interval that is assumed to continue inside it; the largest change
-of its logarithm, from one range to the next, that is used."""
+"""Share of the change of density between the ranges next to an interval that is assumed to continue inside it; largest change of
+its logarithm, from one range to the next, that is used."""
 AGAINST = 2.0
 """A sub-range may contain at most this multiple of its intended number of records by the estimate for the whole range."""
 WINDOW, WINDOWS_AT = 16, (0.25, 0.5, 0.75)
@@ -194,8 +194,7 @@ class _Known(NamedTuple):
 
     def begin(self, span: Range, there: float, from_end: bool = False) -> Cell | None:
         """Returns a sub-range at the start of `span` to query: the first that was not queried yet of `span`, its first half, the
-        first half of that, and so on; None if all were. With `from_end`, last halves. `there`: the number of records in `span`.
-        """
+        first half of that, and so on; None if all were. With `from_end`, last halves. `there`: number of records in `span`."""
         low, high, part = span.low, span.high, 1.0
         while (low, high) in self.taken:
             if high == low:
@@ -359,7 +358,7 @@ def _masses(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns two parallel arrays: points of the range `whole` in ascending order, and the number of records that each stands
     for. Points are the positions of the seen records, and some spread evenly between ends of queried ranges more than `step`
-    apart. The numbers are scaled to the answers, range by range from the widest, until all agree within 0.5 %, or 200 times."""
+    apart. The numbers are scaled to the answers, range by range from the widest, until they agree within 0.5 %."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
     spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a + step]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])

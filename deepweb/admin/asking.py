@@ -86,7 +86,7 @@ def find(pk: int) -> Form:
 
 
 def trail(form: Form) -> list[tuple[str, str]]:
-    """Returns the breadcrumb of a form's page: titles and addresses of the pages above."""
+    """Returns the breadcrumb of a form's page: pairs (title, address) of the list of sites and of the form's site."""
     return [(_("Search sites"), reverse("admin:sources")), (form.source.name, reverse("admin:source", args=[form.source_id]))]
 
 

@@ -22,9 +22,8 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 def harvest_curve(harvest: Harvest) -> Chart:
-    """Makes a chart of the number of records found by the number of requests sent; if the database's size was estimated, also
-    the upper and lower bound of the coverage.
-    """
+    """Makes a chart of the number of records found against the number of requests sent; if the database's size was estimated,
+    also of the upper and lower bound of the coverage (records found divided by the size)."""
     points = reads.curve(harvest)
     step = max(1, len(points) // MOST_POINTS)
     points = points[::step]
@@ -71,7 +70,7 @@ def harvest_curve(harvest: Harvest) -> Chart:
 
 
 def new_by_query(harvest: Harvest) -> Chart:
-    """Makes a chart of the number of new records that each of the last queries brought."""
+    """Makes a bar chart of the numbers of new records that the harvest's last queries brought, one bar per query."""
     points = reads.curve(harvest)[-MOST_POINTS:]
     series = [Series(_("new records"), list(range(1, len(points) + 1)), [new for _x, _r, new in points], UPDATED)]
     return chart("chart-new", _("New records by query"), series, x=_("query"), y=_("new records"), numbers=True)
@@ -141,7 +140,7 @@ def _axis(title: str, values: list[float]) -> dict[str, Any]:
 
 
 def efficiency(rows: list[reads.ClusterRow]) -> Chart:
-    """Makes a chart of valid submissions as a share of all submissions, by cluster (figure 4 of the deep-web paper)."""
+    """Makes a chart of the share of queries whose answers had records, by cluster (figure 4 of the deep-web paper)."""
     asked = [row for row in rows if row.queries]
     names = [row.cluster.name[:28] for row in asked]
     series = [Series(_("efficiency"), names, [row.efficiency for row in asked], COLOURS[1])]

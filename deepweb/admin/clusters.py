@@ -21,7 +21,8 @@ MOST_SHARE = 100.0
 
 @room("deepweb/clusters/", "form-clusters", "deepweb.view_cluster")
 def cluster_page(request: HttpRequest) -> HttpResponse:
-    """Shows the map of the search forms, the clusters as lists, and the submission efficiency of each."""
+    """Shows the map of the search forms, the clusters as lists, and for each cluster the share of queries whose answers had
+    records ("submission efficiency")."""
     rows = reads.clusters()
     how = rows[0].cluster.how if rows else {}
     context = {

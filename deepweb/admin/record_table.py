@@ -28,7 +28,8 @@ def name_of(record: Record) -> str:
 
 
 def lines_of(records: Sequence[Record]) -> list[dict[str, object]]:
-    """Returns the record, its name and the values of its other fields, as a line of a short list."""
+    """Returns the lines of a short list of records: for each, a dictionary with the record ("record"), its name ("name"), and the
+    values of its other fields in one text ("about")."""
     found: list[dict[str, object]] = []
     for one in records:
         name = name_of(one)
@@ -72,9 +73,8 @@ def _state(record: Record) -> str | None:
 
 
 def table(fields: Sequence[str], asked: Collection[str]) -> Table:
-    """Returns the definition of the table of records, with a column for each of `fields` (the first ones are shown by default),
-    and for the further fields `asked` that the query string names.
-    """
+    """Returns the definition of the table of records, with a column for each of `fields` (most frequent first; the first few are
+    shown by default), and for the further fields `asked` that the query string names."""
     names = [name for name in dict.fromkeys([*fields, *asked]) if name not in OWN]
     of_fields = [
         Column(name, name, partial(_field, name=name), partial(_cell, name=name), look="one", usual=name in fields[1:USUAL])

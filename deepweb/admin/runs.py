@@ -24,7 +24,8 @@ def harvest_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, A
 
 
 def find_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Returns the link to the site of a run that searches for forms, as context for the template of the run's page."""
+    """Returns a link as context for the page of a run that searches for forms: to the site it crawls, or to the list of sites if
+    it crawls several or the site was deleted."""
     source = Source.objects.only("id").filter(pk=run.target).first()
     if source is None:
         return {"link": reverse("admin:sources"), "link_text": _("To the search sites")}

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 
 class Select(NamedTuple):
-    """A select element, or radio buttons or checkboxes (`kind`), over a field of the records."""
+    """An input with given choices: a select element, radio buttons or checkboxes (`kind`). `name` is the name of the input,
+    `field` the field of the records whose values are its choices."""
 
     name: str
     field: str
@@ -19,7 +20,7 @@ class Select(NamedTuple):
 
 
 class Between(NamedTuple):
-    """Two inputs for the ends of a range of a field; `kind` is "number" or "date"."""
+    """Two inputs, named `low` and `high`, for the ends of a range of the record field `field`; `kind` is "number" or "date"."""
 
     low: str
     high: str

@@ -116,9 +116,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(options: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Computes, for each kind of database, the results of policies after KIND_QUERIES queries as shares of the greedy oracle's,
-    as means over pairs of seed words.
-    """
+    """Returns for each kind of database a dictionary: the mean over pairs of seed words, by policy, of the number of records
+    found in KIND_QUERIES queries, divided by that of the greedy oracle; for the policy `fresh` also the lowest and highest value
+    ("fresh_low", "fresh_high")."""
     found: dict[str, dict[str, float]] = {}
     size, words = options["documents"], options["vocabulary"]
     for place, name in enumerate(KINDS):
@@ -167,9 +167,8 @@ def _to_90(curves: list[list[float]]) -> float | None:
 
 
 def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries: int) -> dict[str, float]:
-    """Computes estimates of the database's size, divided by the true size, from complete answers to random words of middle
-    frequency.
-    """
+    """Returns estimates of the database's size, divided by the true size, from complete answers to random words of middle
+    frequency: those named "chapman", "chao1" and "lu_li" (NaN if not available), and the "overlap_rate"."""
     terms = middling_terms(database, rng, queries)
     answers = [database.matches((term,)) for term in terms]
     times = np.bincount(np.concatenate([np.array(answer, dtype=np.int64) for answer in answers]), minlength=len(database))
@@ -181,9 +180,9 @@ def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries
 
 
 def _interval(database: HiddenDatabase, seeds: list[Term], probes: int, number: int) -> dict[str, Any]:
-    """Returns the interval of the size estimated from random probes, divided by the true size, after 100 queries of the policy
-    `fresh`, whose answers are truncated; None for a bound that is unknown.
-    """
+    """Returns the interval ("low", "high") of the size estimated from `probes` random probes, divided by the true size, after 100
+    queries of the policy `fresh`, whose answers are truncated; None for a bound that is unknown, with the "reason". `number` is
+    the seed of the random numbers."""
     policy = FreshPolicy(seeds, database.limit, database.refused)
     seen, _ = harvest(database, policy, 100)
     plan = plan_probes(seen, policy.scale(seen), database.limit, np.random.default_rng(number), probes)

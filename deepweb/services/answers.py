@@ -48,9 +48,9 @@ def store_page(
     answer: Answer, now: datetime
 ) -> Stored:
     """Stores one page of results of a query: its records, then either requests the query's next page, or ends the query and
-    begins the run's next one. `bench` is the session of the query's harvest, `benches` are the sessions of all harvests of the
-    run. Returns the links to request and the counts for the run.
-    """
+    begins the run's next one. `item` is the fetched address, `answer` the page as read; `bench` is the session of the query's
+    harvest, `benches` are the sessions of all harvests of the run. Returns the requests to add to the run, and the numbers of
+    records on the page ("items") and of those new to the harvest ("new")."""
     row = Query.objects.get(pk=item.payload["query"])
     number = int(item.payload["page"])
     _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))
@@ -99,9 +99,8 @@ def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer)
 
 
 def _status(bench: HarvestSession, status: int) -> int:
-    """Returns the HTTP status of an answer as `results.judge` takes it: 200 also for the status with which the site answers
-    queries without results.
-    """
+    """Returns the HTTP status of an answer, but 200 if it is the status with which the site answers queries without results,
+    since `results.judge` would take another one for an error."""
     return 200 if status == bench.state.get("nothing_status", 200) else status
 
 
@@ -119,8 +118,7 @@ def _nonsense(
     answer: Answer, now: datetime
 ) -> Stored:
     """Processes the answer to a nonsense query (a word that cannot occur): learns the text of a page without results, and the
-    links and lines that are on every result page.
-    """
+    links and lines that are on every result page. Ends the query and returns the request of the run's next one."""
     if response.status not in (200, 404):
         return _without_records(run, benches, bench, row, response, answer, ResultKind.ERROR, now)
     state = bench.state
@@ -147,9 +145,9 @@ def _nonsense(
 
 
 def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """Returns the links and lines that two pages have in common, which answer queries for two choices of one input. Both lists
-    are empty if the pages are nearly equal, since the choice then had no effect and the common part may be records.
-    """
+    """Returns what two pages have in common that answer queries for two choices of one input: their common "links" and "lines"
+    (the keys of `known`, `shown` and the result). Both lists are empty if the pages are nearly equal, since the choice then had
+    no effect and the common part may be records."""
     both = {name: sorted(lines.intersection(known[name])) for name, lines in shown.items()}
     same = all(len(both[name]) >= SAME_PAGE * len(lines) for name, lines in shown.items())
     return {name: [] for name in both} if same else both
@@ -165,9 +163,9 @@ def _without_records(
     kind: ResultKind,
     now: datetime,
 ) -> Stored:
-    """Ends the query whose answer has no records: because there are none, because of an error, or because the site wants a
-    login. After an error that may come from an expired session, the next query first fetches the form's page again.
-    """
+    """Ends the query whose answer has no records: because there are none, because of an error, or because the site wants a login.
+    After an error that may come from an expired session, the next query first fetches the form's page again. Returns the request
+    of the run's next query."""
     if answer.login:
         bench.state["ending"] = "login_required"
         return _end(run, benches, bench, row, QueryState.ERROR, "login_required", now)
@@ -181,9 +179,8 @@ def _without_records(
 
 
 def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: datetime) -> int:
-    """Stores a page's records and adds them to the query's and the harvest's counts. Returns how many of them were new to the
-    harvest.
-    """
+    """Stores the records of page `number` of the answer and adds them to the query's and the harvest's counts. Returns how many
+    of them were new to the harvest."""
     ids, _ = records.keep(bench.harvest.form, answer.records, now)
     fresh = [pk for pk in dict.fromkeys(ids) if pk not in set(row.found)]
     if number > 1 and not fresh:
@@ -207,9 +204,8 @@ def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: d
 
 
 def _goes_on(bench: HarvestSession, row: Query, number: int) -> bool:
-    """Tells whether to request the next page of results, after page `number`. Not if pages repeat, a limit of pages or requests
-    is reached, or the last pages had almost only known records.
-    """
+    """Tells whether to request the next page of results, after page `number`. False if pages repeat, the maximum number of pages
+    or requests is reached, or at most a tenth of the records on the last three pages were new to the harvest."""
     if bench.state.get("came_round") or number >= bench.wishes.max_pages:
         return False
     if row.kind == QueryKind.PROBE:
@@ -226,8 +222,7 @@ def _end(
     run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, row: Query, state: QueryState, reason: str, now: datetime
 ) -> Stored:
     """Ends a query with the given state and reason, updates the harvest's counts and what is known of the site, and begins the
-    run's next query. Returns its first request.
-    """
+    run's next query. Returns the request of that query."""
     harvest = bench.harvest
     row.state, row.reason, row.ended_at = state, reason[:200], now
     bench.state.pop("came_round", None)
@@ -262,9 +257,8 @@ def _note_errors(bench: HarvestSession, state: QueryState, reason: str) -> None:
 
 
 def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, reason: str, now: datetime) -> Stored:
-    """Ends the query of a request that got no response: disallowed by robots.txt, lost with its process, or failed at every
-    try.
-    """
+    """Ends the query of a request that got no response: disallowed by robots.txt, lost when its process was killed, or failed at
+    every try. Returns the request of the run's next query; nothing if the query had ended already."""
     row = Query.objects.filter(pk=item.payload.get("query")).first()
     if row is None or row.state != QueryState.SENT:
         return Stored()
@@ -280,7 +274,8 @@ def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, i
 
 
 def reopened(bench: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
-    """Processes the page with the form, which was fetched to start a session, and sends the query that was waiting for it."""
+    """Processes the page with the form, which was fetched to start a session. Returns the request of the query that was waiting
+    for it. `page_forms` are the forms on the page."""
     bench.is_open = True
     row = Query.objects.get(pk=item.payload["query"])
     _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))

@@ -59,7 +59,8 @@ def figures(harvests: Sequence[Harvest], stopped_by: str = "") -> dict[str, Any]
 
 
 def share_of_cuts(ids: Sequence[int]) -> float | None:
-    """Returns the share of truncated answers among those answers with records to queries for records; None without any."""
+    """Returns the share of truncated answers in the answers that had records, in these harvests (ids), without those to random
+    probes and nonsense queries; None if there are no such answers."""
     asked = Q(kind__in=COUNTED, state=QueryState.VALID)
     rows = Query.objects.filter(asked, harvest_id__in=ids)
     counts = rows.aggregate(whole=Count("pk"), cut=Count("pk", filter=Q(overflowed=True)))

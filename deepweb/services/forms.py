@@ -59,8 +59,7 @@ def _heaviest(words: Any) -> dict[str, float]:
 
 def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, charset: str, now: datetime) -> list[Form]:
     """Stores the forms of a page and returns their database rows. A form that is stored already keeps its row, its type and the
-    operators' corrections. `depth` is the number of clicks to the page.
-    """
+    operators' corrections. `depth` is the number of clicks from the start page of the site to the page."""
     kept = []
     for form, verdict, words in found:
         row, made = Form.objects.get_or_create(
@@ -186,6 +185,6 @@ def refreshed(form: PageForm, shown: Sequence[PageForm]) -> PageForm:
 
 
 def count_records(source_id: int, new: int) -> None:
-    """Adds `new` to the number of records of a source (search site)."""
+    """Adds `new`, the number of records just found for the first time, to the record counter of a source (search site)."""
     if new:
         Source.objects.filter(pk=source_id).update(records=F("records") + new)

@@ -111,9 +111,8 @@ class HarvestSession:
         self.searched.note(listed, set(entry.found), query[0].value.casefold(), self.asking.mode, whole=whole)
 
     def _known_beside(self, entry: Logged) -> set[int]:
-        """Returns the ids of the known records that a query could have found: those found by queries with the same required
-        choices, or all if it sets none.
-        """
+        """Returns the ids of the known records that the query `entry` could have found: those found by queries with the same
+        required choices, or all known ones if it sets none."""
         part = {term for term in entry.choice.query if term.input in self.parts.names}
         return {pk for other in self.log if part <= set(other.choice.query) for pk in other.found} if part else self.known
 
@@ -131,7 +130,8 @@ class HarvestSession:
         return counts
 
     def columns_of_inputs(self) -> set[str]:
-        """Returns the names of the record fields whose values are entered into inputs other than the text box."""
+        """Returns the names of the record fields that the inputs other than the text box select by, since their values are
+        choices of these inputs."""
         return {column for columns in self.asking.columns.values() for column in columns}
 
     def _rebuild(self) -> None:
@@ -223,9 +223,8 @@ class HarvestSession:
 
     @property
     def finds_nothing(self) -> bool:
-        """True if the form's calibration queries are expected to find no record: nonsense words and ends of a range; False for
-        choices of an input.
-        """
+        """True if the form's calibration queries (those sent first, to learn what a page without results looks like) are expected
+        to find no record: nonsense words and ends of a range; False for choices of an input."""
         return bool(self.asking.box) or not any(slot.values for slot in self.slots)
 
     @property

@@ -123,12 +123,11 @@ def next_links(run: Run, benches: Sequence[HarvestSession], wishes: HarvestOptio
 
 
 def _for_coverage(bench: HarvestSession) -> Ask | None:
-    """Returns the next random probe, if the run is to end at a share of the database: probes then estimate the size during the
-    harvest. None if no probe is due.
+    """Returns the next random probe of a harvest that is to end at a given share of the database (option `coverage`), which needs
+    an estimate of the size before it ends. None if no probe is due or the harvest has no such option.
 
-    Ends the querying when the share is reached even for the upper bound of the size; if the size is unknown, probes again after
-    twice as many queries.
-    """
+    Sets the reason for ending when the share is reached even for the upper bound of the size. If the probes give no upper bound,
+    they are repeated after twice as many queries."""
     wanted, state = bench.wishes.coverage, bench.state
     if wanted is None or "ending" in state or len(bench.log) < int(state.get("size_from", COVERAGE_FROM)):
         return None

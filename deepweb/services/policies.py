@@ -60,8 +60,8 @@ def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
     known = bench.state.get("paper", {"queue": [], "round": 1, "started": 0})
 
     def said(record: Hashable) -> dict[Term, float]:
-        """Returns K * tf (eq. (1) of the deep-web paper) of the words of a record as listed; title words have the K of a
-        title."""
+        """Returns the weights K * tf (eq. (1) of the deep-web paper) of the words of a record as listed; K is larger for words of
+        the record's title."""
         return bench.asking.weights(bench.listed.get(record, {}), TITLE) if isinstance(record, int) else {}
 
     queue = [Term(*term) for term in known["queue"]]
@@ -70,10 +70,10 @@ def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
 
 
 def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
-    """Returns the next query; None if there is none. It is the best word if all answers were complete; otherwise, or without a
-    text box, choices and ranges of other inputs are considered as well. Among the kinds of queries, the first query of a plan
-    for all remaining queries is taken (`first_of_plan`).
-    """
+    """Returns the next query; None if there is none. It is the best single word if all answers so far were complete. Otherwise,
+    or for a form without a text box, choices and ranges of other inputs, and combinations of words with choices, are considered
+    as well: then it is the first query of the best plan for all remaining queries (`first_of_plan`), or, for policies other than
+    `FreshPolicy`, the query expected to bring most new records."""
     seen, box = bench.seen, bench.asking.box
     choice, worth = _best_word(bench, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)

@@ -66,12 +66,11 @@ def _answers(bench: HarvestSession, drawn: Sequence[Any], sampled: bool, known: 
 
 
 def _whole_others(bench: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
-    """Returns, by id, the known records whose detail pages were read and that no probe returned. `sampled` has the ids of those
-    that probes did return.
+    """Returns, by id, the known records whose detail pages were read and that no probe returned. The keys of `sampled` are the
+    ids of the records of probes.
 
-    If lists show too little of a record, the records returned are used to estimate how often a word occurs in the database, and
-    which share of the records no word of the probe plan finds.
-    """
+    If lists show too little of a record, these other records are used to estimate how often a word occurs in the database, and
+    which share of the records no word of the probe plan finds."""
     ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
     return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
 
