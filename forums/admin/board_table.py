@@ -59,7 +59,8 @@ def _ended(row: BoardRow) -> str:
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """Returns a column for one of the board's counters."""
+    """Returns a column for the board's counter `name`, sortable with the largest first; `usual`: shown unless the user hides
+    it."""
 
     def value(row: BoardRow) -> int:
         return int(getattr(row.board, name))
@@ -68,7 +69,7 @@ def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
 
 
 def _of_visit(name: str, title: Any) -> Column:
-    """Returns a column for a counter of the board's last visit."""
+    """Returns a column for the counter `name` of the board's last visit, empty if the board was never visited."""
 
     def value(row: BoardRow) -> int | None:
         return None if row.visit is None else int(getattr(row.visit, name))
@@ -149,7 +150,8 @@ def _seconds(request: HttpRequest) -> int | None:
 
 
 def _carry_out(request: HttpRequest, wish: str, site: int, boards: Sequence[int], seconds: int) -> int:
-    """Carries out an action on boards of one forum; returns the number of boards, 0 if it was refused."""
+    """Carries out an action (`wish`: "crawl", "interval", "on" or "off") on boards of one forum; `seconds` is the new interval.
+    Returns the number of boards, 0 if the action was refused."""
     now = datetime.now(UTC)
     try:
         if wish == "crawl":

@@ -62,8 +62,8 @@ def _about(board: Board) -> dict[str, Any]:
 
 
 def _shown(board: Board, first: bool) -> dict[str, Any]:
-    """Returns the data of a board's page other than its threads; on further pages of threads (`first` is false) only the basic
-    facts."""
+    """Returns the template data of a board's page other than its list of threads. Charts and recent visits are included only for
+    the first page of that list (`first`)."""
     found = {**_about(board), "empty": _("No thread is stored yet. “Crawl now” starts the first visit.")}
     if not first:
         return found

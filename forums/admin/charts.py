@@ -20,7 +20,7 @@ WEEKDAYS = (
 
 
 def posts_by_day(site: Site, now: datetime) -> Chart:
-    """Returns a chart of posts per day, one colour per board."""
+    """Returns a chart of a forum's posts per day over the last 30 days, one colour per board."""
     days = reads.last_days(now, reads.zone(site))
     series = [
         Series(one.name or _("other boards"), days, [one.days.get(day, 0) for day in days], colour)
@@ -37,7 +37,7 @@ def posts_by_day(site: Site, now: datetime) -> Chart:
 
 
 def site_visits(site: Site) -> Chart:
-    """Returns a chart of the results of a forum's visits."""
+    """Returns a chart of the numbers of new, updated and unchanged threads in each of a forum's recent runs."""
     runs = reads.site_runs(site)
     return _visits(
         "chart-runs", [f"#{run.pk}" for run in runs], [(run.new, run.updated, run.unchanged) for run in runs], _("run")
@@ -45,7 +45,7 @@ def site_visits(site: Site) -> Chart:
 
 
 def board_by_day(board: Board, now: datetime) -> Chart:
-    """Returns a chart of a board's new threads and replies per day."""
+    """Returns a chart of a board's new threads and replies per day over the last 30 days."""
     local = reads.zone(board.site)
     days = reads.last_days(now, local)
     sums = reads.board_by_day(board, local, now)
@@ -65,7 +65,7 @@ def board_by_day(board: Board, now: datetime) -> Chart:
 
 
 def hourly(board: Board, now: datetime) -> list[Chart]:
-    """Returns charts of a board's posts and visits by hour of the day, and of its posts by weekday and hour."""
+    """Returns two charts of the last four weeks: a board's posts and visits by hour of the day, its posts by weekday and hour."""
     found, hours = pattern(board, reads.zone(board.site), now), list(range(24))
     clock = _("hour of the day (%(zone)s)") % {"zone": board.site.timezone}
     series = [
@@ -93,7 +93,7 @@ def hourly(board: Board, now: datetime) -> list[Chart]:
 
 
 def board_visits(board: Board) -> Chart:
-    """Returns a chart of the results of a board's visits."""
+    """Returns a chart of the numbers of new, updated and unchanged threads in each of a board's recent visits."""
     found = reads.board_visits(board)
     return _visits(
         "chart-visits", [f"#{visit.run_id}" for visit in found], [(v.new, v.updated, v.unchanged) for v in found], _("run")

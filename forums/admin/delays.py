@@ -45,11 +45,12 @@ class ReportForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of the report, for one site or all, over the last days.
+    """The figures of the report, for one site or all, over the number of days chosen in the form.
 
-    found: the posts and boards. expected: delays expected by the plan. era_hours: waits of the posts under equal visits
-    (`visits_per_day` in all). delay, era: summaries of the measured waits and of those under equal visits. target: hours within
-    which a post counts as found in time. waiting: posts shown by overview sources and not fetched yet.
+    found: the boards, and the posts fetched in this period with their delays. expected: expected and measured delays of the
+    plan's visits. era_hours: the delay in hours that each of these posts would have had if the same number of visits per day
+    (`visits_per_day`, over all boards) had been divided equally. delay, era: summaries of the measured delays and of era_hours.
+    target: hours within which a post counts as found in time. waiting: posts shown by overview sources and not fetched yet.
     """
 
     found: reads.Found
@@ -87,8 +88,8 @@ class Report:
 
     @property
     def recall(self) -> float | None:
-        """Share of fetched threads among those that lists showed as changed; None if lists do not show last replies, or without
-        any."""
+        """Share of the changed threads that were fetched, the rest being failed fetches; None if no changed thread was fetched,
+        or if the lists do not show the time of the last reply."""
         sums = self.found.sums
         shown = any(board.has_last_reply for board in self.found.boards)
         return sums["changed"] / (sums["changed"] + sums["failed"]) if shown and sums["changed"] else None
@@ -156,7 +157,7 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _board_rows(report: Report) -> list[dict[str, Any]]:
-    """Returns table rows of the boards with new posts, those with the most delay first."""
+    """Returns table rows of the boards with posts in the period, those with the most total delay first."""
     found = report.found
     targets, parts = reads.targets(found.boards, report.target), reads.by_board(found, report.era_hours, report.target)
     shown = {one.board: one.posts for one in report.waiting}
@@ -204,8 +205,8 @@ def _charts(report: Report) -> list[Chart]:
 
 
 def _hoped(report: Report, dates: list[date]) -> list[float | None]:
-    """Returns the expected mean delay of each day: the measured one times the ratio of expected to measured delay of that day's
-    planned visits; None if there is none."""
+    """Returns the expected mean delay in hours of each day: the measured mean times the ratio of expected to measured delay of
+    that day's planned visits; None for a day without posts or without planned visits."""
     days = delay_report.local_days(report.found.items, report.found.first, len(dates))
     means = delay_report.means(days, report.found.items.hours, report.found.items.weights, len(dates))
     found: list[float | None] = []
@@ -218,8 +219,9 @@ def _hoped(report: Report, dates: list[date]) -> list[float | None]:
 def _compared(
     key: str, title: str, places: list[Any], x: str, report: Report, group: Any, hoped: list[float | None] | None
 ) -> Chart:
-    """Returns a chart of the measured delay as bars, and of the delay under equal visits and the expected delay as lines. group:
-    position in `places` of each post."""
+    """Returns a chart of mean delays by the values `places` of the x axis (days or hours): the measured delay as bars, the delay
+    under equal visits and the expected one (`hoped`, None to leave it out) as lines. group: for each post, its index in
+    `places`."""
     items, count = report.found.items, len(places)
     series = [
         Series(_("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW),
@@ -239,7 +241,8 @@ def _compared(
 
 
 def _visits_chart(report: Report) -> Chart:
-    """Returns a chart of expected and measured event-hours by hour of the planned visits."""
+    """Returns a chart of the expected and the measured delay (weighted event-hours per day) of the posts that planned visits
+    found, by the hour of day of the visit."""
     hours, rows = list(range(24)), report.expected.hours
     days = report.found.days
     series = [
@@ -266,7 +269,8 @@ def _visits_chart(report: Report) -> Chart:
 
 @room("forums/site/<int:pk>/delays/<slug:table>.csv", "forum-delays-export", "forums.view_plan")
 def export(request: HttpRequest, pk: int, table: str) -> HttpResponse | StreamingHttpResponse:
-    """Exports the report as CSV; `posts` streams every post with its delay."""
+    """Exports one table of the report as CSV: `table` is "boards" or "days" (a row each), or "posts" (every post with its
+    delay)."""
     site, now = find_scope(pk), datetime.now(UTC)
     form = ReportForm({"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")})
     if table not in ("boards", "days", "posts") or not form.is_valid():

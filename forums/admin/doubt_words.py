@@ -50,8 +50,8 @@ class DoubtRow:
 
 @dataclass(frozen=True, slots=True)
 class LessonRow:
-    """A claim about the readings in words with the number of cases in which it held, whether it counts as holding, and the
-    selector chosen for it if that differs from the default reading."""
+    """A consistency claim about a site's pages (see `lessons`): `text` says it in words with the number of cases in which it
+    held; `holds`: whether it counts as true; `choice`: the selector chosen to make it hold, "" for the default reading."""
 
     text: str
     holds: bool
@@ -59,8 +59,9 @@ class LessonRow:
 
 
 def lessons(site: Site, structure: Mapping[str, Any]) -> list[LessonRow]:
-    """Returns the claims of the site's model: how often each held when the model was learned and in the visits since. structure:
-    the model, or the part of it with `lessons`."""
+    """Returns the claims about the site's pages that its model holds (such as "the count in a list is the number of posts"), each
+    with how often it held when the model was learned and in the visits since. structure: the model, or its part with
+    `lessons`."""
     rows = []
     for one in structure.get("lessons") or ():
         claim = one.get("choice") if one.get("claim") == "replies" and one.get("choice") in CLAIMS else one.get("claim")

@@ -23,8 +23,8 @@ def _paused(paused: bool) -> Find:
 
 
 def _boards(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Returns boards by words from their own and their forum's names. If all words are in the forum's name only, its boards are
-    not returned."""
+    """Returns at most `most` boards, by name, whose own name contains at least one of the words, and whose own and forum's names
+    together contain all."""
     own, rows = Q(), Board.objects.order_by("name", "pk")
     for word in words:
         own |= Q(name__icontains=word)

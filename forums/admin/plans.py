@@ -74,8 +74,9 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
 
 
 def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str) -> dict[str, Any]:
-    """Returns the data of a table row for a visit: its reason and its time in the plan's zone. `local` is the time in the format
-    of a form's time field."""
+    """Returns the template data of a visit's table row: `why` (its reason in words) and its time in the plan's zone, as `local`
+    (for a form's datetime field), `clock` (to the minute) and `exact`. code, figures: the stored reason; person: who scheduled
+    it."""
     local = at.astimezone(zone)
     return {
         "why": plan_words.why(code, figures, zone, at, person),
@@ -86,8 +87,8 @@ def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, perso
 
 
 def _span(one: reads.Coming, zone: ZoneInfo) -> dict[str, Any]:
-    """Returns the time of a visit to come for display: the span in which an expected visit is likely to be made. `likely` is
-    False for a planned visit, which has an exact time."""
+    """Returns for a visit that the adaptive policy expects: `likely` True, and the interval in which it is likely to be made as
+    text (`clock` to the minute, `exact` to the second). For a planned visit, which has an exact time: only `likely` False."""
     if one.until is None:
         return {"likely": False}
     first, last = one.at.astimezone(zone), one.until.astimezone(zone)
@@ -102,8 +103,8 @@ def _person(visit: PlannedVisit | None) -> str:
 
 
 def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
-    """Returns the number of posts that a completed visit found, and their delay in total (weighted event-hours, importance
-    included); None for a visit that did not take place."""
+    """Returns `posts`, the number of posts that a visit found, and `delay`, their total delay (weighted event-hours, importance
+    included); both are None if the planned visit did not take place."""
     if visit.visit is None:
         return {"posts": None, "delay": None}
     done = visit.visit

@@ -171,7 +171,8 @@ FORMS: dict[str, type[LogForm]] = {SimulationKind.SCHEDULES: SchedulesForm, Simu
 
 
 def visits_of(text: str) -> list[int]:
-    """Parses whole numbers and ranges such as "4, 6-8"; returns them ascending. Raises ValidationError."""
+    """Parses numbers from 1 to 1,000 and ranges such as "4, 6-8"; returns each number once, ascending. Raises ValidationError for
+    anything else, and if there is no number."""
     numbers: set[int] = set()
     for part in text.replace(";", ",").split(","):
         low, dash, high = part.strip().partition("-")

@@ -51,14 +51,14 @@ def _time(thread: Thread, name: str) -> str:
 
 
 def _when(name: str, title: Any, by: Order | None, *, usual: bool = True) -> Column:
-    """Returns a column of the thread list for one of a thread's times; `by` is the order for sorting by it, None if it has no
-    index."""
+    """Returns a column of the thread list for the thread's time `name`. `by`: the order in which it can be sorted, None if the
+    field has no database index; `usual`: shown unless the user hides it."""
     return Column(name, title, lambda thread: getattr(thread, name), partial(_time, name=name), by, look="nowrap", usual=usual)
 
 
 def _count(name: str, title: Any, by: Order | None) -> Column:
-    """Returns a column of the thread list for one of a thread's numbers; `by` is the order for sorting by it, None if it has no
-    index."""
+    """Returns a column of the thread list for the thread's number `name`. `by`: the order in which it can be sorted, None if the
+    field has no database index."""
     return Column(
         name, title, lambda thread: getattr(thread, name), lambda thread: tags.number(getattr(thread, name)), by, look="num"
     )

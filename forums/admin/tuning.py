@@ -211,8 +211,8 @@ def _board_rows(known: reads.Known) -> list[dict[str, Any]]:
 
 
 def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> dict[str, Any]:
-    """Returns the charts and facts for settings that need not be saved. Curves use the closed form; with `exact` the day of the
-    chosen policy is planned exactly."""
+    """Returns the charts (`charts`) and figures (`facts`) for a plan's settings, saved or not. Delays over numbers of visits use
+    closed formulas; with `exact` the chosen policy's timetable of a day is computed exactly, which takes longer."""
     basis, visits, weight = known.basis, plan.visits_per_day, float(known.basis.rates.mean(axis=1).sum() * 24)
     numbers = tuning.numbers_around(visits)
     curves = {policy: tuning.curve(policy, basis, numbers) for policy in tuning.CURVES}
@@ -234,7 +234,7 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         tuning_charts.allocation(names, per_board, known.rhythm.profiles.weights),
     ]
     at = numbers.index(visits)
-    # the figure of the best timetable is that of the day shown, where this is the exact one, not that of its closed form
+    # the delay of the best timetable is that of the day shown if this was planned exactly, otherwise that of the closed formula
     best = float(costs.sum()) if exact and plan.policy in (Policy.OPTIMAL, Policy.ADAPTIVE) else curves["optimal"][at]
     facts = {
         "policy": policies.name(plan.policy),
@@ -309,7 +309,7 @@ def waits(longer: float) -> str:
 
 
 def _shown_board(known: reads.Known, form: TuningForm) -> int:
-    """Returns the number of the board whose rhythm is shown: the selected one, otherwise the busiest."""
+    """Returns the index in `known.boards` of the board whose daily rhythm is drawn: the selected one, otherwise the busiest."""
     wanted = str(form.data.get("board", ""))
     chosen = [row for row, board in enumerate(known.boards) if str(board.pk) == wanted]
     return chosen[0] if chosen else int(known.rhythm.profiles.weights.argmax())

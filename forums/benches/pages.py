@@ -18,8 +18,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures two installations in separate folders, each in a process of its own, and compares the median times of each page.
-    """
+    """Measures two installations with few and many posts, each in a process of its own; returns the two numbers of posts and, as
+    `pages`, for each page its median seconds and number of queries in both, and the ratio of the seconds."""
     sides = {}
     for name in ("few", "many"):
         say(f"{options[name]} posts")

@@ -92,7 +92,7 @@ def main(posts: int, rounds: int) -> None:
     fill(posts)
     get_user_model().objects.create_superuser("bench", password="bench-bench-1")  # noqa: S106 - in a folder deleted afterwards
     client = Client()
-    client.login(username="bench", password="bench-bench-1")  # noqa: S106 - as above
+    client.login(username="bench", password="bench-bench-1")  # noqa: S106 - password of the account made above
     thread = Thread.objects.order_by("-last_reply").first()
     assert thread is not None  # noqa: S101 - filled above
     pages = {

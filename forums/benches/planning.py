@@ -29,7 +29,7 @@ DIURNAL = 1.2 + np.sin((np.arange(24) - 9) / 24 * 2 * np.pi)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options: sizes and visits."""
+    """Adds the command's options: numbers of boards, visits per board and day, time between rankings."""
     parser.add_argument("--boards", default="100,1000,10000", help="numbers of boards, comma list")
     parser.add_argument("--visits", type=int, default=10, help="visits per board and day")
     parser.add_argument("--tick-seconds", type=float, default=60.0, help="time between two rankings of the loop")
@@ -89,8 +89,9 @@ def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
 def _loop_day(
     rates: Floats, events: Events, budget: int, tick_seconds: float, *, looks: bool
 ) -> tuple[float, float, int, float]:
-    """Simulates a day of the adaptive policy: returns the seconds to start it, the seconds for the day, the visits used, and the
-    CPU seconds of its longest ranking. With `looks` every site has an index page as overview source."""
+    """Simulates a day of the adaptive policy: returns the seconds to start it, the seconds for the day, the number of visits made
+    (fetches of overview sources included), and the CPU seconds of its longest ranking. rates: (boards, bins), expected weighted
+    events per hour; budget: visits of the day. With `looks` every site has an index page as overview source."""
     boards = len(rates)
     clock = LocalClock(ZoneInfo("UTC"), START - 21 * DAY_SECONDS, START + 2 * DAY_SECONDS)
     sites = Sites(np.arange(boards) // BOARDS_A_SITE, [clock] * (-(-boards // BOARDS_A_SITE)))

@@ -31,10 +31,12 @@ AFTER_DAYS = 3  # days replayed after the measured ones, so that posts of the la
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The results of a replay. Delays in weighted event-hours per day over the posts made within the days.
+    """The results of a replay. Delays are in weighted event-hours per day, over the posts that the log has in the replayed days.
 
-    measured: from the visits' own records. recomputed: eq. (4) of the forum paper from the times of the visits. daily: measured,
-    by day of posting. simulated: the simulator's figure for the same policy, log and budget; simulated_daily: by day of posting.
+    items: number of these posts; found: how many of them were fetched. measured: delay from the visits' stored records.
+    recomputed: delay by eq. (4) of the forum paper from the times of the visits. daily: the measured delay of each day of
+    posting. simulated: the simulator's delay for the same policy, log and budget; simulated_daily: the same for each day of
+    posting.
     """
 
     policy: str

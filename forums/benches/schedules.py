@@ -23,12 +23,13 @@ from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE, Setup, SetupError, S
 from forums.timetable import Timetable
 
 HELP = "delay of every policy against era on event logs (board,thread,kind,ts): the reference table, with a paired bootstrap"
-WINDOWS = {  # first days of the histories for which figures of an independent program are known
+# by log: first days of the periods (20 days of history, then 10 of test) for which results of an independent program are known
+WINDOWS = {
     "29th_vanilla": ("2015-06-01", "2016-01-11", "2016-05-02"),
     "gbadev_phpbb": ("2006-02-06", "2006-05-15", "2006-08-21"),
     "opendcl_smf": ("2009-05-04", "2009-08-03", "2009-10-05"),
 }
-SPREAD = (0.45, 0.65, 0.85)  # for logs without known figures: positions of the periods, relative to the log's length
+SPREAD = (0.45, 0.65, 0.85)  # for logs not in WINDOWS: where the periods begin, as shares of the log's length
 HISTORY_DAYS, TEST_DAYS = 20, 10
 BUSY_EVENTS = 30.0
 LEAST_BUSY = 3
@@ -53,7 +54,7 @@ COLUMNS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options: logs, windows and budgets."""
+    """Adds the command's options: logs, visits per board and day, sets of boards, first days of the periods, policies."""
     parser.add_argument("--logs", help="names of the logs without ending, comma list (default: every .csv and .csv.gz in DIR)")
     parser.add_argument("--visits", default="4,5,6,7,8,9,10,11", help="visits a board and day, comma list")
     parser.add_argument("--sets", default="busy,all", help="busy: 30 weighted events in the history; all: any event in 160 days")
@@ -62,7 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns a row for each log, window and set of boards; ratios are means over the budgets."""
+    """Returns as `rows` the ratios of the policies' delays to that of era for each log, period and set of boards (means over the
+    numbers of visits), and for some pairs of policies the paired ratio over all days (see `_paired`)."""
     if not options["data"]:
         raise CommandError("this bench needs --data DIR with event logs", returncode=2)
     visits = [int(part) for part in options["visits"].split(",")]
@@ -95,7 +97,7 @@ def _logs(folder: Path, names: str | None) -> list[Path]:
 
 
 def windows(events: Events, name: str) -> tuple[str, ...]:
-    """Returns the first days of the histories used of a log: those in WINDOWS, otherwise three Mondays spread over the log."""
+    """Returns the first days (YYYY-MM-DD) of the log's periods: those in WINDOWS, otherwise three Mondays spread over the log."""
     if name in WINDOWS:
         return WINDOWS[name]
     first, last = (datetime.fromtimestamp(float(events.times[end]), UTC).date() for end in (0, -1))
@@ -184,7 +186,8 @@ class _Variants:
         return self.planners[column].plan(budget)
 
     def _seen_in_test(self) -> Demand:
-        """Returns the rates in the test period by quarter-hour, which no plan can know."""
+        """Returns the boards' actual rates in the test period (weighted events per hour, by quarter-hour of the day), from which
+        a timetable with hindsight is computed; no real plan can know them."""
         simulation, bins = self.simulation, QUARTERS
         hours = simulation.clock.local_hours(simulation.test_times) % 24.0
         slot = np.minimum((hours * bins / 24.0).astype(np.int64), bins - 1)
@@ -202,8 +205,10 @@ class _Variants:
 
 
 def _paired(days: dict[tuple[str, str], list[tuple[Floats, Floats]]]) -> list[dict[str, Any]]:
-    """Returns the ratios of two policies over all days of a log's periods, with 95 % intervals; one entry for each log and set of
-    boards."""
+    """Returns for each log and set of boards the ratio of two policies' total delays, with a 95 % bootstrap interval over days.
+
+    days: by (log, set of boards), for each period and number of visits the delays by day under the first and the second
+    policy."""
     found = []
     for (name, chosen), pairs in days.items():
         first, second = (np.concatenate([pair[part] for pair in pairs]) for part in (0, 1))

@@ -54,8 +54,9 @@ def worked(run: Run) -> Run:
 
 
 def crawled(url: str, teacher: bool) -> dict[str, Any]:
-    """Inspects a site, reads it in full and visits it again; returns its id, the numbers of requests and the threads left
-    pending. Raises CommandError if no board was found."""
+    """Inspects a site, reads it in full and visits it again. Returns its id (`site`), the requests of inspection and full reading
+    (`requests`) and of the second visit (`idle_requests`), and the number of threads still to be fetched (`pending`). Raises
+    CommandError if no board was found."""
     now = datetime.now(UTC)
     settings = {"delay_seconds": 0.0, "allow_private": ",".join(foreground.hosts_of([url])), "use_teacher": teacher}
     found = worked(sites.discover(url, {"settings": settings}, now=now, start=False))
@@ -70,8 +71,9 @@ def crawled(url: str, teacher: bool) -> dict[str, Any]:
 
 
 def compared(site: int, truth: Truth) -> dict[str, int]:
-    """Counts what a site's stored data has in common with the truth: boards and threads by address, posts by thread, author and
-    minute, first authors and numbers of replies of threads."""
+    """Counts correct items of a site's stored data: boards and threads (compared by address), posts (by thread, author and
+    minute), threads with the right author and with the right number of replies. For each, `…_true` is the number in the truth;
+    `boards_other` and `threads_other` count stored ones that the truth does not contain."""
     also = {place(board["threads_url"]): place(board["url"]) for board in truth["boards"] if board.get("threads_url")}
     needed = {place(board["url"]) for board in truth["boards"] if board["threads"]}
     known = {place(board["url"]) for board in truth["boards"]}

@@ -165,7 +165,7 @@ def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVi
 
 
 def _lived_until(site: Site) -> datetime:
-    """Returns the time up to which the accelerated day has been simulated: the end of the last visit."""
+    """Returns the time up to which the accelerated day has been simulated: the end of the last visit, now if there is none."""
     last = Visit.objects.filter(board__site=site, finished__isnull=False).order_by("-finished").first()
     return last.finished if last is not None and last.finished is not None else SYSTEM.now()
 
@@ -200,8 +200,8 @@ def _live(site: Site, plan: Plan) -> None:
 
 
 def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisit:
-    """Returns the planned visit for a board that the adaptive policy has chosen (`place`: its number there), as the dispatcher
-    would store it."""
+    """Returns the planned visit (not saved) for a board that the adaptive policy has chosen, as the dispatcher would store it.
+    place: index of the board in `live.boards`."""
     values, waiting, rank = loops.figures(live, place, now)
     board = int(live.boards[place])
     wish = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}

@@ -11,9 +11,10 @@ class Doubt(models.Model):
     """One doubt about how one forum is read, unique by code and subject.
 
     Codes: `lesson` (a claim of the model that its pages contradict; the subject names it), `board_unread` (a board found but not
-    read; the subject is its address), `rows_left_out`, `posts_left_out` and `counts_differ` (in a board's visits; the subject is
-    its id). `detail` holds the figures. `settled_at`: when an operator dismissed the doubt, which holds as long as the detail
-    stays the same.
+    read; the subject is its address), `rows_left_out` and `posts_left_out` (the board's last visit read list or thread pages from
+    which rows or posts may be missing), `counts_differ` (in the board's last visit most threads had another number of posts than
+    the list said); the subject of the last three is the board's id. `detail` holds the figures. `settled_at`: when an operator
+    dismissed the doubt; it stays dismissed as long as the detail stays the same.
     """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="doubts")

@@ -18,8 +18,9 @@ class Site(models.Model):
     `settings` override the crawl settings; `structure` is what was learned about its pages and `rules` the operator's
     corrections: together version `version` of the site model. `layout` describes a detected layout change ({"at", "run", "kind",
     "reasons", "roles", "state", "verdict"}), {} for none; its key "moved" is kept for ever once the site's addresses have
-    changed: threads not seen since are then searched under the new ones. `evidence` is what visits showed about the model's
-    claims ({claim: {"kept", "of", "at", "last"}}). `drop` is set while far fewer posts come than usual ({"items", "usual"}).
+    changed: threads not seen since are then searched under the new ones. `evidence` says for each claim of the model in how many
+    cases it held since the model was learned ({claim: {"kept": held, "of": cases, "at": time of the last visit that tested it,
+    "last": [held, cases] in that visit}}). `drop` is set while far fewer posts come than usual ({"items", "usual"}).
     """
 
     name = models.CharField(_("name"), max_length=200)
@@ -215,9 +216,9 @@ class Visit(models.Model):
     board's watermark and stop tests. `state` is the `VisitState` of `forums/incremental.py` between two pages; `precision` =
     changed / fetched threads.
 
-    Posts made since the board is watched and found now: `arrived_new` first posts with `delay_new_seconds` in total,
-    `arrived_replies` and `delay_replies_seconds`; `arrivals` holds the first of them as [epoch seconds, 1 for a first post, delay
-    in seconds].
+    Of the posts that this visit found and that were made after `Board.watched_since`: `arrived_new` and `arrived_replies` are the
+    numbers of first posts and replies, `delay_new_seconds` and `delay_replies_seconds` their delays in total, and `arrivals` has
+    an item [epoch seconds of posting, 1 for a first post or 0, delay in seconds] for each, up to a maximum number.
     """
 
     class Kind(models.TextChoices):

@@ -17,14 +17,14 @@ from forums.services import hours, loops, outlooks, overviews, plan_days, plans,
 
 GATHER_SECONDS = 30  # boards due within this time after one that is due are visited in the same run
 FOLLOW_SECONDS = 10.0  # least time between two checks of one plan
-# the dispatcher's own reasons for planning again; if a plan's `stale` is one of them and not "", its planning is in progress, or
-# was killed
+# values of a plan's `stale` that the dispatcher itself sets as it begins to plan (all others are set by changes); "": none. If
+# one is found later, that planning is still in progress or was killed
 OWN_REASONS = ("", "day", "history")
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
     """Starts the visits that are due by a plan or by a board's interval; returns the number of runs. Sites with an active visit
-    are skipped. Called by the dispatcher, at least every minute."""
+    are skipped. limit: most runs started for intervals in one call. Called by the dispatcher, at least every minute."""
     active = Plan.objects.filter(active=True).exclude(policy=Policy.INTERVAL).select_related("site")
     started = sum(follow(plan, now) for plan in active)
     return started + _by_interval(now, limit)

@@ -22,8 +22,8 @@ from django.db.models import Min, QuerySet
 from forums.events import HEADER, Events, EventsError, read_events
 from forums.models import EventLog, Post, Site
 
-LARGEST_BYTES = 120_000_000  # uncompressed; larger logs need the command line
-SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # logs up to these sizes are read while the user waits: a tenth of a second
+LARGEST_BYTES = 120_000_000  # largest uploaded log, also after decompression; larger ones can be simulated by the command line
+SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # uploads and logs of stored posts up to these sizes are read while the user waits
 FROZEN_DAYS = 240  # length of a log of stored posts: the 160 days that the simulator looks back, its history and its test
 _FILE = re.compile(r"[0-9a-zA-Z_-]{1,100}\.csv(?:\.gz)?")
 GZIP = b"\x1f\x8b"
@@ -62,7 +62,8 @@ def freeze(site: Site, *, now: datetime, user: Any = None) -> EventLog:
 
 
 def take(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
-    """Stores an uploaded file as a log to be read later. Raises ValueError with a one-line message if it is too large."""
+    """Stores an uploaded file (given in pieces) as a log that is not read yet; a gzip file is recognised by its first bytes.
+    Raises ValueError with a one-line message if the file is too large."""
     with _part() as part:
         size = 0
         with part.open("wb") as file:

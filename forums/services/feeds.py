@@ -95,8 +95,8 @@ class Places:
 
 
 def _folder(url: str) -> str:
-    """Returns the path prefix that addresses below this one share; "/" if the address is distinguished by its query, so that none
-    lies below it."""
+    """Returns the path with which addresses of pages below this one begin ("/a/" for "/a"). An address with a query has none:
+    "/" is returned for it."""
     parts = urlsplit(url)
     return "/" if parts.query else parts.path.rstrip("/") + "/"
 
@@ -109,6 +109,6 @@ def reaches_back(rows: Iterable[Named], to: datetime | None) -> bool:
 
 
 def plain(record: ThreadRecord, thread: Thread | None, board: Board) -> ThreadRecord:
-    """Returns a feed's entry as a row of its board. Its title may be that of a post, so it is only used for threads that are not
-    stored yet."""
+    """Returns a feed's entry as a list row of its board. The title of a stored thread is not replaced by the entry's (it is set
+    to ""), because the entry may be that of a post."""
     return replace(record, title="" if thread is not None else record.title, board_url=board.url)

@@ -24,8 +24,9 @@ KINDS = frozenset((FORM, SEND, CHECK))
 def save(
     site_id: int, method: str, secret: Mapping[str, str], *, address: str = "", now: datetime, user: Any = None
 ) -> SiteLogin:
-    """Saves a site's login: `secret` is {"cookie": …} or {"user": …, "password": …}, `address` that of the form. Raises
-    ValueError with a one-line message."""
+    """Saves a site's login, not tried yet. method: a value of LoginMethod; secret: {"cookie": …} or {"user": …, "password": …};
+    address: that of the login form. Raises ValueError with a one-line message for an unknown method, an incomplete or invalid
+    secret, and an address that is on another host or logs out."""
     site = Site.objects.get(pk=site_id)
     if method == LoginMethod.COOKIE:
         kept, session, address = {}, vault.seal(login.cookies_of(secret.get("cookie", ""))), ""
@@ -216,7 +217,7 @@ class Membership:
         )
 
     def seen_inside(self, response: FetchResponse, now: datetime) -> None:
-        """Records that the login is valid, if a page shows it and it was not known."""
+        """Records that the login is valid if the page was made for a logged-in user, unless that is recorded already."""
         if self.row is None or self.row.state == LoginState.VALID or response.status != 200:
             return
         if login.logged_in(response.text, response.url):

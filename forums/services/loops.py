@@ -198,8 +198,8 @@ def tell(live: Live, now: datetime) -> int:
 
 
 def _tell_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
-    """Reports a visit's results to the adaptive policy; returns 1, or 0 if it already knows them or the board's list was not
-    read. `number`: board numbers by id."""
+    """Reports a visit's results to the adaptive policy; returns 1, or 0 if the policy already knows them, does not include the
+    board, or the board's list was not read (which is reported as missed). `number`: board numbers by id."""
     place = number.get(visit.board_id)
     if place is None or visit.started is None or visit.started.timestamp() <= live.loop.last_visit[place]:
         return 0
@@ -270,8 +270,8 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
 
 
 def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
-    """Returns why the board is visited now: the figures shown as the reason, its expected weighted events, and its index in
-    weighted event-hours."""
+    """Returns why the board with this number is visited now: the figures shown as the reason (posts waiting, hours since the last
+    visit, index, price …), the weighted events expected to wait, and the board's index in weighted event-hours."""
     reason = live.loop.explain(number, now.timestamp())
     fixed = _fixed[live.plan.pk][1]
     share = float(fixed["raw"][number])
@@ -304,6 +304,6 @@ def _first_site() -> list[int]:
 
 
 def share(plan: Plan) -> Floats:
-    """Returns the posts per weighted event of each board, by number, as this process last built or loaded the plan's adaptive
-    policy."""
+    """Returns for each board of a plan, by its number, the mean number of posts that make up one weighted event. This process
+    must have built or loaded the plan's adaptive policy before."""
     return np.asarray(_fixed[plan.pk][1]["raw"], dtype=float)

@@ -21,8 +21,8 @@ def posts(thread: Thread, records: Sequence[PostRecord], page: int, now: datetim
     missing.
 
     A record is matched to the stored post with its id, otherwise to the one with its text, otherwise to the one at its position
-    if page and reading have equally many. Posts no longer on the page are left unchanged, since they may come from a later
-    capture.
+    if as many posts are stored of this page as were read. Stored posts that match no record are left unchanged, since they may
+    come from a later capture of the page.
     """
     keys = threads.post_keys(records)
     stored = list(Post.objects.filter(thread=thread, page=page).order_by("position", "id"))
@@ -97,7 +97,8 @@ def _take(post: Post, key: str, record: PostRecord) -> None:
 
 
 def _counted_back(post: Post, record: PostRecord) -> bool:
-    """Tells whether the record has a relative time such as "3 hours ago" that is only less precise than the stored one."""
+    """Tells whether the record's time is a relative one such as "3 hours ago" that agrees with the stored time within the
+    precision of both and is no more precise, so that the stored time is kept."""
     if record.posted is None or post.posted is None or not record.posted.relative:
         return False
     apart = abs((record.posted.value - post.posted).total_seconds())

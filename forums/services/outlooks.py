@@ -19,7 +19,7 @@ from forums.services import arrays
 
 # how far ahead of a ranking the expected visits are computed; those after that stay as computed when the day was planned
 SOON_HOURS = 6.0
-MOST_NOTED = 500  # up to this number of boards, those without an expected visit also get a time for lists
+MOST_NOTED = 500  # if a plan has at most this many boards, lists also show a likely time for boards without an expected visit
 FINEST_SECONDS = 60.0
 
 
@@ -94,7 +94,8 @@ def note(plan: Plan, boards: Sequence[int], now: datetime) -> None:
 
 
 def _followed(soon: dict[str, Any], before: Mapping[str, Any], until: float) -> dict[str, Any]:
-    """Returns the new expectations `soon` followed by those in `before` for times from `until` on."""
+    """Returns the expected visits and readings computed now (`soon`), followed by those of `before` for times from `until`
+    (epoch seconds) on. All are dicts of parallel arrays about visits, and "looks", the times of readings."""
     if not before:
         return soon
     later = before["at"] >= until

@@ -28,8 +28,9 @@ BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
 
 @dataclass(slots=True)
 class _Visits:
-    """Visits in the order of time, as parallel arrays: board number, epoch seconds, expected weighted events and weighted
-    event-hours, and `figures`, the values behind each visit that are shown as its reason."""
+    """Visits in the order of time, as parallel arrays: index of the board in `Rhythm.boards`, epoch seconds, expected number of
+    weighted events, their expected delay in weighted event-hours, and `figures`, the values that are shown as the visit's
+    reason."""
 
     board: Ints
     moments: Floats
@@ -129,8 +130,8 @@ def _open(found: Rhythm, windows: Mapping[int, Window], day: date) -> tuple[open
 
 
 def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
-    """Returns the position of a day in a timetable's cycle of several days; with working hours only days with the same open hours
-    are counted."""
+    """Returns a number for a day that is one higher each day, by which a timetable that repeats after several days selects its
+    visits. With working hours only days with the same open hours are counted."""
     if not windows:
         return (day - EPOCH).days
     near = [day + timedelta(days=step) for step in range(7)]

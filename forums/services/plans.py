@@ -46,8 +46,8 @@ def draft(site_id: int | None, now: datetime) -> Plan:
 
 
 def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user: Any = None) -> Plan:
-    """Creates or changes a plan (`values` of FIELDS) and returns it; the dispatcher plans again in its next round. Raises
-    ValueError with a one-line message."""
+    """Creates or changes the plan of a site (None: of all sites) and returns it; the dispatcher plans again in its next round.
+    values: new values by names in FIELDS. Raises ValueError with a one-line message for an unknown name or an invalid value."""
     unknown = set(values) - set(FIELDS)
     if unknown:
         raise ValueError(f"a plan has no {', '.join(sorted(unknown))}")
@@ -152,9 +152,10 @@ def set_importance(
     unlimited: bool = False,
     now: datetime,
 ) -> None:
-    """Sets the importance of a site and of its boards (by id), and its limit of requests per day (`unlimited`: none).
+    """Sets the importance of a site and of its boards (by id), and its limit of requests per day (`unlimited` removes it). What
+    is None stays unchanged.
 
-    Plans affected become stale, so that they are made again. Raises ValueError with a one-line message.
+    Plans affected become stale, so that they are made again. Raises ValueError with a one-line message for a value out of bounds.
     """
     for value in [*([site] if site is not None else []), *(boards or {}).values()]:
         checked_importance(value)

@@ -24,7 +24,8 @@ def deeper(board: Board, settings: CrawlSettings, at: datetime) -> bool:
 
 
 def facts(visit: Visit, settings: CrawlSettings) -> incremental.BoardFacts:
-    """Returns the state of the board and the limits that a visit needs."""
+    """Returns what a visit's reading of the list needs to know: the board's watermark (None if the list is to be read as far back
+    as `since`), the largest number of pages, and where an interrupted visit is to be continued."""
     board, started, since = visit.board, visit.started, None
     watermark = board.watermark
     if started is not None and (watermark is None or deeper(board, settings, started)):

@@ -27,10 +27,11 @@ LEAST_KNOWN_DAYS = 0.25
 class Rhythm:
     """The n boards of one plan, in the order of `boards`, with the estimates of their rates.
 
-    site: (n,) indices into `sites` (ids) and `zones`. importance: (n,) W, the site's times the board's. profiles: estimates with
-    the rhythm shrunk to the site's, plain: those of the forum paper; rates by the local hours of each board's site, importance
-    included. prior: (n,) true for boards that have the other boards' mean rates for lack of history. known_days: longest history
-    of a board. requests: (n,) mean requests of a visit.
+    site: (n,) indices into `sites` (ids) and `zones`. importance: (n,) W, the site's times the board's. profiles, plain: the
+    rates by local hour of the board's site, importance included; in `profiles` a board's daily rhythm is drawn towards its site's
+    the more, the fewer posts it has, in `plain` it is the board's own as in the forum paper. prior: (n,) true for boards that
+    have the other boards' mean rates for lack of history. known_days: longest history of a board. requests: (n,) mean requests of
+    a visit.
     """
 
     boards: tuple[Board, ...]
@@ -46,14 +47,15 @@ class Rhythm:
 
     @property
     def basis(self) -> str:
-        """How much of the plan's rates comes from the boards' own history: from that of all boards, some or none."""
+        """Whether the rates come from the boards' own history: a value of `Basis`, HISTORY (all boards), MIXED or PRIOR
+        (none)."""
         if self.prior.all():
             return str(Basis.PRIOR)
         return str(Basis.MIXED if self.prior.any() else Basis.HISTORY)
 
 
 def posts_per_weight(found: Rhythm, theta: float) -> Floats:
-    """Returns the posts per weighted event of each board, (n,)."""
+    """Returns the mean number of posts that make up one weighted event of each board, (n,)."""
     return law.posts_per_weight(found.profiles.new_per_day, found.profiles.replies_per_day, theta, found.importance)
 
 

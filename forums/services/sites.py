@@ -30,8 +30,9 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
 def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any = None, start: bool = True) -> Run:
-    """Starts the run that inspects a forum to find its boards. `options`: settings (crawl settings), timezone, name. Raises
-    ValueError with a one-line message for an invalid address, time zone or setting."""
+    """Creates the run that inspects a forum to find its boards, and queues it for a worker unless `start` is False (then the
+    caller works on it). `options`: settings (crawl settings), timezone, name. Raises ValueError with a one-line message for an
+    invalid address, time zone or setting."""
     text = address.strip()
     if text and "://" not in text:
         text = f"http://{text}"
@@ -292,8 +293,10 @@ def crawl_now(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Starts a visit of a site's boards (None: all scheduled ones), preceded by the readings `looks` (ids) of its overview
-    sources. Raises runs.Busy while the site has an active visit, ValueError for invalid settings or no boards."""
+    """Creates the run of a visit of a site's boards (None: all scheduled ones), preceded by the readings `looks` (ids) of its
+    overview sources, and queues it for a worker unless `start` is False (then the caller works on it). parameters: crawl settings
+    for this visit; scheduled: started by the dispatcher, not a user. Raises runs.Busy while the site has an active visit,
+    ValueError for invalid settings or no boards."""
     site = Site.objects.get(pk=site_id)
     boards = Board.objects.filter(site=site)
     boards = boards.filter(pk__in=board_ids) if board_ids is not None else boards.filter(enabled=True)

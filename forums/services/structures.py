@@ -51,8 +51,8 @@ def reading_rules(site: Site) -> SiteRules | None:
 
 
 def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: int | None = None) -> None:
-    """Stores which of several next-page links on pages of a kind is the right one (`source`: its position), as shown by a visit.
-    """
+    """Stores as a new model version which of several candidates for the next-page link is the right one on pages of this kind, as
+    a visit showed. source: its position in the page. Does nothing if that is known, or without a model."""
     site = Site.objects.get(pk=site.pk)
     ways = dict(site.structure.get("pagers") or {})
     if ways.get(kind) == source or not site.structure:
@@ -63,7 +63,8 @@ def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: in
 
 
 def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """Returns the differences between two learned models (as JSON) as texts [what, before, after], in a fixed order."""
+    """Returns the differences between two learned models (as JSON objects), each as three texts: what changed, its value before,
+    its value after. They are in a fixed order."""
     found: list[Change] = [
         [name, _text(before.get(name)), _text(after.get(name))]
         for name in _NOTED

@@ -19,7 +19,7 @@ from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thre
 MISSES_ALLOWED = 5
 ARRIVED_SINCE = 2  # number of posts that may have been made between reading the list and the thread
 MOST_REPLIES = 2**31 - 1  # largest number that the column can store, whatever a page claims
-HOUR_SECONDS = 3600  # posts whose times are at least this precise are counted by hour
+HOUR_SECONDS = 3600  # only posts whose times are known to this precision or better are counted by hour
 
 
 def to_row(record: ThreadRecord) -> Row:

@@ -22,7 +22,7 @@ from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
 from forums.services import delays, doubts, moves, plans, predictions, reach, rests, structures, threads
 
-NO_FAULT = frozenset(  # the thread is deleted, not accessible, or asks not to be indexed
+NO_FAULT = frozenset(  # reasons that do not count as failed fetches: the thread is deleted, not accessible, or not to be indexed
     {"http_401", "http_403", "http_404", "http_410", "http_451", "robots", "robots_meta"}
 )
 STEP = 10.0  # distance between the priorities of two boards' requests, so that the boards are visited one after another
@@ -250,8 +250,9 @@ def _no_next_page(run: Run, visit: Visit, thread: Thread, item: Url, response: F
 def _thread_done(
     visit: Visit, thread: Thread, last: tuple[str, int], found: bool, outcome: Stored, now: datetime, *, complete: bool = True
 ) -> None:
-    """Ends a thread whose last page was read (`last`: its address and number): it is no longer pending, and the count in its row
-    is compared with its posts."""
+    """Ends a thread whose last page was read (`last`: its address and number): it is no longer pending, the count in its row is
+    compared with its posts, and it is counted in the visit and in `outcome`. found: new or changed posts were found; complete:
+    the page reader left out no posts of the page."""
     first = threads.fetched(thread, now, {"last_page_url": last[0], "last_page": last[1]})
     _compare(visit, thread, complete, now)
     deltas = {"fetched": 1, "changed": int(found), "new" if first else "updated": 1}
