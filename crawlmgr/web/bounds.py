@@ -8,13 +8,13 @@ from itertools import islice
 
 MAX_CHARS = 4_000_000
 MAX_TAGS = 150_000
-READ_TAGS = 20_000  # limit for callers that check each tag against many rules; real forum pages have up to some 15,000 tags
-MAX_OPEN = 512  # nesting depth: elements open at once; browsers have the same limit
+READ_TAGS = 20_000  # tags: limit for callers that check each tag against many rules; real forum pages have up to some 15,000
+MAX_OPEN = 512  # elements open at the same time, that is the nesting depth; browsers have the same limit
 _CHECKED_TAGS = 1_000
 _LONG_TAG_CHARS = 20_000
 _MOST_ATTRIBUTES = 1_000
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
-# Elements that do not add to the nesting depth: those without content, and those that the next element of their kind ends.
+# Elements that do not count for the nesting depth: those without content, and those that the next one of their kind closes.
 _SHALLOW = frozenset(
     """area base br col embed hr img input link meta param source track wbr p li td th tr dd dt option thead tbody tfoot
     html head body script style""".split()
@@ -23,8 +23,8 @@ _SHALLOW = frozenset(
 
 def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
     """Returns `html`, truncated where it exceeds a limit, and whether anything was removed. The limits: MAX_CHARS characters,
-    `max_tags` tags, MAX_OPEN nested elements. Extremely long tags with more than a thousand attributes are removed. Takes time
-    linear in the length, tens of milliseconds per megabyte.
+    `max_tags` tags, MAX_OPEN nested elements. Tags with more than 1,000 attributes in more than 20,000 characters are removed.
+    Takes time linear in the length, tens of milliseconds per megabyte.
 
     >>> bounded_markup("<p>one</p>"), bounded_markup("<div>" * 5_000)[1]
     (('<p>one</p>', False), True)
@@ -54,7 +54,8 @@ def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
 
 
 def _without_endless_tags(html: str) -> tuple[str, bool]:
-    """Returns `html` without tags of more than 20,000 characters and 1,000 attributes, and whether there were any."""
+    """Returns `html` without the tags that have both more than 20,000 characters and more than 1,000 attributes, and whether
+    there were any. The text from such a tag to the next one is removed with it."""
     pieces = html.split("<")
     kept = [
         piece

@@ -62,7 +62,8 @@ class _Timer:
 
     def start(self) -> None:
         if signal.getsignal(signal.SIGPROF) is not _Timer.rings:
-            signal.signal(signal.SIGPROF, _Timer.rings)  # the handler is never removed, because a signal may come after `stop`
+            # never removed: a signal that comes after `stop` would end the process without a handler
+            signal.signal(signal.SIGPROF, _Timer.rings)
         _Timer._running = self
         signal.setitimer(signal.ITIMER_PROF, self.seconds)
 

@@ -81,7 +81,7 @@ def _connect(address: tuple[str, int], timeout: Any = CONNECT_SECONDS, *given: A
     raise problem
 
 
-# urllib3 opens all its connections by this function, including those of apprise's services
+# urllib3 opens all connections by this function, also for apprise, the library for chat services
 connection.create_connection = _connect
 
 
@@ -159,7 +159,7 @@ def post(url: str, document: Mapping[str, Any], key: str, before: Before, allow:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that caused it, outermost first; at most eight."""
+    """Yields an error and the errors that caused it, outermost first; at most eight."""
     seen: BaseException | None = error
     for _step in range(8):
         if seen is None:

@@ -17,15 +17,16 @@ from urllib3.util.url import _encode_target
 
 from crawlmgr.web.wire import Answer, Exchange, wait
 
-_EASY_TARGET = re.compile(r"/[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # request targets (path and query) without characters to escape
+# request targets (path and query) that can be sent without escaping
+_EASY_TARGET = re.compile(r"/[A-Za-z0-9/:@!$&()*+,;=._~?-]*")
 _NAME = re.compile(r"[!-9;-~]+")
-# methods for which a request without a body needs no Content-Length
+# methods that need no Content-Length header if the request has no body
 _NO_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
 _SWITCHING = 101
 
 
 class Headers:
-    """The header lines of a response in order. Names are case-insensitive; `get` joins several lines of one name with ", "."""
+    """The header lines of a response, in order. Names are case-insensitive; several lines of one name are joined with ", "."""
 
     __slots__ = ("_joined", "_pairs")
 
@@ -53,8 +54,8 @@ class Headers:
 
 
 def header_pairs(lines: Sequence[bytes]) -> list[tuple[str, str]]:
-    r"""Returns the (name, value) pairs of header lines, decoded as Latin-1. Continued lines are joined with a space; lines that
-    are not a header are skipped.
+    r"""Returns the (name, value) pairs of header lines, decoded as Latin-1. A continued line is joined to its predecessor with a
+    space; a line that is no header is skipped.
 
     >>> header_pairs([b"Server: a\r\n", b" b\r\n", b"what is this\r\n", b"ETag : x \r\n", b"\r\n"])
     [('Server', 'a b'), ('ETag', 'x')]
@@ -105,7 +106,7 @@ class _Head(Answer):
         self.reason = reason.strip()
         self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
         headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]  # not public in http.client
-        self.headers = self.msg = headers  # not an e-mail message, but it has the methods that are called on it
+        self.headers = self.msg = headers  # http.client has an e-mail message here; Headers has the methods of it that are called
         bare = status in (204, 304, _SWITCHING) or self._method == "HEAD"  # type: ignore[attr-defined]  # not public in http.client
         self.chunked = not bare and (headers.get("transfer-encoding") or "").lower() == "chunked"
         self.chunk_left = None
@@ -115,8 +116,9 @@ class _Head(Answer):
 
 
 class Kept:
-    """A stack of a pool's idle connections: the one returned last is reused first. It has only the queue methods that urllib3's
-    pool calls, and no locks. `put` raises queue.Full at `most` connections, `get` queue.Empty without any."""
+    """A stack of the idle connections of a pool: the one returned last is reused first. It has only the queue methods that
+    urllib3's pool calls, and no locks. `put` raises queue.Full if it holds `most` connections, `get` queue.Empty if it holds
+    none."""
 
     def __init__(self, most: int) -> None:
         self._items: deque[Any] = deque()

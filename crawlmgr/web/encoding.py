@@ -17,12 +17,12 @@ _HANZI_PAIRS = re.compile(rb"(?:[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3][\xa1-\xfe])+")
 
 _WIDE = re.compile("[\u0800-\U0010ffff]")  # any character that takes three or more bytes in UTF-8
 
-# bytes searched for a declaration; the HTML standard says 1,024, but real pages put scripts and comments in front
+# bytes in which `<meta charset>` is searched for; the HTML standard says 1,024, but real pages put scripts in front
 _META_WINDOW = 4096
-_SAMPLE = 65536  # number of bytes from which the encoding is detected
+_SAMPLE = 65536  # bytes that are examined to detect an encoding
 _DAMAGE = 0.02  # share of undecodable characters up to which a declared charset is accepted
 
-# Python codecs used for these charset names: as in browsers, supersets of the named charset.
+# Charset name -> the Python codec used for it: as in browsers, one that knows more characters than the name says.
 _CODECS = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
@@ -31,7 +31,7 @@ _CODECS = {
     "euc-kr": "cp949",
     "windows-1252": "cp1252",
 }
-# From names that resiliparse's map_encoding_to_html5 returns to names of the WHATWG encoding standard.
+# Name that resiliparse's map_encoding_to_html5 returns -> name in the WHATWG encoding standard, where they differ.
 _NAMES = {
     "gbk": "gb18030",
     "gb2312": "gb18030",
@@ -84,9 +84,10 @@ def decode(body: bytes, content_type: str = "") -> tuple[str, str]:
     """Returns the text of a page, and the standard name of the encoding it was decoded with. Never raises; bytes that cannot be
     decoded become U+FFFD.
 
-    Tried in order: byte order mark, HTTP header, `<meta>`, detection. A declaration is accepted unless the bytes contradict it:
-    more than 2 % of the characters beyond ASCII cannot be decoded, the bytes are valid UTF-8 although something else is
-    declared, or a Western charset is declared for what is plainly double-byte text.
+    Tried in order: byte order mark, HTTP header, `<meta>`, detection; `<meta>` comes before a header that says windows-1252. A
+    declaration is accepted unless the bytes contradict it: more than 2 % of the characters beyond ASCII cannot be decoded, the
+    bytes are valid UTF-8 although something else is declared, or a Western charset is declared for what is plainly double-byte
+    text.
 
     >>> decode("中文论坛，欢迎".encode("gbk"))
     ('中文论坛，欢迎', 'gb18030')
@@ -119,8 +120,8 @@ def _is_utf8(text: str, body: bytes) -> bool:
 
 
 def _decode_declared(body: bytes, declared: str | None) -> tuple[str, str]:
-    """Returns text and encoding name, trying the header's charset (`declared`), then the page's own declaration, then
-    detection."""
+    """Returns text and encoding name from the first of these that fits the bytes: the header's charset (`declared`; None without
+    one), the page's own declaration, detection."""
     in_page = meta_charset(body)
     if declared in ("windows-1252", None) and in_page:
         # a header with windows-1252 is often just Apache's default, so the page's own declaration comes first
@@ -166,8 +167,8 @@ def _is_double_byte(body: bytes) -> bool:
 
 
 def _detect(body: bytes) -> tuple[str, str]:
-    """Returns text and encoding name from the bytes alone: UTF-8 if valid, resiliparse's guess if it fits, otherwise the
-    encoding that leaves the fewest undecodable characters."""
+    """Returns text and encoding name, determined from the bytes alone: UTF-8 if they are valid UTF-8, resiliparse's guess if it
+    fits, otherwise the encoding that leaves the fewest undecodable characters."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -176,7 +177,7 @@ def _detect(body: bytes) -> tuple[str, str]:
         if b"\x1b" not in body:
             return text, "utf-8"
     guess = charset_name(detect_encoding(body, max_len=_SAMPLE) or "") or "utf-8"
-    if guess not in _CANDIDATES and _is_hanzi(body):  # for texts too short for the detector
+    if guess not in _CANDIDATES and _is_hanzi(body):  # for texts too short for resiliparse's detector
         guess = "euc-kr" if _is_hangul(body) else "gb18030"
     best_text, best_name, fewest = "", guess, None
     for name in dict.fromkeys((guess, *_CANDIDATES, "windows-1252")):

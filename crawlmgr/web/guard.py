@@ -99,7 +99,7 @@ def _ipv4_number(part: str) -> int:
 
 
 def _parse_ipv4(host: str) -> str:
-    """Returns the dotted decimal form of an IPv4 address of one to four numbers. Raises HostError."""
+    """Returns the dotted decimal form of an IPv4 address written as one to four numbers ("127.1"). Raises HostError."""
     parts = host.split(".")
     if parts[-1] == "" and len(parts) > 1:
         parts.pop()
@@ -131,7 +131,7 @@ def _to_ascii(host: str) -> str:
         return idna.encode(mapped, uts46=True, transitional=False).decode("ascii")
     except idna.IDNAError:
         try:
-            return mapped.encode("idna").decode("ascii")  # the older IDNA 2003 allows symbols in names, which browsers still open
+            return mapped.encode("idna").decode("ascii")  # IDNA 2003, which allows symbols in names; browsers still accept those
         except UnicodeError as error:
             raise HostError(f"not an international name: {host!r}") from error
 
@@ -193,8 +193,8 @@ def is_public(ip: str) -> bool:
 
 
 class _Exceptions:
-    """The parsed exceptions of the address guard: `hosts` holds (canonical host, port or None for every port), `networks` IP
-    networks."""
+    """The parsed exceptions of the address guard, that is what may be connected to although it is not public: `hosts` holds
+    (canonical host, port or None for every port), `networks` IP networks."""
 
     __slots__ = ("hosts", "networks")
 
@@ -209,8 +209,8 @@ class _Exceptions:
 
 
 def _split_entry(entry: str) -> tuple[str, int | None]:
-    """Parses an exception ("host", "host:port", "ip", "ip:port", "v6", "[v6]" or "[v6]:port") to (canonical host, port or
-    None). Raises ValueError."""
+    """Parses an exception ("host", "host:port", "ip", "ip:port", "v6", "[v6]" or "[v6]:port", v6 being an IPv6 address) to
+    (canonical host, port or None). Raises ValueError."""
     if entry.count(":") > 1 and not entry.startswith("["):
         return parse_host(f"[{entry}]"), None
     host, colon, port = entry.rpartition(":")

@@ -24,10 +24,10 @@ class InflateError(Exception):
 
 
 def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
-    """Returns `raw` decoded according to the header value `content_encoding`: gzip, deflate (with and without zlib header), br,
-    or up to three codings in a row. Unregistered names of codings are ignored.
+    """Returns `raw` decoded according to the header value `content_encoding`: gzip, deflate (with or without zlib header), br, or
+    up to three of them applied one after the other. Unregistered names of codings are ignored.
 
-    The result has at most `max_bytes` bytes, also between two codings. Raises InflateError.
+    Raises InflateError, also if the result, or that of one of several codings, has more than `max_bytes` bytes.
     """
     codings = [coding.strip().lower() for coding in content_encoding.split(",")]
     if not raw:
@@ -47,7 +47,7 @@ def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
 
 
 def _gunzip(raw: bytes, max_bytes: int) -> bytes:
-    """Returns all decoded members of a gzip stream; bytes after the last one are ignored, as browsers do."""
+    """Returns the decoded gzip members of `raw`, joined; bytes after the last member are ignored, as in browsers."""
     out = b""
     while True:
         decoder = zlib.decompressobj(wbits=31)

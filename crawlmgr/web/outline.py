@@ -36,8 +36,8 @@ _ALTERNATING = re.compile(r"(?<=[a-zA-Z])[-_]?(?:[oO]dd|[eE]ven|ODD|EVEN)(?=[A-Z
 
 
 class Piece(NamedTuple):
-    """A run of text: `node` is the node number of the element that contains it, `line` counts the lines on which a browser
-    would show the text (block elements start a new line)."""
+    """A run of text. `node` is the node number of the element that contains it, `line` the number of the line on which a browser
+    would show it (block elements start a new line)."""
 
     text: str
     node: int
@@ -85,11 +85,11 @@ class Outline:
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """List whose item i is the total length of the texts before `pieces[i]`; computed once the outline is complete."""
+        """List whose item i is the total length of the texts before `pieces[i]`; computed on first use."""
         return list(accumulate((len(piece.text) for piece in self.pieces), initial=0))
 
     def children(self, node: int, most: int = MAX_NODES) -> list[int]:
-        """Returns the node numbers of the first `most` child elements of a node."""
+        """Returns the node numbers of the child elements of a node, at most the first `most`."""
         found: list[int] = []
         ends = self.ends
         child, end = node + 1, ends[node]
@@ -136,8 +136,8 @@ def _is_own_block(tag: str) -> bool:
 
 
 def _is_hidden_noscript(element: HtmlElement) -> bool:
-    """Tells whether to ignore a `<noscript>` element: yes, unless it holds at least five links, paragraphs or list items, as on
-    script-based sites that provide the page's content there for robots."""
+    """Tells whether a `<noscript>` element is left out of the outline: True unless it holds at least five links, paragraphs or
+    list items, as on script-based sites that provide the page's content there for robots."""
     return sum(1 for _ in element.iter("a", "p", "article", "li")) < 5
 
 
@@ -153,7 +153,7 @@ class _Builder:
         self.shape_of: dict[tuple[str, str], str] = {}
         self.seen: list[dict[str, int]] = [{}]
         self.open: list[int] = [-1]
-        # by parent of the rows: (shape of a row's first cell, number of further rows it spans)
+        # node number of the rows' parent -> (shape of a row's first cell, number of further rows that this cell spans)
         self.spanning: dict[int, list[tuple[str, int]]] = {}
 
     def build(self) -> Outline:
@@ -213,8 +213,8 @@ class _Builder:
             self._text(text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
-        """Returns, by shape, the number of cells of earlier rows that extend into the first columns of the table row `row`
-        (rowspan); also records their number in `leads`."""
+        """Counts, by shape, the cells of earlier rows that extend into the first columns of the table row `row` (rowspan); also
+        records their total in `leads`. `table` is the parent of the row."""
         going = self.spanning.get(table, [])
         if going:
             self.made.leads[row] = len(going)
@@ -250,5 +250,5 @@ class _Builder:
 
 
 def outline(root: HtmlElement) -> Outline:
-    """Returns the outline of a parsed page: made in one pass, bounded by MAX_NODES elements and MAX_TEXT characters."""
+    """Returns the outline of a parsed page, made in one pass; it ends after MAX_NODES elements or MAX_TEXT characters of text."""
     return _Builder(root).build()

@@ -1,8 +1,8 @@
 """Finds the pagination links of a page: next, last, and the numbered ones.
 
-Page numbers have priority: links are grouped by their address without the number that counts pages, and the group whose
-addresses fit the page's own wins over the small pagers beside the titles of a list. Words and arrows in many languages,
-`rel=next` and class names come after that, and must lead to the same list.
+Page numbers have priority: links are grouped by their address without the number that counts pages, and the group whose addresses
+fit the page's own wins over the small pagers beside the titles of a list. Only if the numbers show no next page, words and arrows
+in many languages, `rel=next` and class names are used; they must lead to the same list.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from crawlmgr.web.pagination_groups import SURE, PageGroup, PageLink, best_group
 from crawlmgr.web.pagination_urls import Address, address, moves_cursor, same_list, similarity, slots
 from crawlmgr.web.pagination_words import NEXT_NAME, NEXT_NAME_JOINED, flip_word, leads_to_neighbour, page_number
 
-MOST_LINKS = 20_000  # links examined, half from the beginning and half from the end of the page
+MOST_LINKS = 20_000  # at most this many links are examined, half from the beginning and half from the end of the page
 _LONGEST_TEXT = 60
 _NEXT_CURSOR = re.compile(r"_?next_?id|(?:next|page)?_?cursor|page_?token|next_?(?:page_?)?token", re.I)
 
 
 class PageLinks(NamedTuple):
-    """Absolute addresses of the other pages of the list or thread that a page belongs to, and the page's own number
-    (`current`).
+    """Absolute addresses of the other pages of the list or thread that a page belongs to, and the page's own number (`current`).
 
-    `pages` are the addresses of numbered links in the order of their numbers, then `last`; `next` is None on the last page, or
-    if no link to the next page was found. `rivals` are all addresses that may be the next page, as (origin, address) with the
-    origin "numbers", "word" or "head" (`rel=next` in the head): if there are two, only fetching them shows which one is right.
+    `pages` are the addresses of the numbered links in the order of their numbers, followed by `last` (if not among them); `next`
+    is None on the last page, or if no link to the next page was found. `rivals` are all addresses that may be the next page, as
+    (origin, address) with the origin "numbers", "word" or "head" (`rel=next` in the head): if there are several, only fetching
+    them shows which one is right.
     """
 
     next: str | None = None
@@ -46,7 +46,7 @@ def _any_address(_url: str) -> bool:
 
 
 def find_pages(root: HtmlElement, url: str, fits: Callable[[str], bool] = _any_address) -> PageLinks:
-    """Finds the pagination links of the page at `url`. All fields of the result are empty if there are none.
+    """Finds the pagination links of the page at `url`. Every field of the result is None or () if there are none.
 
     `root` is the page's tree, whose <base href> is honoured. Ignored are small pagers beside titles of a list, and links to the
     previous or next thread, also as `rel=next`. `fits` tells whether an address can be a page of the same list or thread. Time
@@ -100,7 +100,7 @@ def _join(base: str, href: str) -> str | None:
 
 
 def _other_names(root: HtmlElement, base: str) -> Iterator[str]:
-    """Yields further addresses that the page states for itself: its canonical link and og:url."""
+    """Yields the addresses that the page declares as its own, which may differ from the requested one: canonical link, og:url."""
     for element in root.iter("link"):
         if "canonical" in (element.get("rel") or "").lower() and element.get("href"):
             joined = _join(base, element.get("href"))
@@ -119,7 +119,8 @@ def _anchors(root: HtmlElement) -> list[HtmlElement]:
 
 
 def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
-    """Yields links that could be pagination: with a number, a word such as "next", an arrow, or a class or label that says so."""
+    """Yields the links that could be pagination links: with a number, a word such as "next" or an arrow as text, with `rel=next`,
+    or with a label or class that means "next"."""
     for element in _anchors(root):
         href = element.get("href")
         if not href:
@@ -138,8 +139,8 @@ def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
 
 
 def _text(element: HtmlElement) -> str:
-    """Returns the text of a link, truncated if far longer than texts of pagination links are; for an image its alternative
-    text."""
+    """Returns the text of a link, at most 61 characters, which is more than pagination links have; for an image its alternative
+    text. "" if there is none."""
     if not len(element):
         return (element.text or "").strip()[: _LONGEST_TEXT + 1]
     parts: list[str] = []
@@ -157,8 +158,8 @@ def _text(element: HtmlElement) -> str:
 
 
 def _named_next(element: HtmlElement, text: str) -> bool:
-    """Tells whether a link is called "next" in its label or title, or, if it has at most two characters of text, in a class or
-    id: of the link, of its first two child elements, or of its parent if that contains nothing else."""
+    """Tells whether a link is called "next" in its aria-label or title. If its text has at most two characters, also a class or
+    id counts: of the link, of its first two child elements, or of its parent if that contains only the link."""
     for name in ("aria-label", "title"):
         if flip_word(element.get(name) or "") == "next":
             return True
@@ -173,8 +174,8 @@ def _named_next(element: HtmlElement, text: str) -> bool:
 
 
 def _next_by_group(group: PageGroup, links: list[PageLink]) -> str | None:
-    """Returns the address of the page after the current one: that of the link with this page number, or of a link that says
-    "next" and whose address contains it; None if there is none."""
+    """Returns the address of the page after the current one: that of the link with its number as text, otherwise that of a link
+    with another text ("next") whose address contains its number; None if there is none, or the current page is unknown."""
     if group.current is None:
         return None
     for number, link in group.links:
@@ -187,7 +188,7 @@ def _next_by_group(group: PageGroup, links: list[PageLink]) -> str | None:
 
 
 def _is_last(group: PageGroup, links: list[PageLink]) -> bool:
-    """Tells whether the current page is known to be the last: no link to its list has a higher number."""
+    """Tells whether the current page is the last one: its number is known, and no link to its list has a higher one."""
     if group.current is None:
         return False
     numbers = [number for number, _ in group.links]
@@ -196,7 +197,7 @@ def _is_last(group: PageGroup, links: list[PageLink]) -> bool:
 
 
 class _Paths:
-    """Hosts and paths of all links of a page, including links that show only an icon; collected on first use."""
+    """Hosts and paths to which the links of a page lead, including links that show only an icon; collected on first use."""
 
     def __init__(self, root: HtmlElement, base: str) -> None:
         self._root, self._base = root, base
@@ -213,8 +214,8 @@ class _Paths:
 
 
 def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup | None, paths: _Paths) -> str | None:
-    """Returns the address of the link that says "next" and most likely leads to the same list; None if there is none. `pages`
-    are the addresses of the page itself."""
+    """Returns the address of the link that says "next" (by text, `rel`, label or class) and has the best evidence of leading to
+    the next page of the same list; None if there is none. `pages` are the addresses of the page itself."""
     best: tuple[float, str] | None = None
     for link in links:
         if link.number is not None or link.word in ("previous", "first", "last"):
@@ -233,8 +234,8 @@ def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup 
 
 
 def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) -> bool:
-    """Tells whether the address `target` can be the page after the current one: by its number in `group`, by numbers that count
-    pages, or by a cursor in its query."""
+    """Tells whether the address `target` can be the page after the current one: by its number in `group` (None: no group was
+    found), by numbers that count pages, or by a cursor in its query. `pages` are the addresses of the current page."""
     if group is not None:
         number = group.page(target)
         if number is not None:
@@ -245,7 +246,7 @@ def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) ->
     if here and any(_NEXT_CURSOR.fullmatch(key) and value for key, value in target.query):
         return True
     front = any(page.path in ("", "/") and not page.query and page.host == target.host for page in pages)
-    # a site's home page can be the first page of a list, whose second page has a path of its own
+    # a site's home page can be the first page of a list whose second page has a path of its own
     return front and any(slot.named and slot.number == 2 for slot in slots(target))
 
 
@@ -283,8 +284,8 @@ def _counts_up(page: Address, target: Address) -> bool:
 
 
 def _next_in_head(root: HtmlElement, base: str, pages: list[Address], group: PageGroup | None) -> str | None:
-    """Returns the address that `rel=next` in the page's head names, if it can be the page after the current one (see
-    `_leads_on`)."""
+    """Returns the address that `rel=next` in the page's head names; None if there is none or it cannot be the page after the
+    current one (see `_leads_on`)."""
     for element in root.iter("link"):
         if "next" not in (element.get("rel") or "").lower().split():
             continue
@@ -295,8 +296,8 @@ def _next_in_head(root: HtmlElement, base: str, pages: list[Address], group: Pag
 
 
 def _head_link(root: HtmlElement, base: str, pages: list[Address]) -> str | None:
-    """Returns the address that `rel=next` in the page's head names, if it has the page's own host and path; this includes
-    addresses with a cursor, from which no page number can be read. None if there is none."""
+    """Returns the address that `rel=next` in the page's head names, if it has the same host and path as the page; only its query
+    differs, for example in a cursor that contains no page number. None if there is none."""
     for element in root.iter("link"):
         if "next" in (element.get("rel") or "").lower().split():
             url = _join(base, element.get("href") or "")
@@ -310,7 +311,7 @@ def _head_link(root: HtmlElement, base: str, pages: list[Address]) -> str | None
 
 def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> str | None:
     """Returns the address of the page with the highest number among all links to the list; None if that is the current page.
-    `numbered` holds the addresses of the numbered links by page number."""
+    `numbered` maps the page numbers of the numbered links to their addresses."""
     highest, url = max(numbered.items())
     for link in links:
         number = group.page(link.target)
@@ -320,8 +321,8 @@ def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> 
 
 
 def _without_group(links: list[PageLink], pages: list[Address], follow: str | None) -> PageLinks:
-    """Returns the result for a page without a row of page numbers: from words such as "next", or from a single link "1", as on
-    the second page of two."""
+    """Returns the result for a page without a row of page numbers: `follow` as the next page, the last page by its word, and the
+    first one by a single link "1", as on the second page of two."""
     last = _last_by_word(links, pages)
     for link in links:
         if link.number == 1 and any(_first_of(page, link.target) for page in pages):

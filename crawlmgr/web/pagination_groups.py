@@ -12,23 +12,23 @@ from lxml.html import HtmlElement
 from crawlmgr.web.pagination_urls import Address, Slot, page_of, relation, similarity, slots
 from crawlmgr.web.pagination_words import CURRENT_NAME, PAGER_NAME, page_number
 
-# least score of a group; a single number reaches it only with a plausible address, or inside an element that is named as a
-# pager
+# score (see `_score`) from which a group of links is accepted as the page's pagination; a group with only one page number reaches
+# it only if its addresses resemble the page's own (less so if it stands in an element that is named as a pager)
 _LEAST_SCORE = 2.5
-_MOST_GROUPS = 60  # groups examined in detail, those with the highest scores first
+_MOST_GROUPS = 60  # at most this many groups are examined in detail, those with the highest scores
 SURE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """A link that may lead to another page of the list, with the evidence for it: the page number in its text, its word, its
-    address."""
+    """A link that may lead to another page of the list, with the evidence for it. `target` is its parsed `url`, `number` the page
+    number in its text (None without one), `rel_next` whether its `rel` says "next"."""
 
     element: HtmlElement
     url: str
     target: Address
     number: int | None
-    word: str | None  # "next", "previous", "last", "first", or None: what its text says
+    word: str | None  # what its text says: "next", "previous", "last", "first"; None for anything else
     rel_next: bool
     named: bool  # whether a class, id or title of the link says "next"
 
@@ -77,12 +77,12 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
     groups = _without_shared_links(groups)[:_MOST_GROUPS]
     for group in groups:
         if group.score < _LEAST_SCORE and _continues(group, links):
-            # the current page's own address has another form than those of its pager, as on forums with rewritten URLs
+            # the pager shows the current page, although its address has another form, as on forums with rewritten URLs
             group.score += 2.5
     rows = Counter(_place(group.links[0][1].element) for group in groups)
     for group in groups:
         if rows[_place(group.links[0][1].element)] > 2:
-            # several groups at the same position of repeated elements are small pagers beside the titles of a list
+            # more than two groups at the same position in repeated elements are small pagers beside the titles of a list
             group.score -= 4
     best = max(groups, key=lambda group: group.score, default=None)
     if best is None or best.score < _LEAST_SCORE:
@@ -93,8 +93,8 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
 
 
 def _without_shared_links(groups: list[PageGroup]) -> list[PageGroup]:
-    """Returns the groups in descending order of score; a link that belongs to several groups is removed from all but the best
-    of them."""
+    """Returns the groups in descending order of score. A link that belongs to several groups stays only in the best of them;
+    groups without remaining links are left out."""
     taken: set[int] = set()
     kept = []
     for group in sorted(groups, key=lambda group: (-group.score, -len(group.links), group.template)):
@@ -106,16 +106,17 @@ def _without_shared_links(groups: list[PageGroup]) -> list[PageGroup]:
 
 
 def _continues(group: PageGroup, links: list[PageLink]) -> bool:
-    """Tells whether the group's pager shows a number without a link (the current page) and a "next" link leads to the page
-    after it."""
+    """Tells whether the pager of the group shows a number without a link, which is taken for the current page, and a "next" link
+    leads to the page after it."""
     numbers = {number for number, _ in group.links}
     own = [number for number in unlinked_numbers(group) if number not in numbers]
     return bool(own) and any(link.word == "next" and group.page(link.target) == own[0] + 1 for link in links)
 
 
 def _score(group: PageGroup, pages: list[Address], named: bool) -> float:
-    """Returns how likely the group leads to pages of this page's list, from about 0 to 9; from 2.5 it is accepted. `named`: a
-    word in the addresses says that their number counts pages."""
+    """Returns how likely the group leads to pages of this page's list, as points from about -1 to 8; `_LEAST_SCORE` of them are
+    enough. `pages` are the addresses of the page itself; `named`: a word in the group's addresses says that their number counts
+    pages."""
     alike = max(similarity(group.template, page) for page in pages)
     numbers = {number for number, _ in group.links}
     first = group.links[0][1].element
@@ -128,7 +129,7 @@ def _score(group: PageGroup, pages: list[Address], named: bool) -> float:
 
 
 def _place(element: HtmlElement) -> str:
-    """Returns the position of a link on the page as its tag path with classes, up to six levels. It is equal for corresponding
+    """Returns the position of a link on the page as text: tags and classes of up to six ancestors. It is equal for corresponding
     links of repeated elements, such as the rows of a list."""
     steps: list[str] = []
     node = element.getparent()
@@ -151,8 +152,8 @@ def in_pager(element: HtmlElement) -> bool:
 
 
 def _add_first_page(group: PageGroup, links: list[PageLink]) -> None:
-    """Adds links with the text "1" near the group's links to the group; their address often lacks the part that counts pages
-    and therefore does not fit the template."""
+    """Adds to the group the links with the text "1" in the same block; their address often lacks the part that counts pages, and
+    therefore does not fit the template."""
     parents = {_around(link.element) for _, link in group.links}
     known = {id(link) for _, link in group.links}
     for link in links:
@@ -172,8 +173,9 @@ def _around(element: HtmlElement) -> HtmlElement:
 
 
 def _current(group: PageGroup, pages: list[Address]) -> int | None:
-    """Returns the number of the current page: from its address, from a highlighted link, from a number that is not a link, or
-    from the number missing in the row of links; 1 if the links suggest it; None if unknown."""
+    """Returns the number of the current page: from its address, from a highlighted link, or from a number that is not a link. If
+    none of these shows it, the only number missing among the links: 1 if that is missing, otherwise a single gap; None if
+    unknown."""
     for page in pages:
         own = group.page(page)
         if own is not None:
@@ -194,8 +196,8 @@ def _current(group: PageGroup, pages: list[Address]) -> int | None:
 
 
 def _marked(element: HtmlElement) -> bool:
-    """Tells whether a link, or its parent if it contains nothing else, is marked as the current page by aria-current or a
-    class."""
+    """Tells whether a link is marked as the current page by aria-current or a class, of its own or of its parent if that contains
+    only the link."""
     parent = element.getparent()
     for node in (element, parent if parent is not None and len(parent) == 1 else None):
         if node is not None and (node.get("aria-current") or CURRENT_NAME.search(node.get("class") or "")):

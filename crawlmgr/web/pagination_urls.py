@@ -22,14 +22,14 @@ CURSORS = re.compile(
 _PATH_COUNTER = re.compile(
     r"(?:page|paged|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)(?:[-_=.,/]|__)?$", re.I
 )
-_SHORT_CURSORS = frozenset(("t", "ts", "key", "marker"))  # names of cursors that as often hold the id of what a page shows
+_SHORT_CURSORS = frozenset(("t", "ts", "key", "marker"))  # cursor names that often hold the id of the page's contents instead
 _NOISE = re.compile(
     r"sid|phpsessid|s|session_?id|utm_\w+|sort\w*|order\w*|dir|direction|sk|sd|highlight|hl|extra|filter"
     r"|scope|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile|mode|view|ajax",
     re.I,
 )
 _SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|max-results", re.I)
-# Numbers of threads or posts per page that are believed when only a single address shows them.
+# Usual numbers of threads or posts per page: with a single link, its address is believed to count entries only in such a step.
 _STEPS = frozenset((5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200))
 _TAIL = re.compile(r"\d+$")
 _ROUTED = re.compile(r"[^=&]*[/\d][^=&]*(?:&|$)")
@@ -42,8 +42,8 @@ class Slot(NamedTuple):
     """One number of an address that may count pages.
 
     `template` is the address with a placeholder for the number: host and path on a first line, the sorted query parameters on a
-    second. `named` is True if a word before the number says that it counts pages or entries (`page=`, `start=`, `/page-`), or
-    if other text precedes it in its query parameter.
+    second. `named` is True if a word before the number says that it counts pages or entries (`page=`, `start=`, `/page-`), or if
+    it stands at the end of a longer parameter value (`f=garden.20`).
     """
 
     template: str
@@ -52,8 +52,8 @@ class Slot(NamedTuple):
 
 
 class Address(NamedTuple):
-    """The parts of an address that distinguish lists: host, path, and the (name, value) pairs of the query in their order,
-    without those for sessions."""
+    """The parts of an address by which lists are distinguished: host, path, and the (name, value) pairs of the query in their
+    order, without session parameters."""
 
     host: str
     path: str
@@ -97,8 +97,8 @@ def session_like(key: str, value: str) -> bool:
 
 
 def slots(target: Address) -> Iterator[Slot]:
-    """Yields every number of an address that may count pages, those in the query last; then numbers that occur several times,
-    with all occurrences replaced together."""
+    """Yields every number of an address that may count pages, first those of the path, then those of the query; then, for each
+    number that occurs several times, a slot with all its occurrences replaced by the placeholder."""
     single = list(_single_slots(target))
     yield from (slot for slot, _ in single)
     for number in {slot.number for slot, _ in single}:
@@ -115,8 +115,8 @@ def slots(target: Address) -> Iterator[Slot]:
 
 
 def _single_slots(target: Address) -> Iterator[tuple[Slot, tuple[int, int]]]:
-    """Yields (slot, position) for every number that may count pages; the position is the number's span in the path, or (-1 -
-    index, 0) for the query parameter of that index."""
+    """Yields (slot, position) for every number that may count pages. The position is the number's (start, end) in the path, or
+    (-1 - i, 0) for the query parameter with index i."""
     for found in _DIGITS.finditer(target.path):
         before, after = target.path[: found.start()], target.path[found.end() :]
         if before[-1:].isdigit() or after[:1].isdigit():
@@ -142,14 +142,14 @@ def _write(
 
 
 def fits(n: int, u: int, step: int) -> bool:
-    """Tells whether the address of page n may contain the number u if the numbers in addresses grow by `step` from page to
-    page: u is n or n - 1 for step 1, otherwise (n-1)*step, n*step or (n-1)*step+1."""
+    """Tells whether the address of page n may contain the number u if the numbers in addresses grow by `step` from page to page:
+    for step 1, u is n or n - 1; for larger steps it is (n - 1) * step, n * step or (n - 1) * step + 1."""
     return u in ((n, n - 1) if step == 1 else ((n - 1) * step, n * step, (n - 1) * step + 1))
 
 
 def page_of(u: int, step: int, base: int) -> int | None:
-    """Returns the number of the page whose address contains u, if page 1 has `base` and each further page `step` more; None if
-    u is not such a number."""
+    """Returns the number of the page whose address contains u, if the address of page 1 contains `base` and that of each further
+    page `step` more; None if no page has u."""
     if (u - base) % step:
         return None
     n = (u - base) // step + 1
@@ -170,7 +170,7 @@ def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, in
     if len(distinct) == 1:
         n, u = distinct[0]
         if n == 1 and not named:
-            return None  # u may just as well be the board's own id
+            return None  # u may just as well be an id, for example of the board
         if u in (n, n - 1):
             return 1, u - n + 1
         if named and n > 1 and u % (n - 1) == 0 and u // (n - 1) in _STEPS:
@@ -191,8 +191,8 @@ def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, in
 
 
 def similarity(template: str, page: Address) -> float:
-    """Returns how likely, in [0, 1], addresses of the form `template` (with a placeholder for the counting number) are pages of
-    the list to which the address `page` belongs.
+    """Returns how likely, in [0, 1], addresses of the form `template` (see `Slot.template`) are pages of the list to which the
+    address `page` belongs.
 
     1 if `page` matches the template or only lacks the counting part; less for an address with the same path and fewer of the
     template's parameters; 0 for another host or another value of a shared parameter.
@@ -214,7 +214,7 @@ def similarity(template: str, page: Address) -> float:
     for key in counted:
         prefix = pairs[key].replace("{}", "")
         if key in own and prefix and not own[key].startswith(prefix) and own[key] != prefix.rstrip("/.,"):
-            return 0.0  # for example board=18.20, which is not a page of board=7.0
+            return 0.0  # for example board=18.20 (board 18) for a template of board=7.0 (board 7)
     shared = sum(own_ids.get(key) == value for key, value in ids.items())
     if any(key in own_ids and own_ids[key] != value for key, value in ids.items()):
         return 0.0
@@ -249,8 +249,8 @@ def _path_similarity(template: str, path: str) -> float:
 
 
 def same_list(page: Address, target: Address) -> bool:
-    """Tells, by the addresses alone, whether `target` may be a further page of the list at `page`: only parameters or a part of
-    the path that count pages are added or changed."""
+    """Tells, by the addresses alone, whether `target` may be a further page of the list at `page`: it differs only in parameters,
+    or in one part of the path, that count pages."""
     if page.host != target.host:
         return False
     if page.path.rstrip("/") == target.path.rstrip("/") or (
@@ -266,10 +266,10 @@ _FLAG = re.compile(r"[01]?|true|false|yes|no|on|off", re.I)
 
 
 def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bool:
-    """Tells whether the query `other` differs from `own` only in parameters that count pages.
+    """Tells whether the query `other` differs from `own` only in parameters that count pages; both map names to values.
 
-    With `flags` (the path alone identifies the thread), a parameter with a yes-or-no value may be added as well, as in
-    ?page=2&v=0 of /topic/10/; after a general path such as index.php such a parameter may lead to another topic.
+    With `flags`, which is set if the path alone identifies the thread, a parameter with a yes-or-no value may be added as well,
+    as in ?page=2&v=0 of /topic/10/; after a general path such as index.php such a parameter may lead to another topic.
     """
     if flags and any(COUNTERS.fullmatch(key) and key not in own for key in other):
         other = {

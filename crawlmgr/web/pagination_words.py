@@ -8,7 +8,7 @@ from functools import lru_cache
 
 
 def _words(text: str) -> frozenset[str]:
-    """Splits a multi-line list at "|" and returns the set of its words."""
+    """Returns the set of the words in a text of several lines in which they are separated by "|"."""
     return frozenset(" ".join(word.split()) for word in text.split("|"))
 
 

@@ -19,7 +19,8 @@ _MAYBE_SESSION_NAMES = frozenset(
         "sid", "s", "session", "sess", "ses",
     }
 )
-_SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")  # a session id, or nothing
+# what a session id looks like, or an empty value
+_SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")
 _TRACKING_NAMES = frozenset(
     {
         "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "ymclid", "twclid", "ttclid",
@@ -35,8 +36,9 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "hsa_")
 class UrlRules:
     """A site's rules for canonical addresses.
 
-    `drop_parameters` and `keep_parameters` are names of query parameters, case ignored; a name that ends in "*" is a prefix.
-    Keeping has precedence over dropping, also over the built-in session and tracking names.
+    `drop_parameters` and `keep_parameters` are names of query parameters, case ignored; a name that ends in "*" is a prefix. A
+    parameter in both is kept; keeping also overrides `strip_sessions` and `strip_tracking`, which drop parameters whose names are
+    known for session ids and tracking.
     """
 
     drop_parameters: frozenset[str] = frozenset()
@@ -73,7 +75,7 @@ def _fate(name: str, rules: UrlRules) -> str:
 
 
 def keeps(parameter: str, rules: UrlRules) -> bool:
-    """Tells whether a query parameter ("name=value") is kept in canonical addresses."""
+    """Tells whether a query parameter ("name=value") is kept in canonical addresses; False for an empty one."""
     if not parameter:
         return False
     name, _, value = parameter.partition("=")

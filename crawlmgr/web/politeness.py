@@ -30,8 +30,8 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class PacePolicy:
-    """Politeness settings in seconds: our own delay between two requests to a host, the first pause after a failure and its
-    upper limit, and the longest Crawl-delay that is obeyed."""
+    """Politeness settings in seconds: our own delay between two requests to a host, the first pause after failures and its upper
+    limit (it doubles with each further failure), and the longest Crawl-delay that is obeyed."""
 
     delay_seconds: float = 1.0
     backoff_base_seconds: float = 2.0
@@ -81,7 +81,7 @@ def after(
     """Returns the host's new state after a response that arrived at `now`.
 
     The delay counts from `sent_at`, the time the last request was sent (None: from `now`); Retry-After and back-off count from
-    `now`. A success resets the failures. The statuses 429 and 503 obey Retry-After in full, and without that header back off as
+    `now`. A success resets the failures. Retry-After is obeyed in full with 429, 503 and 3xx; 429 and 503 without it back off as
     an unreachable host does. `next_at` never becomes earlier, so that a long Retry-After is not shortened by a later response.
     """
     busy = response.status in BUSY

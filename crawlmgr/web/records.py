@@ -1,8 +1,8 @@
-"""Groups the repeated sub-trees of a page into records. Given are nodes of which each record contains at least one (anchors,
-such as a link to a thread, or a time); the result is the sub-tree, or the run of sibling sub-trees, that makes up each record.
+"""Groups the repeated sub-trees of a page into records. Given are anchors: nodes of which each record contains at least one, such
+as a link to a thread, or a time. The result is the sub-tree, or the run of sibling sub-trees, that makes up each record.
 
-Similar to MDR and DEPTA (data regions are runs of similar siblings) and to mining by tag paths, but it starts from anchors and
-uses no edit distance, only operations on the integers of `crawlmgr.web.outline`.
+Similar to the algorithms MDR and DEPTA (data regions are runs of similar siblings) and to mining by tag paths, but it starts from
+anchors and uses no edit distance, only operations on the integers of `crawlmgr.web.outline`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Record = tuple[int, ...]
 
 
 def _widest(page: Outline, node: int, before: int, after: int) -> int:
-    """Returns the highest ancestor of `node` (or `node` itself) whose sub-tree begins after node `before` and ends no later
-    than node `after`."""
+    """Returns the highest ancestor of `node`, or `node` itself, whose sub-tree contains neither node `before` nor node `after`,
+    which are an earlier and a later node."""
     best, above = node, page.parents[node]
     while above >= 0 and above > before and page.ends[above] <= after:
         best, above = above, page.parents[above]
@@ -47,8 +47,8 @@ def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int 
 
 
 def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
-    """Returns the nearest ancestor of node `anchor` (or `anchor` itself) with the tag path number `path`; None if there is
-    none."""
+    """Returns the nearest ancestor of node `anchor`, or `anchor` itself, whose tag path has the number `path`; None without
+    one."""
     node = anchor
     while node >= 0:
         if page.paths[node] == path:
@@ -58,16 +58,17 @@ def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
 
 
 def _sketch(page: Outline, node: int) -> tuple[str, tuple[str, ...]]:
-    """Returns a short description of a node for comparisons: its shape and the tags of its first eight children."""
+    """Returns (shape, tags of the first eight children) of a node; nodes with equal sketches look alike."""
     return page.shapes[node], tuple(page.tags[child] for child in page.children(node, 8))
 
 
 def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
-    """Completes the records of flat layouts, in which a record consists of several siblings, and returns all records.
+    """Completes the records of flat layouts, in which a record consists of several siblings, and returns all records in the order
+    of `tops`.
 
     `tops` are the top nodes of the records found so far, in document order. If they are siblings with mostly equal numbers of
-    other nodes between them, these nodes are added to the records. The nodes before the first of `tops` show how many nodes
-    belong to the record that follows them (`_leading`).
+    other nodes between them, these nodes are added to the records. The nodes before the first of `tops` show how many of the
+    nodes between two tops belong to the second one (`_leading`).
     """
     gaps: Counter[int] = Counter()
     between: dict[int, list[int]] = {}
@@ -122,8 +123,9 @@ def _following(page: Outline, node: int, count: int) -> list[int]:
 
 
 def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usual: int) -> int:
-    """Returns how many siblings before each of `tops` belong to its record: as many as look alike before the first of `tops`
-    and before a later one. `between` maps each top to the nodes between it and the next top, `usual` is their usual number."""
+    """Returns how many siblings before each of `tops` belong to its record: as many as look alike before the first of `tops` and
+    before a later one. `between` maps each top to the nodes between it and the next top, `usual` is their usual number. 0 if the
+    nodes after the last top show that such siblings belong to the top before them."""
     model = next((run for run in between.values() if len(run) == usual), [])
     ahead = _preceding(page, tops[0])
     lead = 0

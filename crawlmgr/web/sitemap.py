@@ -15,7 +15,8 @@ from crawlmgr.web.encoding import decode
 from crawlmgr.web.inflate import InflateError, inflate
 from crawlmgr.web.url import Resolver
 
-MAX_BYTES = 52_428_800  # most bytes after decompression: like MAX_ENTRIES, the limit of the sitemap protocol
+# at most this many bytes are read, after decompression; the limit of the sitemap protocol, like MAX_ENTRIES
+MAX_BYTES = 52_428_800
 MAX_ENTRIES = 50_000
 _MAX_FIELD_CHARS = 2_048
 _KINDS = {"urlset": "urlset", "sitemapindex": "index", "rss": "rss", "RDF": "rss", "feed": "atom"}
@@ -84,7 +85,8 @@ def _local(element: etree._Element) -> str:
 
 
 def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str]]:
-    """Yields (address, date text) of each item; elements are freed after reading, so that memory does not grow with the file."""
+    """Yields (address, date text) of each item of a file of this `kind` (see `Sitemap`); elements are freed after reading, so
+    that memory does not grow with the file."""
     for event, element in reader:
         if event != "end" or _ITEMS.get(_local(element)) != kind:
             continue

@@ -15,11 +15,11 @@ _YEAR = re.compile(r"(?<!\d)((?:1[89]|2\d|3\d)\d\d)(?:(?:0[1-9]|1[0-2])(?:[0-3]\
 
 @dataclass(frozen=True, slots=True)
 class TrapLimits:
-    """Limits above which an address counts as a trap.
+    """Limits by which an address counts as a trap.
 
-    `max_segment_repeats` is the number of equal path segments that makes a trap, `max_depth` the most path segments,
-    `max_length` the most characters. If `current_year` is set, calendar pages more than `calendar_years` away from it are
-    traps; if it is None, every calendar page with a year in its address is.
+    A trap has a path segment that occurs `max_segment_repeats` times, more than `max_depth` path segments, or more than
+    `max_length` characters. If `current_year` is set, calendar pages more than `calendar_years` away from it are traps; if it is
+    None, every calendar page with a year in its address is.
     """
 
     max_segment_repeats: int = 3
@@ -33,10 +33,8 @@ DEFAULT_LIMITS = TrapLimits()
 
 
 def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
-    """Returns why an address looks like a trap: "too_long", "too_deep", "repeated_segment" or "calendar"; None if it does not.
-
-    `url` must be canonical. Depth counts path segments; a segment counts as repeated if it occurs `max_segment_repeats` times.
-    """
+    """Returns why an address looks like a trap: "too_long", "too_deep" (too many path segments), "repeated_segment" or
+    "calendar"; None if it does not. `url` must be canonical."""
     if len(url) > limits.max_length:
         return "too_long"
     start = url.find("/", 8)
@@ -48,7 +46,7 @@ def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
             return "too_deep"
         if any(segments.count(segment) >= limits.max_segment_repeats for segment in set(segments)):
             return "repeated_segment"
-    years = _YEAR.findall(tail)  # years are searched first, because that is faster and few addresses contain one
+    years = _YEAR.findall(tail)  # the year is searched for first, because that is faster and few addresses contain one
     if years and _CALENDAR.search(tail):
         near = limits.current_year
         if near is None or any(abs(int(year) - near) > limits.calendar_years for year in years):

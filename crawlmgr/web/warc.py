@@ -33,8 +33,8 @@ __all__ = [
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-COMPRESSION_LEVEL = 4  # libdeflate's level 4: output 2 % larger than at level 6 (which equals zlib's 6 in size), in half the time
-# Values of WARC-Truncated: why a body is incomplete.
+COMPRESSION_LEVEL = 4  # of libdeflate: 2 % larger output than at level 6 (equal in size to zlib's level 6), in half the time
+# Failure -> value of the header field WARC-Truncated, which says why a body is incomplete.
 _TRUNCATED: dict[Failure | None, str] = {
     Failure.too_large: "length",
     Failure.bomb: "length",
@@ -43,13 +43,13 @@ _TRUNCATED: dict[Failure | None, str] = {
     Failure.truncated: "disconnect",
     Failure.reset: "disconnect",
 }
-_HOP_HEADERS = frozenset({"transfer-encoding"})  # the body is stored decoded, so this header would be wrong
+_HOP_HEADERS = frozenset({"transfer-encoding"})  # left out: the body is stored with its chunks joined
 
 
 @dataclass(frozen=True, slots=True)
 class RecordPointer:
-    """Position of a written record: `offset` in bytes from the file's start and `length` in bytes of its gzip member; with its
-    URN, its type and its payload digest."""
+    """Position of a written record: `offset` in bytes from the beginning of the file, and `length` in bytes of its gzip member;
+    with the record's id (a URN), its type, and its payload digest ("" for a request)."""
 
     offset: int
     length: int
@@ -67,14 +67,14 @@ def payload_digest(payload: bytes) -> str:
     return "sha1:" + base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode("ascii")
 
 
-# Bits of a UUID of version 4 (RFC 9562) that are not random: their values, and a mask of the random ones.
+# The fixed bits of a UUID of version 4 (RFC 9562), and a mask of all other bits, which are random.
 _VERSION_4 = (4 << 76) | (2 << 62)
 _NOT_VERSION = ((1 << 128) - 1) ^ ((0xF << 76) | (3 << 62))
 
 
 def _urn() -> str:
     """Returns a new random record id (URN of a UUID)."""
-    # Python's own generator, seeded anew in each process; `uuid4` would make a system call, which releases the interpreter
+    # Python's own random generator, seeded anew in each process; `uuid4` would make a system call, which releases the interpreter
     # lock.
     digits = f"{random.getrandbits(128) & _NOT_VERSION | _VERSION_4:032x}"
     return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}>"
@@ -87,7 +87,7 @@ def _stamp(moment: datetime) -> str:
 
 
 def _line(text: str) -> str:
-    """Returns header text on one line, so that text from the web cannot inject a header."""
+    """Returns header text with line breaks replaced by spaces, so that text from the web cannot inject a header."""
     return text.replace("\r", " ").replace("\n", " ")
 
 
@@ -112,12 +112,11 @@ def _member(fields: list[tuple[str, str]], block: bytes) -> bytes:
 
 
 class WarcWriter:
-    """Writes a new WARC file. An existing file is refused with FileExistsError, so that nothing is written after a truncated
-    record.
+    """Writes a new WARC file. An existing file is refused with FileExistsError, because it may end in a truncated record.
 
-    Every record is passed to the operating system before `write_exchange` returns, so that a process killed afterwards loses
-    none of it. The file is locked while the writer lives; the lock tells other processes whether a file that was never closed
-    is still being written.
+    Every record is passed to the operating system before `write_exchange` returns, so that a process killed afterwards loses none
+    of it. The file is locked while the writer lives; the lock tells other processes whether a file that was never closed is still
+    being written.
     """
 
     def __init__(self, path: Path, *, hostname: str, now: datetime, software: str = "crawlmgr") -> None:
@@ -175,9 +174,9 @@ class WarcWriter:
         """Writes the response and its request, then those of each redirect before it, and returns the positions of all written
         records; the first is the response's.
 
-        With `revisit_of`, the earlier record of the same content, a revisit record replaces the response; a 304 becomes a
-        revisit of the kind server-not-modified. The digest is computed over the body as stored, with Content-Encoding, as other
-        programs check it.
+        If `revisit_of` is given, the earlier record with the same content, the response becomes a revisit record without a body:
+        of the kind server-not-modified for a 304, otherwise identical-payload-digest. Payload digests are computed over the body
+        before Content-Encoding is undone, as other programs check them.
         """
         pointers = self._write_pair(response, revisit_of)
         for hop in response.redirects:
@@ -225,7 +224,7 @@ def _target(url: str) -> str:
 
 
 def _revisit_fields(original: WarcRecord, not_modified: bool) -> list[tuple[str, str]]:
-    """Returns the header fields by which a revisit record refers to its original record. `not_modified`: the server responded
+    """Returns the header fields by which a revisit record refers to the record `original`. `not_modified`: the server responded
     with 304."""
     fields = [
         ("WARC-Profile", NOT_MODIFIED if not_modified else IDENTICAL),

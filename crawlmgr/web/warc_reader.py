@@ -19,7 +19,7 @@ MAX_DECODED_BYTES = 200_000_000
 MAX_HEADER_BYTES = 1_000_000
 MAX_BLOCK_BYTES = 250_000_000
 _CHUNK = 1 << 16
-_MAX_PIECE = 1 << 22  # most bytes that one call of the decompressor may return
+_MAX_PIECE = 1 << 22  # at most this many bytes are decompressed in one call
 
 
 class WarcError(Exception):
@@ -182,8 +182,8 @@ class _Source:
         file.seek(offset)
         self.at = offset  # file position of the next byte to decompress
         self.buffer = bytearray()
-        self.start = 0  # position of the buffer's first byte in the decompressed file
-        # (decompressed position, file position) of the beginnings of members not yet passed
+        self.start = 0  # position of the buffer's first byte in the decompressed contents of the file
+        # (position in the decompressed contents, position in the file) where members begin that were not yet read past
         self.members: list[tuple[int, int]] = []
         self.packed = file.read(2) == b"\x1f\x8b"
         file.seek(offset)
@@ -193,8 +193,8 @@ class _Source:
         self.line_start = 0
 
     def fill(self) -> bool:
-        """Adds bytes to the buffer; returns False at the end of the file or at damage. Sets `torn` if the file ends inside a
-        gzip member or with other bytes."""
+        """Adds bytes to the buffer; returns False at the end of the file or at damage. Sets `torn` if the file is damaged, ends
+        inside a gzip member, or has other bytes after the last member."""
         if not self.packed:
             data = self.file.read(_CHUNK)
             self.buffer += data
@@ -227,7 +227,7 @@ class _Source:
                 return True
 
     def need(self, size: int) -> bool:
-        """Fills the buffer to at least `size` bytes; returns False if the file ends before."""
+        """Fills the buffer to at least `size` bytes; returns False if the file has fewer bytes left."""
         while len(self.buffer) < size:
             if not self.fill():
                 return False
@@ -254,7 +254,7 @@ class _Source:
         return data
 
     def skip(self, size: int) -> bool:
-        """Skips `size` bytes without keeping them; returns False if the file ends before."""
+        """Skips `size` bytes without keeping them; returns False if the file has fewer bytes left."""
         while size:
             if not self.buffer and not self.fill():
                 return False
@@ -262,8 +262,8 @@ class _Source:
         return True
 
     def place(self, position: int) -> int:
-        """Returns the file position of the gzip member that contains the decompressed `position`; in an uncompressed file
-        `position` itself."""
+        """Returns the file position of the gzip member that contains the byte at `position` of the decompressed contents; in an
+        uncompressed file `position` itself."""
         if not self.packed:
             return position
         while len(self.members) > 1 and self.members[1][0] <= position:
@@ -271,18 +271,18 @@ class _Source:
         return self.members[0][1]
 
     def end(self) -> int:
-        """Returns the file position after the bytes taken so far, if a gzip member ends there or the file is uncompressed;
-        otherwise 0."""
+        """Returns the file position after the bytes taken so far if a gzip member ends there or the file is uncompressed; 0 if
+        the member goes on."""
         if not self.packed:
             return self.start
         if not self.buffer and self.decoder is not None:
-            self.fill()  # the member's checksum may be in the next read
+            self.fill()  # the member's checksum, and thus its end, may be in the next read
         if not self.buffer and self.decoder is None:
             return self.at
         return next((where for position, where in self.members if position == self.start), 0)
 
     def at_boundary(self, position: int) -> bool:
-        """Tells whether a gzip member begins at the decompressed `position`; always True in an uncompressed file."""
+        """Tells whether a gzip member begins at `position` of the decompressed contents; always True in an uncompressed file."""
         return not self.packed or (bool(self.members) and self.members[0][0] == position)
 
 
@@ -361,7 +361,7 @@ def iter_records(path: Path, offset: int = 0) -> Iterator[WarcRecord]:
 
 
 def read_record(path: Path, offset: int) -> WarcRecord:
-    """Returns the record at a byte position of a file. Raises WarcError if there is none, and OSError."""
+    """Returns the record at a byte position of a file. Raises WarcError if there is no complete one, and OSError."""
     for record in iter_records(path, offset):
         return record
     raise WarcError(f"no complete record at byte {offset} of {path.name}")

@@ -18,8 +18,8 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # constants of glibc's malloc.h
-# more than libdeflate allocates for compressing a record: getting that memory from the system each time takes twice as long as
-# compressing
+# Blocks from this size on are requested from the system and returned to it. It is more than libdeflate allocates for compressing
+# a record: requesting that each time would take twice as long as compressing.
 _BIG_BYTES = 786_432
 _KEPT_BYTES = 4_000_000  # bytes of free memory kept at the end of a malloc arena
 _NEW_OBJECTS = 20_000
@@ -38,10 +38,10 @@ class Ended(Generic[Key, Value]):
 
 
 class Window(Generic[Key, Value]):
-    """Runs jobs concurrently, one thread per waiting job, and returns their results to the one thread that owns the Window.
+    """Runs jobs concurrently, one thread per running job, and returns their results to the one thread that owns the Window.
 
-    Only the owner calls `start`, `wait` and `len`. Threads are created on demand and reused; they are daemons, so that a
-    process can exit without waiting for the network. A job may call `tell` to wake the owner between results.
+    Only the owner calls `start`, `wait` and `len`. Threads are created on demand and reused; they are daemons, so that a process
+    can exit without waiting for the network. A job may call `tell` to wake the owner before a result is ready.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Window(Generic[Key, Value]):
         return self._out
 
     def start(self, key: Key, job: Callable[[], Value]) -> None:
-        """Starts a job in a thread of its own, however many are running; its result carries `key`."""
+        """Starts a job in its own thread at once, however many are running; its result carries `key`."""
         self._out += 1
         with self._lock:
             spawn = self._idle == 0
@@ -70,8 +70,8 @@ class Window(Generic[Key, Value]):
             threading.Thread(target=self._work, daemon=True, name=f"in-flight-{self._threads}").start()
 
     def wait(self, seconds: float, most: int, gather: float = 0.0) -> list[Ended[Key, Value]]:
-        """Returns up to `most` results in order of arrival: at once if there are some, otherwise when one arrives, `tell` is
-        called, or `seconds` have passed. After the first result it waits up to `gather` seconds for further ones."""
+        """Returns up to `most` results in order of arrival; an empty list if `seconds` pass without one, or a job calls `tell`.
+        It returns after the first result, or up to `gather` seconds later if further ones are expected."""
         found: list[Ended[Key, Value]] = []
         try:
             one = self._ended.get(timeout=seconds) if seconds > 0 else self._ended.get_nowait()
@@ -90,7 +90,7 @@ class Window(Generic[Key, Value]):
         return found
 
     def tell(self) -> None:
-        """Ends the owner's `wait`; called from jobs that need something from the owner."""
+        """Makes the owner's `wait` return now; called from jobs that need something from the owner."""
         self._ended.put(None)
 
     def close(self) -> None:
@@ -106,7 +106,8 @@ class Window(Generic[Key, Value]):
                 given = self._jobs.get(timeout=IDLE_SECONDS)
             except queue.Empty:
                 with self._lock:
-                    # `start` has counted on an idle thread, perhaps this one, for a job that is about to come
+                    # `start` has just reserved the last idle thread, perhaps this one, for a job that it is about to put into the
+                    # queue
                     if self._idle == 0:
                         continue
                     self._idle -= 1
@@ -175,14 +176,15 @@ class Room:
         self._change = threading.Condition()
 
     def take(self, size: int) -> float:
-        """Reserves memory for `size` received bytes in the name of the calling thread; returns the seconds it had to wait."""
+        """Reserves memory for `size` received bytes in the name of the calling thread; returns the seconds it had to wait for
+        it."""
         me = threading.get_ident()
         with self._change:
             waited = 0.0
             if self._full(size) and self._free != me:
                 began = time.monotonic()
                 while self._full(size) and self._free != me:
-                    # all memory is held by running jobs, so waiting could last forever
+                    # all memory is held by threads that are still reading: none will be freed, so this one may exceed the limit
                     if self._free is None and self.used == sum(self._held.values()):
                         self._free = me
                         break
@@ -203,8 +205,8 @@ class Room:
             self._change.notify_all()
 
     def end(self) -> int:
-        """Ends the calling thread's reservations; returns the number of bytes it has reserved, which its owner passes to
-        `give_back` later."""
+        """Ends the calling thread's reserving and its permission to exceed the limit; returns the number of bytes it has
+        reserved, which the owner of its result passes to `give_back` later."""
         me = threading.get_ident()
         with self._change:
             if self._free == me:

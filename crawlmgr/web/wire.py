@@ -107,7 +107,7 @@ class _Local(threading.local):
     exchange: Exchange
 
 
-current = _Local()  # how a connection inside the pools finds the exchange of its thread
+current = _Local()  # urllib3's connections find here the exchange that their thread is working on
 
 
 def wait(sock: socket.socket, seconds: float) -> None:
@@ -121,7 +121,7 @@ class BoundedReader(io.RawIOBase):
     framing."""
 
     def __init__(self, inner: io.RawIOBase, sock: socket.socket, exchange: Exchange) -> None:
-        self._inner = inner  # keeps the socket open until the body has been read
+        self._inner = inner  # closing it closes the socket, so it is kept until the body has been read
         self._sock = sock
         self._exchange = exchange
         self.sealed = False
@@ -175,7 +175,8 @@ class Answer(http.client.HTTPResponse):
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yields an error and all errors it wraps; requests and urllib3 wrap errors in arguments, in `reason` and in causes."""
+    """Yields an error and all errors it wraps: requests and urllib3 keep a wrapped error in their arguments, in `reason`, or as
+    the exception's cause."""
     seen: list[BaseException] = []
     todo = [error]
     while todo:
@@ -189,8 +190,8 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure:
-    """Returns the failure code for an exception that was raised during the exchange: the recorded failure if there is one.
-    `in_body`: it was raised while the body was read."""
+    """Returns the failure code for an exception that was raised during the exchange: the failure recorded in the exchange if
+    there is one, otherwise one derived from the exception's type. `in_body`: it was raised while the body was read."""
     if exchange.failure is not None:
         return exchange.failure
     found = list(causes(error))
@@ -209,16 +210,16 @@ def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure
 
 
 def say(error: BaseException) -> str:
-    """Returns the innermost message of a wrapped error on one line of at most 300 characters, without user and password of an
-    address."""
+    """Returns the innermost message of a wrapped error on one line of at most 300 characters; user and password in an address are
+    replaced."""
     words = [str(cause) for cause in causes(error)]
     line = next((word for word in reversed(words) if word), type(error).__name__)[:300]
     return _USER.sub("//…@", "".join(char if char.isprintable() else " " for char in line))
 
 
 def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure | None, str]:
-    """Reads the body of the response `raw`, and returns it as received, up to `limit` bytes, with the failure (None if it is
-    complete) and a message. Bytes that arrived before a failure are kept."""
+    """Reads the body of the response `raw`. Returns the bytes as received, at most `limit`, the failure (None if the body is
+    complete), and a message ("" then). Bytes that arrived before a failure are kept."""
     body = bytearray()  # one growing block, because many small pieces of many threads would fragment memory
     try:
         while piece := raw.read1(PIECE_BYTES, decode_content=False):
