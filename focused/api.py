@@ -32,7 +32,7 @@ class NewTopic(Schema):
 
 
 class Crawl(Schema):
-    """Body of a request to crawl a topic: options of the crawl; those left out are taken from the topic."""
+    """Body of a request to crawl a topic: options of the crawl; for options left out, the topic's own values are used."""
 
     strategy: str = ""
     pages: int | None = None

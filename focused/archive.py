@@ -1,4 +1,4 @@
-"""WARC files as the source of pages of a crawl. They are read into memory once; redirects are followed and URLs are canonical."""
+"""WARC files as the source of pages of a crawl: read into memory once, with redirects followed and canonical URLs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ class Archive:
     """Holds the pages of WARC files. If several records have the same URL, the last page counts. A page is parsed when first
     requested, and cached.
 
-    Only HTML responses with status 200 are pages; other responses are fetches without a page. Links that lead out of the
-    archive are removed, so that strategies choose only among available pages. `parse` converts body, content type and URL to a
-    page; `progress` is called with the number of records read, every 500 records of a file.
-    """
+    Only HTML responses with status 200 are pages; other responses count as failed fetches. Links to URLs of which the archive has
+    no record are removed from the pages, so that strategies choose only among recorded URLs. `parse` converts body, content type
+    and URL to a page; `progress` is called with the number of records read, every 500 records of a file."""
 
     def __init__(
         self,

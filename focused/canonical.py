@@ -29,12 +29,13 @@ def given(content: Content) -> str:
 def same_page(own: str, other: str) -> bool:
     """Tells, by the addresses alone, whether the declared address `other` of a page fetched as `own` certainly names the same
     page: they have the same path, `other` has no parameters that `own` lacks, and the parameters that it leaves out are neither
-    numbers nor page parameters. Without this check, a site that declares its first page or home page as the address of every
-    page would hide all other pages.
+    numbers nor named like page numbers ("page", "start" …). Without this check, a site that declares its first page or home page
+    as the address of every page would hide all other pages.
 
-    >>> same_page("http://a.example/t/?ref=top", "http://a.example/t"), same_page("http://a.example/t?id=5",
-    "http://a.example/t")
-    (True, False)
+    >>> same_page("http://a.example/t/?ref=top", "http://a.example/t")
+    True
+    >>> same_page("http://a.example/t?id=5", "http://a.example/t")
+    False
     """
     mine, others = urlsplit(own), urlsplit(other)
     if _path(mine.path) != _path(others.path):

@@ -36,9 +36,9 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A strategy with parameters (`values`) that takes part in a comparison. `label` distinguishes two entries of one strategy.
-    `given` are further arguments for the strategy's class, such as a prior from another web.
-    """
+    """A strategy with parameters (`values`) that takes part in a comparison. `label` distinguishes entries with the same
+    strategy. `given` are further keyword arguments for the strategy's class, such as `prior` for weights trained on other
+    webs."""
 
     strategy: str
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -52,9 +52,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The results of one entry of a comparison. The pages to find are those labelled relevant or, without labels, the pages of
-    all runs that are similar enough to the topic.
-    """
+    """The results of one entry of a comparison. The pages to find (`wanted` is their number, `relevant` the number of those
+    found) are those labelled relevant or, without labels, the pages fetched by any entry that are similar enough to the topic.
+
+    `curve` and the other curves hold pairs (pages fetched, such pages among them); "important" pages are those ranked highest by
+    HITS, "pagerank" ones those by PageRank. `seconds` are seconds of CPU time."""
 
     entry: Entry
     trail: Trail
@@ -91,7 +93,7 @@ class Outcome:
         return self.relevant / self.labelled if self.labelled else None
 
     def as_json(self) -> dict[str, object]:
-        """Returns the results as the row for this entry in the output of `topic compare --json`."""
+        """Returns the results as plain values by name: the row of this entry in the output of `topic compare --json`."""
         return {
             "strategy": self.entry.name,
             "fetched": self.fetched,
@@ -154,8 +156,8 @@ the number of targets so far."""
 def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) -> Iterator[tuple[object, ...]]:
     """Yields a tuple with the columns `TRAIL` for every page that every strategy fetched, in the order of the fetches.
 
-    Without labels, the columns `label` and `target` hold the crawler's own judgement.
-    """
+    The column `label` is "" for pages without a label. If there are no labels at all (`labels` is None), `label` and `target`
+    hold the crawler's own judgement."""
     for outcome in outcomes:
         off_topic: dict[str, int] = {}
         found = 0
@@ -177,11 +179,10 @@ SAMPLES = 4
 def sample_draws(
     topic: Topic, archive: Archive, labels: Mapping[str, Label], others: int, random_seed: int = 7
 ) -> list[tuple[Topic, frozenset[str]]]:
-    """Returns the topic as given, and `others` times with samples drawn at random from the relevant pages. Each is paired with
-    the set of URLs of the sample pages, which are to be excluded from the score (empty for the topic as given).
+    """Returns pairs of a topic and the set of URLs of its sample pages, which must not be scored: first the topic as given (with
+    an empty set), then `others` copies whose samples are `SAMPLES` pages drawn at random from the relevant ones.
 
-    Raises ValueError if there are too few relevant pages to draw from.
-    """
+    Raises ValueError if there are too few relevant pages to draw from."""
     found = [(topic, frozenset[str]())]
     pool = sorted(targets(labels))
     if others and len(pool) <= SAMPLES:
@@ -200,9 +201,8 @@ def without(labels: Mapping[str, Label], left_out: frozenset[str]) -> dict[str, 
 
 
 def with_seed_pages(topic: Topic, archive: Archive) -> Topic:
-    """Returns the topic; if it has neither samples nor keywords, with the words of its seed pages as samples, as in the Dolphin
-    patent.
-    """
+    """Returns the topic; if it has neither samples nor keywords, a copy with the words of its seed pages as samples, as in the
+    Dolphin patent."""
     if topic.documents or topic.keywords:
         return topic
     texts = []
@@ -258,9 +258,8 @@ def run_entry(
     further: Mapping[str, str] | None = None,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """Runs one entry over the archive, for `pages` fetches, and returns its trail (see `compare`). `on_page` is called with
-    every page before its links are queued.
-    """
+    """Runs one entry over the archive for `pages` fetches and returns its trail, the list of its fetches. `on_page` is called
+    with every page before its links are queued. Other arguments are those of `compare`."""
     ties = random.Random(random_seed) if random_ties else None  # noqa: S311 - orders equal priorities, no security
     rng = random.Random(random_seed)  # noqa: S311 - must be repeatable, no security
     graph = MemoryGraph(ties)
@@ -301,9 +300,9 @@ def judge(
     growing: bool = False,
     pulse: Callable[[], None] | None = None,
 ) -> list[Outcome]:
-    """Measures the trails of all entries, given as (entry, trail, seconds it took), and returns an outcome for each (see
-    `compare`). `pulse` is called several times for every page, so that a caller can renew its lease.
-    """
+    """Measures the trails of all entries, given as (entry, trail, CPU seconds it took), and returns an outcome for each. The
+    keyword arguments are those of `compare`; `pulse` is called several times for every page, so that a caller can renew its
+    lease."""
     relevance = Relevance(topic)
     seen = _contents(archive, [trail for _, trail, _ in trails], pulse)
     words = {url: content.words for url, content in seen.items()}

@@ -35,11 +35,10 @@ _FOUND_ON = "SELECT id FROM crawlmgr_url WHERE run_id = %s AND key_hash = %s"
 
 
 class TopicCrawler:
-    """Crawls a topic for the engine: keeps as many addresses in the frontier as may be requested at the same time, chosen by
-    the strategy after each page.
+    """Crawls a topic for the engine: after each page, the strategy chooses addresses, and so many of them are put into the
+    frontier that as many requests as allowed can be in flight.
 
-    Pages from the archive do not pass through the frontier: they are taken when no address waits there (`idle`).
-    """
+    Addresses whose page is taken from the archive do not pass through the frontier (see `idle` and `_follow`)."""
 
     kind = "topic"
     pages_together = 16
@@ -82,9 +81,8 @@ class TopicCrawler:
         return ()
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """Returns the request for an address. It is conditional (ETag, Last-Modified) if the archive has the page and it is
-        only too old.
-        """
+        """Returns the request for an address. It is conditional (ETag, Last-Modified) if the run may use the archive and an
+        archived page of the address exists, which is then too old to be taken."""
         if run.parameters["options"]["source"] != "mixed" or (page := archive.latest(item.url)) is None:
             return FetchRequest(item.url)
         return FetchRequest(item.url, etag=page.etag or None, last_modified=page.last_modified or None)
@@ -160,9 +158,8 @@ class TopicCrawler:
             sessions.forget(run.pk)
 
     def _over(self, run: Run, session: Session, now: datetime) -> str:
-        """Returns the name of the budget that is used up ("relevant", "minutes" or "pages"), "" if none is. If one is, the
-        addresses that wait in the frontier are dropped.
-        """
+        """Returns which budget is used up: "relevant" (relevant pages), "minutes" or "pages"; "" if none is. If one is, removes
+        the addresses that wait in the frontier."""
         options = session.options
         reason = ""
         if options.relevant and session.row.relevant >= options.relevant:
@@ -176,10 +173,9 @@ class TopicCrawler:
         return reason
 
     def _follow(self, run: Run, session: Session, now: datetime) -> list[NewUrl]:
-        """Chooses the next addresses after a page from the network has arrived, and returns them as links for the frontier.
-        Applies changes that the operator made to the run first. Chosen pages that are in the archive are taken from it, until
-        enough addresses for the network are chosen or FOLLOW_SECONDS have passed.
-        """
+        """Chooses the next addresses after the outcome of a request, and returns those to be requested as links for the frontier;
+        [] if a budget is used up. Applies changes that the operator made to the run first. Chosen pages that are in the archive
+        are taken from it and processed, until enough addresses for the network are chosen or FOLLOW_SECONDS have passed."""
         if session.edited:
             self._edits(session, now)
         if session.options.source == "net":
@@ -227,9 +223,9 @@ class TopicCrawler:
         return session.addresses[parent]
 
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
-        """Takes a page from the archive, if the run allows it, and processes it. Returns False if the page must be requested
-        from the network instead. In a run from the archive alone, a missing page counts as failed.
-        """
+        """Takes the page of an address from the archive, if the run allows it and the page is not too old, and processes it.
+        Returns False if the address must be requested from the network instead. In a run from the archive alone, an address
+        without archived page is counted as failed."""
         options = session.options
         if options.source == "net":
             return False
@@ -256,7 +252,7 @@ class TopicCrawler:
 
 
 def _copy(run: Run, page: Page, url: str, outcome: pages.Outcome, session: Session) -> None:
-    """Adds a page that is already in the archive to the stored pages of this run."""
+    """Adds a page that was taken from the archive to the stored pages of this run, with the run's title, similarity and depth."""
     node = session.graph.node(url)
     columns = [field.attname for field in Page._meta.concrete_fields if field.attname not in ("id", "run_id")]
     values: dict[str, Any] = {name: getattr(page, name) for name in columns}

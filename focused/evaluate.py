@@ -47,17 +47,15 @@ def targets(labels: Mapping[str, Label]) -> frozenset[str]:
 
 
 def curve(steps: Sequence[Step], wanted: frozenset[str], checkpoints: int) -> list[tuple[int, int]]:
-    """Returns pairs (number of pages fetched, number of `wanted` pages among them) at `checkpoints` equal steps, the last of
-    which is the end of the run.
-    """
+    """Returns pairs (number of pages fetched, number of `wanted` pages among them) after each of `checkpoints` equal parts of a
+    run; fewer if the run has fewer pages."""
     found = np.cumsum([step.url in wanted for step in steps]) if steps else np.zeros(0)
     return [(mark, int(found[mark - 1])) for mark in marks(len(steps), checkpoints)]
 
 
 def marks(pages: int, checkpoints: int) -> list[int]:
-    """Returns the numbers of pages at which a run of `pages` pages is measured: `checkpoints` equal steps, fewer if there are
-    fewer pages.
-    """
+    """Returns the sizes at which a run of `pages` pages is measured: the ends of `checkpoints` equal parts, ascending, the last
+    one being `pages`; fewer if there are fewer pages, [] for none."""
     return sorted({round(pages * i / checkpoints) for i in range(1, checkpoints + 1)} - {0})
 
 
@@ -82,13 +80,12 @@ def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[i
 
 class SimilarityJudge:
     """Computes the Dolphin patent's measure of a run: cosine similarity of pages to the topic, with weights w_kd = f_kd (1 +
-    ln(|S| / n_k)) over a set S of pages. f_kd is the number of occurrences of word k in page d, n_k the number of pages of S
-    with the word.
+    ln(|S| / n_k)) over a set S of pages. f_kd is the number of occurrences of word k in page d, n_k the number of pages of S with
+    the word.
 
-    S is the union of the pages of all compared runs, so that every run is measured with the same weights (variant E1 of
-    ALGORITHMS). `topic` and `pages` hold word counts, `pages` by URL. A topic word that occurs in no page counts as occurring
-    in one. `pulse` is called at every page.
-    """
+    S are the pages given as `pages`, here those of all compared runs together, so that every run is measured with the same
+    weights (variant E1 of ALGORITHMS). `topic` maps words to counts, `pages` URLs to such mappings. A topic word that occurs in
+    no page counts as occurring in one. `pulse` is called for every page."""
 
     def __init__(
         self, topic: Mapping[str, float], pages: Mapping[str, Mapping[str, int]], pulse: Callable[[], None] | None = None
@@ -114,9 +111,8 @@ class SimilarityJudge:
         return sum(self._scores[url] for url in urls) / len(urls) if urls else 0.0
 
     def curve(self, urls: Sequence[str], checkpoints: int) -> list[float]:
-        """Returns, for each of `checkpoints` points of a run (see `marks`), the mean similarity of the pages of `urls` fetched
-        until then.
-        """
+        """Returns mean similarities of the first pages of a run, whose pages are `urls` in order: one for each size in
+        `marks(len(urls), checkpoints)`."""
         sums = np.cumsum([self._scores[url] for url in urls])
         return [float(sums[mark - 1] / mark) for mark in marks(len(urls), checkpoints)]
 
@@ -128,9 +124,9 @@ class SimilarityJudge:
 
 
 def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, int]], checkpoints: int) -> list[float]:
-    """Computes the mean similarity at each checkpoint as the Dolphin patent defines it (variant E2 of ALGORITHMS): the set S of
-    pages (see `SimilarityJudge`) is what the run has fetched until then, also for computing the weights.
-    """
+    """Returns the mean similarity of a run's first pages at each size in `marks(len(pages), checkpoints)`, as the Dolphin patent
+    defines it (variant E2 of ALGORITHMS): the set S of pages, from which word weights are computed too (see `SimilarityJudge`),
+    consists of these first pages only. `pages` are the word counts of the pages in order."""
     values = []
     for size in marks(len(pages), checkpoints):
         part = {str(n): counts for n, counts in enumerate(pages[:size])}
@@ -164,10 +160,9 @@ def _top(urls: Sequence[str], scores: np.ndarray, number: int) -> list[str]:
 
 
 def hits_authorities(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_PAGES) -> list[str]:
-    """Returns the URLs of the `number` best authorities of a graph by HITS: x = A'y, y = Ax, with A the matrix of links, x the
-    authority and y the hub scores, normalised, until they change by less than 1e-8 or for 50 rounds. `links` maps each page to
-    the pages it links to.
-    """
+    """Returns the URLs of the `number` best authorities of a graph by HITS, best first; [] without links. HITS: x = A'y, y = Ax,
+    with A the matrix of links, x the authority and y the hub scores, normalised, until x changes by less than 1e-8 or for 50
+    rounds. `links` maps each page to the pages it links to; `_matrix` tells which links count."""
     urls, matrix = _matrix(links)
     if matrix.nnz == 0:
         return []
@@ -185,9 +180,9 @@ def hits_authorities(links: Mapping[str, Iterable[str]], number: int = IMPORTANT
 
 
 def pagerank_pages(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_PAGES) -> list[str]:
-    """Returns the URLs of the `number` best pages of a graph by PageRank (damping 0.85, the rank of pages without links spread
-    evenly). `links` maps each page to the pages it links to.
-    """
+    """Returns the URLs of the `number` best pages of a graph by PageRank, best first; [] without links. The damping is 0.85, and
+    the rank of pages without links is spread evenly over all pages. `links` maps each page to the pages it links to; `_matrix`
+    tells which links count."""
     urls, matrix = _matrix(links)
     if matrix.nnz == 0:
         return []
@@ -207,9 +202,8 @@ def pagerank_pages(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_P
 def bootstrap_difference(
     first: Sequence[float], second: Sequence[float], rng: np.random.Generator, draws: int = 10_000, level: float = 0.95
 ) -> tuple[float, float, float]:
-    """Compares paired values by the paired bootstrap. Returns the mean of first - second, and the lower and upper bound of the
-    confidence interval of that mean at the given level.
-    """
+    """Compares the values of two paired samples by the paired bootstrap with `draws` resamplings. Returns the mean of first -
+    second, and the lower and upper bound of the confidence interval of that mean at the given level."""
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     means = differences[rng.integers(0, len(differences), (draws, len(differences)))].mean(axis=1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])

@@ -45,9 +45,8 @@ def read_ontology(path: Path) -> Ontology:
 def topic_from_files(
     name: str, seeds: Path, documents: Sequence[Path] = (), keywords: str = "", keywords_file: Path | None = None
 ) -> tuple[Topic, list[BadLine]]:
-    """Makes a topic from files. Returns the topic, and the lines of the seeds file that are not URLs. Raises ValueError if
-    there is no seed.
-    """
+    """Makes a topic from files: seeds, samples (`documents`: files or folders of text files), and keywords given as text and in a
+    file. Returns the topic, and the lines of the seeds file that are not URLs. Raises ValueError if there is no seed."""
     urls, bad = read_seeds(read_text(seeds).splitlines())
     if not urls:
         raise ValueError(f"{seeds.name} has no URL to start from")

@@ -17,7 +17,7 @@ LOOKED_AT = 64
 
 
 class State(IntEnum):
-    """State of a URL: known, then waiting in a queue, then fetched or failed. A known URL is not in any queue."""
+    """State of a URL: known (found, but not in a queue), waiting in a queue, fetched, or failed."""
 
     KNOWN = 0
     WAITING = 1
@@ -53,7 +53,7 @@ class Node:
 
     @property
     def own(self) -> dict[str, Any] | None:
-        """`data` as stored, None if it was never set."""
+        """`data` as it is stored; None if nothing was ever stored in it. Unlike `data`, does not create it."""
         return self._data
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -77,9 +77,8 @@ class UrlGraph(Protocol):
         """Returns the URL's node, also if the URL is another address of the node (`alias`); None if the URL is unknown."""
 
     def add(self, url: str, depth: int, parent: str | None) -> Node:
-        """Returns the URL's node, created if new. A `depth` smaller than the node's replaces the node's depth, until the URL is
-        fetched.
-        """
+        """Returns the URL's node, created with this depth and parent if new. A `depth` smaller than that of an existing node
+        replaces its depth, unless the URL has been fetched."""
 
     def alias(self, url: str, node: Node) -> None:
         """Registers `url`, the address at the end of a redirect, as another address of the node."""
@@ -112,14 +111,14 @@ class UrlGraph(Protocol):
         """
 
     def store_links(self, node: Node, links: Sequence[OutLink]) -> None:
-        """Stores the links of a fetched page."""
+        """Stores the links of a fetched page; an earlier list is replaced."""
 
     def links(self, node: Node) -> Sequence[OutLink]:
         """Returns the stored links of a page; an empty sequence if none were stored."""
 
 
 def beginning(url: str) -> str:
-    """Returns the scheme and the host of an address, up to the "/" that begins its path."""
+    """Returns the beginning of an address up to and including the "/" that begins its path: scheme and host."""
     return url[: url.index("/", 8) + 1] if "/" in url[8:] else url
 
 

@@ -1,6 +1,5 @@
-"""The learning judge of the strategy `adaptive`: relevance feedback from the crawl's own pages, with or without the operator's
-marks.
-"""
+"""Relevance feedback for the strategy `adaptive`: learns from the pages of the crawl, with or without the operator's marks, what
+pages on topic have in common."""
 
 from __future__ import annotations
 
@@ -65,17 +64,16 @@ def two_levels(scores: Vector) -> tuple[float, float]:
 
 
 class Feedback:
-    """Scores pages in the order of their arrival. `rank` computes the scores of all pages again, by what the pages most similar
-    to the topic have in common and the others do not.
+    """Scores pages, which are numbered in the order of their arrival. `rank` computes the scores of all pages again, by the words
+    that the pages most similar to the topic have and others do not.
 
-    Rocchio's method with pseudo relevance feedback. Texts are vectors of (1 + ln f) * idf weights by word, scaled to length 1
-    (f: number of occurrences). A page's own score is its inner product with v = half the centroid of the samples + half the
-    centroid of the up to 20 pages nearest to the samples - the centroid of all pages. If the operator marked pages (`mark`),
-    the centroid of those on topic is added to v and half the centroid of those off topic is subtracted, after the centroid of
-    all pages was subtracted from each. The final score also has a part from the page's siblings (other pages linked from the
-    same pages), see `_with_siblings`. `samples` are word counts; `marked` are the word counts of pages marked in earlier runs,
-    each with whether it is on topic.
-    """
+    Rocchio's method with pseudo relevance feedback. Texts are vectors of (1 + ln f) * idf weights by word, scaled to length 1 (f:
+    number of occurrences). A page's own score is its inner product with v = half the centroid of the samples + half the centroid
+    of the up to 20 pages nearest to the samples - the centroid of all pages. If the operator marked pages (`mark`), the centroid
+    of those on topic is added to v and half the centroid of those off topic is subtracted, after the centroid of all pages was
+    subtracted from each. The final score also has a part from the page's siblings (other pages linked from the same pages), see
+    `_with_siblings`. `samples` are the samples' word counts; `marked` are pages that the operator marked in earlier runs, as
+    pairs of word counts and whether the page is on topic."""
 
     def __init__(
         self, samples: Sequence[Mapping[str, float]], marked: Sequence[tuple[Mapping[str, float], bool]] = ()
@@ -111,9 +109,8 @@ class Feedback:
         self._waiting.append(words)
 
     def _take(self) -> None:
-        """Adds the words of the pages that arrived since the last ranking to the page-word matrix; words that are new get
-        columns.
-        """
+        """Adds the words of the pages that arrived since the last ranking to the page-word matrix; each new word gets a new
+        column."""
         numbers = np.concatenate([words.numbers for words in self._waiting])
         self._name(np.unique(numbers[self._columns.take(numbers) < 0]))
         place = self._words.extend(len(numbers))
@@ -215,9 +212,8 @@ class Feedback:
         return min(1.0, max(0.0, (score - low) / max(high - low, 1e-9)))
 
     def score(self, number: int, parent: int = -1) -> float:
-        """Computes the score of page `number`, which is linked from page `parent` (-1: none), by the weights of the last
-        ranking. Pages that arrived since then can be scored, too.
-        """
+        """Computes the score of page `number`, which is linked from page `parent` (-1: none), with the weights of the last
+        ranking, so that it is comparable with that ranking's scores. Pages that arrived since then can be scored, too."""
         indices, weights = self._page(number)
         values = weights * self._idf.take(indices)
         own = float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
@@ -225,9 +221,8 @@ class Feedback:
         return self._both(own, beside)
 
     def _page(self, number: int) -> Row:
-        """Returns the words of page `number` as (columns of the page-word matrix, weights); the column is -1 for words that the
-        last ranking did not know.
-        """
+        """Returns the words of page `number` as a pair of arrays (columns of the page-word matrix, weights); the column is -1 for
+        words without a column."""
         late = number - len(self._starts) + 1
         if late >= 0:
             return self._columns.take(self._waiting[late].numbers), self._waiting[late].weights
@@ -235,16 +230,14 @@ class Feedback:
         return self._words.index[place], self._words.weight[place]
 
     def _row(self, words: HashedWords) -> Row:
-        """Returns the words of a text as (columns of the page-word matrix, weights), and assigns columns to new words. Since
-        words are hashed to 20 bits, a few of some hundred thousand words share a column.
-        """
+        """Returns the words of a text as a pair of arrays (columns of the page-word matrix, weights 1 + ln f), and assigns
+        columns to new words. Words are hashed to 20 bits, so that of several hundred thousand words some share a column."""
         self._name(np.unique(words.numbers[self._columns.take(words.numbers) < 0]))
         return self._columns.take(words.numbers), words.weights
 
     def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
-        """Returns the words of a text (columns, weights) with the weights multiplied by inverse document frequency and scaled
-        to a vector of length 1.
-        """
+        """Returns the words of a text (columns, weights 1 + ln f) with the weights multiplied by inverse document frequency and
+        then scaled to a vector of length 1."""
         values = weights * self._idf[indices]
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 

@@ -26,9 +26,8 @@ PATENT_WEIGHTS: Mapping[str, Mapping[str, float]] = {
 
 
 class Cell(NamedTuple):
-    """One run of a comparison: the name of its entry (a strategy with its parameters), and the number of its random draw of
-    samples or random numbers, counted from 1.
-    """
+    """One run of a comparison: the name of its entry (a strategy with its parameters), and the number of its draw, counted from
+    1. A draw is one random choice of the topic's samples and of random numbers, in which every entry is run once."""
 
     entry: str
     draw: int
@@ -40,13 +39,12 @@ class Cell(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The conclusion of a comparison: the entry with the largest mean area under the recall curve (`area`), compared with the
-    second.
+    """The conclusion of a comparison: the entry with the largest mean area under the recall curve (`best`), and the next one
+    (`second`).
 
-    `gap` is the difference between the two areas. `difference` is the mean of that difference over the draws and the bounds of
-    its 95 % interval, from a paired bootstrap; None for a single draw, which says nothing about chance. `real` is True if the
-    whole interval is above zero.
-    """
+    `gap` is the difference between their mean areas, over all draws of each. `difference` is (mean, lower bound, upper bound):
+    the mean difference over their `draws` common draws, and its 95 % interval by a paired bootstrap; None for a single draw,
+    which says nothing about chance. `real` is True if the whole interval is above zero."""
 
     best: str
     second: str
@@ -76,9 +74,10 @@ def area(outcome: Outcome, pages: int, wanted: int) -> float:
 
 
 def gathered(outcomes: Sequence[tuple[Cell, Outcome]], pages: int) -> list[dict[str, Any]]:
-    """Combines the results of each entry over its draws. Returns a dictionary for each entry with the means of its results,
-    `areas` with the value of each draw, and 95 % intervals of means (None for a single draw). `pages` is the number of fetches.
-    """
+    """Combines the results of each entry over its draws. Returns a dictionary for each entry: the keys of `Outcome.as_json` with
+    means over the draws (see `_mean_of`), `areas` with the area under the recall curve in each draw, `area` with its mean, and
+    the 95 % intervals of the means of area and harvest rate (None for a single draw). `pages` is the number of fetches of a
+    run."""
     rows = []
     for entry in dict.fromkeys(cell.entry for cell, _ in outcomes):
         own = [outcome for cell, outcome in outcomes if cell.entry == entry]
@@ -100,9 +99,8 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict | None:
-    """Compares the two entries with the largest areas, from the results that `gathered` returns; None for fewer than two
-    entries. Of entries with equal areas the first given wins.
-    """
+    """Compares the two entries with the largest mean areas, from the results that `gathered` returns; None for fewer than two
+    entries. Of entries with equal areas the first one in `rows` wins."""
     if len(rows) < 2:
         return None
     best, second = sorted(rows, key=lambda row: -row["area"])[:2]
@@ -125,13 +123,12 @@ def together(
     random_seed: int = 1,
     **how: Any,
 ) -> list[tuple[Cell, Outcome]]:
-    """Runs every entry over `draws` draws of the topic's samples and, for each draw, over `repeats` random seeds from
-    `random_seed` on. Returns pairs of the run (entry and number) and its outcome.
+    """Runs every entry over `draws` choices of the topic's samples and, for each choice, with `repeats` random seeds from
+    `random_seed` on. Returns pairs of a run (entry and number) and its outcome.
 
-    The first draw consists of the topic's own samples, further ones are taken from the relevant pages by the labels; sample
-    pages are not counted in the results of their draw. The runs of an entry are numbered from 1, draw by draw. `how` is passed
-    to `comparison.compare`. Raises ValueError for several draws without labels.
-    """
+    The first choice is the topic's own samples, further ones are taken from the pages labelled relevant; sample pages are not
+    counted in the results of their run. The runs of an entry are numbered from 1, choice by choice. `how` are further arguments
+    of `comparison.compare`. Raises ValueError for several choices without labels."""
     if draws > 1 and labels is None:
         raise ValueError("several draws of samples need labels to draw from")
     drawn = sample_draws(topic, archive, labels, draws - 1) if labels is not None else [(topic, frozenset[str]())]
@@ -146,9 +143,9 @@ def together(
 
 
 def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Combines the results of several draws of an entry: means of numbers (None if one of them is None); point-by-point means
-    of curves, up to the end of the shortest; sums of the numbers of tunnels by length.
-    """
+    """Combines the results (`Outcome.as_json`) of several draws of an entry: means of numbers (None if one of them is None);
+    point-by-point means of curves, up to the end of the shortest; sums of the numbers of tunnels by length; all different reasons
+    for the end."""
     found: dict[str, Any] = dict(parts[0])
     for name, value in parts[0].items():
         values = [part[name] for part in parts]

@@ -1,4 +1,5 @@
-"""Derives words for a topic from pages: keywords of its entry pages by TextRank, and the near-topic lexicon."""
+"""Derives words of a topic from pages: its keywords from entry pages, by TextRank, and the near-topic lexicon, the words of
+off-topic pages that lead to relevant ones."""
 
 from __future__ import annotations
 
@@ -25,13 +26,12 @@ _HAN = re.compile(f"[{HAN}]")
 
 
 def host_page_refusal(url: str, anchor: str, in_links: int) -> str | None:
-    """Returns the code of the rule by which a URL is not a host page (an entry page of a topic, whose words describe the
-    topic), or None if it is one. `anchor` is the text of links to it, `in_links` their number.
+    """Returns None if a URL can be a host page (an entry page of a site, whose words describe the topic), otherwise the code of
+    the rule that it breaks. `anchor` is the text of links to it, `in_links` their number.
 
-    Rules of the tunnelling paper: the path is "/" or ends in index or default; at least 3 in-links; an anchor of at most 12
-    Chinese and 30 other characters, which is not a pagination link; a URL of at most 80 characters and 4 path segments. Codes:
-    "path", "in_links", "anchor_length", "paging", "url_length", "depth".
-    """
+    Rules of the tunnelling paper, with their codes: the path is "/" or ends in index or default ("path"); at least 3 in-links
+    ("in_links"); an anchor with at most 12 Chinese and at most 30 other characters ("anchor_length"), which is not a pagination
+    link ("paging"); a URL of at most 80 characters ("url_length") and at most 4 path segments ("depth")."""
     path = unquote(urlsplit(url).path) or "/"
     if not _HOST_PATH.search(path):
         return "path"
@@ -50,7 +50,7 @@ def host_page_refusal(url: str, anchor: str, in_links: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HostPage:
-    """A host page (entry page of a topic), with the anchor and the number of in-links by which it was chosen."""
+    """A host page (entry page of a site), with the anchor and the number of in-links by which it was recognised."""
 
     url: str
     anchor: str
@@ -58,9 +58,8 @@ class HostPage:
 
 
 def host_pages(pages: Iterable[Page]) -> list[HostPage]:
-    """Returns the host pages (entry pages of topics) among a run's fetched pages, by the links between them; of several anchors
-    the shortest counts.
-    """
+    """Returns the host pages (entry pages of sites) among a run's fetched pages. Only links from these pages count; of the
+    anchors of a page's in-links the shortest is used."""
     fetched = {page.content.url: page for page in pages}
     anchors: dict[str, list[str]] = {}
     for page in fetched.values():
@@ -76,21 +75,19 @@ def host_pages(pages: Iterable[Page]) -> list[HostPage]:
 
 
 def topic_lexicon(texts: Iterable[str], top: int = LEXICON_WORDS) -> dict[str, float]:
-    """Returns keywords of a topic with weights, from the texts of host pages or samples: 20 words of each text by TextRank,
-    merged, at most `top`; the greatest weight is 1.
+    """Returns keywords of a topic with weights, from the texts of host pages or samples: the 20 best words of each text by
+    TextRank, merged into at most `top` words; the greatest weight is 1.
 
-    Only for use between runs: if the lexicon changed during a run, the run's own pages would shift the topic.
-    """
+    Only for use between runs: if the lexicon changed during a run, the run's own pages would shift the topic."""
     return merge((keywords(text, WORDS_A_PAGE) for text in texts), top)
 
 
 def near_lexicon(pages: Iterable[Page], topic_words: Mapping[str, float], top: int = LEXICON_WORDS) -> dict[str, float]:
-    """Returns words with weights that are typical of off-topic pages from which a relevant page can be reached in one or two
-    clicks. The topic's own words are left out.
+    """Returns at most `top` words, with weights, that are typical of off-topic pages from which a relevant page can be reached in
+    one or two clicks. The topic's own words are left out.
 
-    The weight of a word is the share of such pages that contain it, minus its share of the off-topic pages from which none can
-    be reached; scaled so that the greatest weight is 1. For use between runs.
-    """
+    The weight of a word is the share of such pages that contain it, minus the share among the other off-topic pages; words with a
+    positive weight are kept, scaled so that the greatest weight is 1. Only for use between runs."""
     all_pages = list(pages)
     on_topic = {page.url for page in all_pages if page.relevant}
     others = [page for page in all_pages if not page.relevant]

@@ -64,10 +64,11 @@ class Trail:
 
 
 class Walk:
-    """Processes what happens between two fetches, in live crawls and in crawls over an archive; the caller provides the pages.
+    """Does what is needed between two fetches, in live crawls and in crawls over an archive alike: scores pages, recognises
+    duplicates, and tells the strategy. The caller selects nodes and provides the pages.
 
-    For each node that it selects, the caller calls either `failed`, or `judge` and then `expand` with the result of `judge`.
-    """
+    For each node that it selected, the caller calls either `failed`, or `judge` and then `expand` with the result of `judge`
+    unless that is None."""
 
     def __init__(self, strategy: Strategy, graph: UrlGraph) -> None:
         self.strategy = strategy
@@ -81,12 +82,12 @@ class Walk:
         self.strategy.fail(node)
 
     def judge(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Scores the page that was fetched for a node, and adds its words to the topic's document frequencies. Returns the
-        page, and the number (from 0) of the earlier page that it nearly duplicates, None if it is no duplicate.
+        """Scores the page that was fetched for a node, and adds its words to the topic's document frequencies. Returns the page,
+        and the number (from 0) of the earlier page that it nearly duplicates (None if it is no duplicate). A near-duplicate is a
+        page whose SimHash differs in at most 3 bits from that of the earlier page; it counts as a page, but `expand` follows only
+        its new links.
 
-        Returns None if the page was already fetched under another URL. A page whose SimHash differs in at most 3 bits from that
-        of an earlier page is a near-duplicate: it counts as a page, but `expand` follows only its new links.
-        """
+        Returns None instead of the pair if the node's URL redirects to a page that was already fetched."""
         if content.url != node.url:
             known = self.graph.node(content.url)
             if known is not None and known.state == State.FETCHED:
@@ -128,11 +129,10 @@ def crawl(
     pages: int,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """Fetches up to `pages` pages from the source in the strategy's order, and returns the trail. Its `stopped_by` is "pages",
-    or the strategy's reason ("frontier": nothing is waiting).
+    """Fetches up to `pages` pages (failed fetches included) from the source in the strategy's order, and returns the trail. Its
+    `stopped_by` is "pages", or the strategy's reason ("frontier": nothing is waiting).
 
-    `on_page` is called with every page before the strategy handles it.
-    """
+    `on_page` is called with every page before the strategy handles it."""
     trail = Trail()
     walk = Walk(strategy, graph)
     own_urls: dict[str, str] = {}

@@ -34,8 +34,8 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-]+")
 
 @dataclass(frozen=True, slots=True)
 class Ontology:
-    """An ontology without cycles. `labels` maps each concept to its words; `broader` maps it to the concepts directly above
-    it, none for a root."""
+    """An ontology without cycles. `labels` maps each concept to its labels (words or phrases); `broader` maps it to the concepts
+    directly above it, none for a root."""
 
     labels: Mapping[str, tuple[str, ...]]
     broader: Mapping[str, tuple[str, ...]]
@@ -55,9 +55,8 @@ class Ontology:
         return list(dict.fromkeys(label for labels in self.labels.values() for label in labels))
 
     def tree(self, most: int) -> list[tuple[int, str]]:
-        """Returns at most `most` concepts as pairs (depth from 0, labels joined by commas), each after its first broader
-        concept, as in an indented list.
-        """
+        """Returns at most `most` concepts as pairs (depth from 0, labels joined by commas), in the order of an indented list; a
+        concept with several broader ones stands only under the first."""
         below: dict[str, list[str]] = {}
         for concept in self.labels:
             highs = self.broader.get(concept, ())
@@ -71,10 +70,9 @@ class Ontology:
         return found
 
     def around(self, words: Iterable[str], tokenizer: Tokenizer, most: int = MOST_CONCEPTS) -> Ontology:
-        """Returns the part of the ontology around words, at most `most` concepts: the concepts of these words, all broader
-        ones, and their siblings. Words whose part would exceed the maximum are left out. Empty if the ontology contains none of
-        the words.
-        """
+        """Returns the part of the ontology around words, with at most `most` concepts: for each word the concepts whose labels
+        contain it, their siblings, and all broader ones. A word whose part would exceed `most` is left out. Empty if no label
+        contains any of the words."""
         of: dict[str, list[str]] = {}
         below: dict[str, list[str]] = {}
         for concept, labels in self.labels.items():
@@ -182,14 +180,13 @@ def _highest_first(broader: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
 
 
 class OntologySimilarity:
-    """Computes s(a, b), the similarity of two words, in [0, 1]: 1 for equal words, otherwise the greatest similarity of a
-    concept that a names and a concept that b names.
+    """Computes s(a, b), the similarity of two words, in [0, 1]: 1 for equal words, otherwise the greatest similarity of a concept
+    of a and a concept of b, where the concepts of a word are those whose labels contain it; 0 if a word has none.
 
     The similarity of two concepts is 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2))
-    (Wu and Palmer, and eq. (10) of the ant colony paper). depth is 1 for a root, and counts concepts along the longest path
-    from a root; Up(C) are the concepts above C and C itself; lcs is the deepest concept in both Up(C1) and Up(C2), without
-    which the similarity is 0. `words` are all words of labels; each word of a label counts.
-    """
+    (Wu and Palmer, and eq. (10) of the ant colony paper). depth is 1 for a root, and counts concepts along the longest path from
+    a root; Up(C) are the concepts above C and C itself; lcs is the deepest concept in both Up(C1) and Up(C2); if there is none,
+    the similarity is 0. `words` are all words that occur in labels."""
 
     def __init__(self, ontology: Ontology, tokenizer: Tokenizer) -> None:
         self._concepts: dict[str, list[str]] = {}
@@ -227,13 +224,11 @@ class OntologySimilarity:
         return min(1.0, len(self._up[one] & self._up[other]) / max(self._depth[one], self._depth[other]))
 
     def concepts_of(self, word: str) -> tuple[str, ...]:
-        """Returns the concepts of which a label contains this word."""
+        """Returns the concepts with a label that contains this word; () for none."""
         return tuple(self._concepts.get(word, ()))
 
     def overlapping(self, concept: str, least: float) -> frozenset[str]:
-        """Returns the concepts whose overlap with `concept` is at least `least`, including itself; compares it with all
-        concepts.
-        """
+        """Returns the concepts whose overlap with `concept` is at least `least`, including itself."""
         return frozenset(other for other in self._up if self.overlap(concept, other) >= least)
 
     def _best(self, a: str, b: str) -> float:

@@ -19,7 +19,7 @@ CONTEXTS = ("plain", "weighted")
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Options of a topic run. A budget of 0 means none; the budget of pages always applies."""
+    """Options of a topic run. For budgets 0 means no limit, except that the budget of pages always applies."""
 
     pages: int = parameter(
         1000, gettext_noop("Maximum number of pages to fetch"), 1, 100_000_000, title=gettext_noop("Number of pages")

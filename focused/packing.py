@@ -47,9 +47,9 @@ _NO_NAME = re.compile(r"[^\w]+")
 
 @dataclass(frozen=True, slots=True)
 class DrawnTopic:
-    """A topic as it is written to the pack. `mode` is "tunnel" or "mixed" (see `draw`), `pages` are the relevant addresses,
-    `seeds` and `samples` are addresses, `depths` the clicks from the nearest seed for all reachable pages.
-    """
+    """A topic as it is written to the pack. `mode` tells where its seeds are, "tunnel" or "mixed" (see `draw`); `pages` are the
+    relevant addresses; `depths` maps every page that can be reached from the seeds to its number of clicks from the nearest
+    one."""
 
     name: str
     mode: str
@@ -94,9 +94,8 @@ class Web:
 
 
 def sections(up: Mapping[str, str]) -> Groups:
-    """Groups pages by section, from `up`, the section that each page declares. Returns by the section's address all pages below
-    the section, also indirectly, and the section's own page.
-    """
+    """Groups pages by section, from `up`, which maps each page to the section that it declares. Returns for each section's
+    address the set of all pages below it, directly or through other sections, and the section's own page."""
     found: dict[str, set[str]] = {}
     for url in up:
         way, here = {url}, up[url]
@@ -108,7 +107,7 @@ def sections(up: Mapping[str, str]) -> Groups:
 
 
 def folders(urls: Iterable[str]) -> Groups:
-    """Groups addresses by folder. Returns all addresses inside each folder, also in subfolders, by the folder's address."""
+    """Groups addresses by folder. Returns for each folder's address the set of all addresses inside it, also in subfolders."""
     found: dict[str, set[str]] = {}
     for url in urls:
         parts = urlsplit(url)
@@ -120,9 +119,8 @@ def folders(urls: Iterable[str]) -> Groups:
 
 
 def groups_from_csv(lines: Iterable[str], web: Web) -> Groups:
-    """Reads topics from CSV with the columns topic and url; returns the pages of each by the topic's name. Addresses outside
-    the web are ignored. Raises ValueError if a column is missing.
-    """
+    """Reads topics from CSV with the columns topic and url; returns the set of pages of each topic by the topic's name. Addresses
+    outside the web are ignored. Raises ValueError if a column is missing."""
     rows = csv.DictReader(lines)
     if not rows.fieldnames or not {"topic", "url"} <= set(rows.fieldnames):
         raise ValueError("a file of topics needs the columns topic and url")
@@ -135,9 +133,8 @@ def groups_from_csv(lines: Iterable[str], web: Web) -> Groups:
 
 
 def chosen(groups: Groups, pages: int, most: int) -> Groups:
-    """Chooses the largest disjoint groups that have a suitable size for a topic among `pages` pages, at most `most`. Returns
-    their pages by a display name.
-    """
+    """Chooses at most `most` groups of pages for topics: the largest ones that have no page in common and have between LEAST
+    pages and a fixed share of all `pages` pages (LARGEST_SHARE). Returns their pages by a display name."""
     largest = max(LEAST, int(LARGEST_SHARE * pages))
     found: dict[str, frozenset[str]] = {}
     taken: set[str] = set()
@@ -175,12 +172,12 @@ def distances(starts: Iterable[str], links: Mapping[str, Iterable[str]]) -> dict
 
 
 def draw(web: Web, name: str, group: frozenset[str], mode: str, seed: int) -> DrawnTopic | None:
-    """Makes a topic of a group of relevant pages, with random seeds and samples. Returns None if no draw of seeds reaches half
-    of the group, or there are too few off-topic pages to start from.
+    """Makes a topic of a group of relevant pages, with random seeds and samples. Returns None if the best of TRIES draws of seeds
+    reaches less than half of the group or too few of its pages for the samples, or if there are too few off-topic pages to start
+    from.
 
-    "tunnel" seeds are three pages at least two clicks from any relevant page, "mixed" ones two relevant pages and one such
-    page.
-    """
+    With the mode "tunnel" the seeds are three pages at least two clicks from any relevant page; with "mixed", two relevant pages
+    and one such page."""
     rng = random.Random(f"{seed} {name}")  # noqa: S311 - must be repeatable, no security
     back: dict[str, list[str]] = {}
     for url, to in web.links.items():
@@ -250,10 +247,9 @@ def make(
     say: Callable[[str], None] = lambda _: None,
 ) -> list[DrawnTopic]:
     """Makes a pack from WARC files and returns its topics. Every second topic has tunnel seeds, the others mixed ones (see
-    `draw`); deterministic for the same files and seed. `groups` returns the pages of each topic, instead of the web's
-    structure; at most `most` topics are made. `say` is called with messages on the progress. Raises ValueError if the folder
-    exists or no topic is found.
-    """
+    `draw`); deterministic for the same files and seed. `kind` is how topics are found in the web's structure (see `structure`);
+    `groups`, if given, returns the pages of each topic instead. At most `most` topics are made. `say` is called with messages on
+    the progress. Raises ValueError if the folder exists or no topic is found."""
     if folder.exists():
         raise ValueError(f"{folder} is there already")
     web = Web(files, parser)

@@ -20,9 +20,8 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class PackTopic:
-    """A topic of a pack. `labels` are by URL; `reference` is the topic's entry in the pack's `baselines.json` (budgets,
-    reference figures).
-    """
+    """A topic of a pack. `pack` is the pack's name; `labels` are by URL; `reference` is the topic's entry in the pack's
+    `baselines.json`: budgets, and results to compare with."""
 
     pack: str
     name: str
@@ -31,7 +30,7 @@ class PackTopic:
     reference: Mapping[str, Any]
 
     def budget(self, share: str) -> int:
-        """Returns the number of pages that is "10", "25" or "50" percent (`share`) of the reachable ones."""
+        """Returns the number of fetches that is "10", "25" or "50" percent (`share`) of the topic's reachable pages."""
         return int(self.reference["budget"][share])
 
 

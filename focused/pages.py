@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 
 class LazyWords(Mapping[str, float]):
-    """A mapping from the words of a text to weights, computed as `make(*given)` when first used, because many strategies never
-    use it.
-    """
+    """A mapping from words to weights, computed as `make(*given)` when first used, because many strategies never use it."""
 
     __slots__ = ("_given", "_make", "_words")
 
@@ -71,11 +69,10 @@ class LazyList(Sequence[str]):
 
 
 class Link(NamedTuple):
-    """One link of a page; links to the same URL are merged, their anchors joined.
+    """One link of a page. Links to the same URL are merged: their anchors are joined, and the context is that of the first.
 
-    `context` maps the words around the anchor, without the anchor's own, to weights, which depend on the parser (1 for each
-    occurrence with the plain one).
-    """
+    `context` maps the words around the anchor, without those of the anchor itself, to weights. How these are computed depends on
+    the parser (see `parse.CONTEXTS`); by default they are numbers of occurrences."""
 
     url: str
     anchor: str
@@ -87,16 +84,15 @@ WORD_BITS = 20
 
 
 class HashedWords(NamedTuple):
-    """The words of a text as numbers (the lowest 20 bits of their CRC-32), and for each 1 + ln of its number of occurrences.
-    The learning judge uses them to learn from many pages.
-    """
+    """The distinct words of a text as two parallel arrays: for each word its number (the lowest 20 bits of its CRC-32), and 1 +
+    ln of its number of occurrences. The relevance feedback (`focused.judge`) uses them to learn from many pages."""
 
     numbers: NDArray[np.uint32]
     weights: NDArray[np.float32]
 
 
 def hashed(words: Mapping[str, float]) -> HashedWords:
-    """Converts word counts to numbered words; counts below 1 count as 1."""
+    """Returns the words of a text, given as word counts, by number; counts below 1 count as 1."""
     numbers = np.fromiter((crc32(word.encode("utf-8", "surrogatepass")) for word in words), np.uint32, len(words))
     counts = np.fromiter(words.values(), np.float32, len(words))
     return HashedWords(numbers & np.uint32((1 << WORD_BITS) - 1), 1 + np.log(np.maximum(counts, 1.0)))
@@ -104,7 +100,8 @@ def hashed(words: Mapping[str, float]) -> HashedWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """The contents of a page, whether it comes from the network or an archive. Strategies share it and do not modify it."""
+    """The contents of a page, whether it comes from the network or an archive: `words` maps words to numbers of occurrences,
+    `fingerprint` is the SimHash of the words. Strategies share it and do not modify it."""
 
     url: str
     title: str
@@ -117,7 +114,7 @@ class Content:
 
     @property
     def hashed(self) -> HashedWords:
-        """The words as numbers (`hashed`), computed on first use and kept, since several runs may use one page."""
+        """The page's words by number, computed on first use and kept, since several runs may use one page."""
         if not self._hashed:
             self._hashed.append(hashed(self.words))
         return self._hashed[0]

@@ -64,7 +64,8 @@ def gettext_noop(text: str) -> str:
 def parameter(
     default: Any, help: str, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = (), title: str = ""
 ) -> Any:
-    """Makes a dataclass field that is a parameter, to be used as the field's default value; numbers need a range."""
+    """Makes a dataclass field that is a parameter, to be used as the field's default value; numbers need `low` and `high`, texts
+    need `choices`."""
     shown = {"help": help, "low": low, "high": high, "choices": choices, "title": title}
     return field(default=default, metadata={"default": default, "shown": shown})
 

@@ -27,15 +27,15 @@ Context = Callable[[str, str, Tokenizer], Mapping[str, float]]
 
 
 def plain_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
-    """Weighs the words around an anchor: the weight of a word is its number of occurrences within 20 words of the anchor."""
+    """Returns the words around an anchor with weights: the number of occurrences among the 20 words before and the 20 after
+    it."""
     before, after = _sides(context, anchor, tokenizer)
     return Counter([*before[-CONTEXT_WORDS:], *after[:CONTEXT_WORDS]])
 
 
 def weighted_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
-    """Weighs the words around an anchor by distance: an occurrence at distance d from the anchor adds (21 - d) / 20, which is 1
-    beside it and 0 beyond 20 (the Dolphin patent's weighted parser).
-    """
+    """Returns the words around an anchor with weights by distance: an occurrence at distance d from the anchor adds (21 - d) /
+    20, which is 1 for the nearest word and 0 beyond 20 (the Dolphin patent's weighted parser)."""
     before, after = _sides(context, anchor, tokenizer)
     weights: dict[str, float] = {}
     for side in (before[::-1], after):
@@ -61,18 +61,18 @@ quadratic in their number."""
 
 
 def main_text(html: str, whole: str) -> str:
-    """Returns the text of a page without navigation; `whole`, the whole text of the page, if that would leave almost nothing."""
+    """Returns the text of a page without navigation; `whole`, the whole text of the page, if what is left is shorter than 400
+    characters and than a quarter of `whole`."""
     markup = _OPTION.sub(" ", bounded_markup(html, READ_TAGS)[0])
     found = extract_plain_text(markup, main_content=True, list_bullets=False)
     return found if len(found) * 4 >= len(whole) or len(found) >= 400 else whole
 
 
 class Parser:
-    """Parses the body of a response to what strategies use. `context` weighs the words around links; `main` leaves navigation
-    out of the words.
+    """Parses the body of a response to words and links. `context` is the function that weighs the words around links; with
+    `main`, the words are those of the main text, without navigation.
 
-    Anchors repeat from page to page, so their words are cached; a link's words are computed on first use.
-    """
+    Anchors repeat from page to page, so their words are cached; a link's words are computed on first use."""
 
     def __init__(self, tokenizer: Tokenizer, context: Context = plain_context, *, main: bool = False) -> None:
         self.user_words = tokenizer.user_words
@@ -124,7 +124,7 @@ class Parser:
         return self._context(page.context(link), link.anchor, self._tokenizer)
 
     def words(self, text: str) -> tuple[str, ...]:
-        """Returns the words of a short text such as an anchor's."""
+        """Returns the words of a short text such as an anchor, in order; cached."""
         return self._words_of(text)
 
     def _anchor_words(self, texts: list[str]) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Trains the prior of the strategy `adaptive`: weights of link features, learned from recorded webs with labelled topics."""
+"""Trains the prior of the strategy `adaptive`: the weights of link features with which a run begins, learned from recorded webs
+with labelled topics."""
 
 from __future__ import annotations
 
@@ -52,9 +53,9 @@ class Lesson(NamedTuple):
 
 @dataclass(slots=True)
 class Looks:
-    """Training data sampled from the frontier during a crawl. `features` (scaled) and `worth` (true values, see `value_of`) are
-    parallel, one entry for each sampled link; `fetched` holds the unscaled features of the fetched links, a row for each.
-    """
+    """Training data of one crawl, from samples of the frontier. `features` (scaled, an array for each) and `worth` (true values,
+    see `value_of`) are parallel lists over the sampled links; `fetched` is a matrix of the unscaled features of the fetched
+    links, one row per link."""
 
     features: list[Vector]
     worth: list[float]
@@ -62,10 +63,9 @@ class Looks:
 
 
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
-    """Returns a function from a URL to its true value, None if the web does not contain it. The value is that of the page
-    alone, plus half the mean of that of the five best pages it links to (missing ones count as 0). The value of a page alone is
-    the mean of its label (1 if relevant, else 0) and its reward by similarity.
-    """
+    """Returns a function from a URL to the true value of its page, None if the web does not contain it. The value of a page alone
+    is the mean of its label (1 if relevant, else 0) and its reward by similarity. The true value is that of the page alone, plus
+    half the mean value of the five best pages that it links to (missing ones count as 0)."""
     relevance = Relevance(lesson.topic)
     own: dict[str, float | None] = {}
     whole: dict[str, float | None] = {}
@@ -99,9 +99,8 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
 
 
 def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
-    """Crawls the web of a lesson with `adaptive` and the given prior, beginning with its seeds in random order, and returns
-    samples of the frontier taken during the crawl. `seed` is the seed of the random numbers.
-    """
+    """Crawls the web of a lesson with `adaptive` and the given prior, and returns the training data sampled during the crawl.
+    `seed` is the seed of the random numbers, which also order links of equal priority, such as the topic's seeds."""
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, no security
     graph = MemoryGraph(rng)
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, {"sharpness": 1.0}, prior=prior)
@@ -128,9 +127,8 @@ def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
 
 
 def fit(all_looks: Sequence[Looks]) -> Prior:
-    """Trains a prior by ridge regression of the true values of links on their scaled features. All topics have equal weight,
-    and features and values are taken relative to their means over the topic.
-    """
+    """Trains a prior by ridge regression of the true values of links on their scaled features, each as the difference from its
+    mean over the crawl. All crawls have equal weight; those without samples are left out."""
     size = len(FEATURES)
     square, moment = RIDGE * np.eye(size), np.zeros(size)
     means, squares = [], []
@@ -150,9 +148,8 @@ def fit(all_looks: Sequence[Looks]) -> Prior:
 
 
 def lessons(pack: Path, random_seed: int = 1) -> list[Lesson]:
-    """Returns the lessons of a recorded web: each topic with its own samples and `OTHER_SAMPLES` times with others drawn at
-    random.
-    """
+    """Returns the lessons of a pack (a recorded web): for each topic one with its own samples, and `OTHER_SAMPLES` with samples
+    drawn at random from its relevant pages."""
     archive = packs.open_archive(pack, Parser(Tokenizer()))
     return [
         Lesson(one.pack, topic, archive, one.labels, one.budget("25"))
@@ -188,12 +185,11 @@ def train(
 
 
 def averaged(priors: Sequence[Prior]) -> Prior:
-    """Returns the average of the priors of several trainings; a single training depends on the order in which its crawls
-    fetched the pages.
+    """Returns the average of the priors of several trainings, since a single one depends on the order in which its crawls fetched
+    the pages.
 
-    The weights are averaged as weights of the unscaled features; mean and standard deviation (`spread`) are those of the pages
-    of all trainings together. Raises ValueError if there is no prior.
-    """
+    The weights are averaged as weights of the unscaled features; mean and standard deviation (`spread`) are those of the pages of
+    all trainings together. Raises ValueError if there is no prior."""
     if not priors:
         raise ValueError("no prior to average")
     means, spreads, weights = (np.array([getattr(one, name) for one in priors]) for name in Prior._fields)

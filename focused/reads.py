@@ -22,7 +22,7 @@ PAGE = TopicPage.Kind.PAGE
 
 
 def listed() -> QuerySet[Topic]:
-    """Returns all topics, without the columns that only a run needs."""
+    """Returns a query of all topics with only the columns that lists show."""
     return Topic.objects.only("id", "name", "strategy", "interval_seconds", "next_run", "added")
 
 
@@ -45,7 +45,8 @@ def with_last_runs(topics: Sequence[Topic]) -> list[Topic]:
 
 
 def of_last_run(name: str) -> Subquery:
-    """Returns a subquery for the field `name` of the newest run of each topic, for annotations."""
+    """Returns a subquery for the field `name` of a topic's newest run, to annotate a query of topics; NULL for topics without
+    run."""
     return Subquery(TopicRun.objects.filter(topic=OuterRef("pk")).order_by("-run_id").values(name)[:1])
 
 
@@ -54,7 +55,8 @@ def _runs() -> QuerySet[TopicRun]:
 
 
 def tree_topics() -> list[Topic]:
-    """Returns the topics for the navigation tree, one more than it shows, so that the page knows whether there are more."""
+    """Returns the first TREE_LIMIT topics by name, which the navigation tree shows, and one more, so that the page knows whether
+    there are more."""
     return list(Topic.objects.only("id", "name").order_by("name")[: TREE_LIMIT + 1])
 
 
@@ -64,12 +66,12 @@ def active_topics() -> dict[int, str]:
 
 
 def topic_runs(topic: Topic, limit: int = 20) -> list[TopicRun]:
-    """Returns the newest runs of a topic."""
+    """Returns the `limit` newest runs of a topic, newest first."""
     return list(_runs().filter(topic=topic).order_by("-run_id")[:limit])
 
 
 def topic_run(pk: int) -> TopicRun | None:
-    """Returns one run of a topic; None if there is none with this id."""
+    """Returns the topic run with the id `pk`; None if there is none."""
     return TopicRun.objects.select_related("run", "topic").defer("frequencies", "strategy_state").filter(pk=pk).first()
 
 
@@ -103,9 +105,8 @@ class Reason(NamedTuple):
 
 
 def reasons(run_id: int, pages: int) -> list[Reason]:
-    """Returns the `Reason` of some 320 pages, evenly distributed over the run. Reads only these rows by index, whatever the
-    run's length.
-    """
+    """Returns the `Reason` of at most REASONS pages, evenly distributed over the run. Reads only these rows by index, whatever
+    the run's length."""
     step = max(1, ceil(pages / REASONS))
     rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=list(range(0, pages, step)))
     found = rows.order_by("number").values_list("number", "relevant", "why")
@@ -113,13 +114,15 @@ def reasons(run_id: int, pages: int) -> list[Reason]:
 
 
 def tunnels(run_id: int) -> dict[int, int]:
-    """Returns the number of relevant pages by the number of off-topic pages through which they were reached."""
+    """Returns the tunnels of a run by length: number of off-topic pages through which a page was reached (at least 1) -> number
+    of relevant pages reached that way."""
     rows = TopicPage.objects.filter(run_id=run_id, tunnel__gt=0).values("tunnel").annotate(n=Count("id")).order_by("tunnel")
     return {row["tunnel"]: row["n"] for row in rows}
 
 
 def edits(run_id: int) -> list[dict[str, Any]]:
-    """Returns the changes that the operator made to a run: first those carried out, then those stored but not carried out yet."""
+    """Returns the changes that the operator made to a run, in the form in which they are stored: first those carried out, then
+    those not carried out yet."""
     made = TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.EDIT).order_by("step").values_list("why", flat=True)
     return [*made, *TopicRun.objects.values_list("edits", flat=True).get(pk=run_id)]
 
@@ -166,7 +169,8 @@ class Fate:
 
 
 def fate(run: TopicRun, address: str) -> Fate:
-    """Looks up an address in a run. Returns what became of it; raises ValueError if the address is invalid."""
+    """Returns what became of an address in a run: looks it up among the run's pages, then in its frontier, and otherwise asks the
+    scope. Raises ValueError if the address is invalid."""
     try:
         url = canonical(address.strip())
     except UrlError as error:
@@ -186,7 +190,7 @@ def fate(run: TopicRun, address: str) -> Fate:
 
 
 def original(page: TopicPage) -> TopicPage | None:
-    """Returns the earlier page of the run that a page nearly duplicates; None if it is no duplicate."""
+    """Returns the earlier page of the run that `page` nearly duplicates; None if it is no duplicate."""
     if page.duplicate_of is None:
         return None
     return TopicPage.objects.filter(run_id=page.run_id, kind=PAGE, number=page.duplicate_of).first()
@@ -198,9 +202,8 @@ def capture(page: TopicPage) -> Page | None:
 
 
 def archive_choices(topic: Topic) -> list[dict[str, Any]]:
-    """Returns the choices of WARC files over which strategies can be compared, as dictionaries with `files` (ids) and `name`:
-    those of the topic's own runs together (name ""), then each imported file.
-    """
+    """Returns the sets of WARC files over which strategies can be compared, as dictionaries with `files` (ids) and `name`: the
+    files of all the topic's runs together (name ""), if there are any, then each of the 50 newest imported files."""
     own = list(WarcFile.objects.filter(run__topic_run__topic=topic).values_list("pk", flat=True))
     choices: list[dict[str, Any]] = [{"files": own, "name": ""}] if own else []
     imported = WarcFile.objects.filter(imported=True).order_by("-id")[:50]
@@ -222,7 +225,7 @@ def budget(files: Sequence[int]) -> int:
 
 
 def comparisons(topic: Topic, limit: int = 10) -> list[Comparison]:
-    """Returns the newest comparisons of a topic, without their results."""
+    """Returns the `limit` newest comparisons of a topic, newest first, without their results."""
     return list(topic.comparisons.select_related("run").defer("result")[:limit])
 
 

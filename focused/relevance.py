@@ -49,17 +49,17 @@ def url_tokens(url: str) -> list[str]:
 
 
 def words_in(part: str) -> list[str]:
-    """Returns the words of a part of a URL, such as its file name or query (see `url_tokens`)."""
+    """Returns the words of a part of a URL, such as its file name or query, split like those of `url_tokens`."""
     return [token.lower() for token in _URL_TOKEN.findall(unquote(part))]
 
 
 class Relevance:
     """Scores text against one topic, with document frequencies that grow with the crawl.
 
-    The topic's vector is the mean of the TF-IDF vectors of its samples (each scaled to length 1), of which the 200 heaviest
-    words are kept. A keyword gets at least its own weight times the weight of the heaviest word; negative words get weights
-    below zero. All weights are computed again when the document frequencies are renewed; scores computed before do not change.
-    """
+    The topic's vector is the mean of the TF-IDF vectors of its samples (each scaled to length 1), of which the 200 heaviest words
+    are kept. A keyword gets at least its own weight times the weight of the heaviest word; negative words get weights below zero.
+    `learn` collects document frequencies; from time to time they are put to use (renewed) and all weights are computed again.
+    Scores computed before do not change."""
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
@@ -96,7 +96,7 @@ class Relevance:
 
     @property
     def vector(self) -> Mapping[str, float]:
-        """The topic's words with their weights."""
+        """The topic's words with their weights; weights of negative words are below zero."""
         return self._vector
 
     @property
@@ -108,18 +108,19 @@ class Relevance:
 
     @property
     def words(self) -> frozenset[str]:
-        """The topic's words, without negative ones."""
+        """The words of the topic's vector, without negative ones."""
         return frozenset(word for word, weight in self._vector.items() if weight > 0)
 
     def learn(self, words: Iterable[str]) -> bool:
-        """Adds a fetched page's words to the document frequencies. Returns True if the weights were computed again."""
+        """Adds a fetched page's words to the document frequencies. Returns True if these were then renewed and all weights
+        computed again."""
         if not self._frequencies.add(words):
             return False
         self._weigh()
         return True
 
     def settle(self) -> None:
-        """Computes all weights again immediately, from all pages learned so far."""
+        """Renews the document frequencies immediately, from all pages learned so far, and computes all weights again."""
         self._frequencies.freeze()
         self._weigh()
 
@@ -149,10 +150,9 @@ class Relevance:
         return self._softly(counts) if self._measure is not None else self._against(self._vector, self._norm, counts)
 
     def alike(self, word: str) -> float:
-        """Returns the weight of a word that is not among the topic's words: ontology_weight times the greatest product s(word,
-        t) * weight(t) over the topic's heaviest words t that the ontology contains, with s from eq. (10) of the ant colony
-        paper; 0 without an ontology.
-        """
+        """Returns the weight of a word that is not among the topic's words: ontology_weight times the greatest product s(word, t)
+        * weight(t), where t are the KNOWN_WORDS heaviest topic words that the ontology contains, and s is that of eq. (10) of the
+        ant colony paper; 0 without an ontology or if it does not contain the word."""
         if self._measure is None or word not in self._measure.words:
             return 0.0
         found = self._alike.get(word)
@@ -172,9 +172,8 @@ class Relevance:
         return 1.0 if self._url_words and not self._url_words.isdisjoint(url_tokens(url)) else 0.0
 
     def explain(self, counts: Mapping[str, float], top: int = 20) -> list[Contribution]:
-        """Returns the `top` words with the largest contributions to `page(counts)`, by absolute value, largest first;
-        contributions may be negative.
-        """
+        """Returns up to `top` words with their contributions to `page(counts)`, those with the largest absolute values first;
+        contributions may be negative."""
         weights = self.idf.weigh(counts)
         length = self._norm * norm(weights)
         values = {word: self._vector.get(word) or self.alike(word) for word in weights}

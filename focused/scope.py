@@ -22,12 +22,11 @@ REMEMBERED = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The rules of one run. Empty `hosts` or `paths` allow everything; a host includes its subdomains.
+    """The rules of one run. If `hosts` or `paths` are empty, all hosts or paths are allowed; a host includes its subdomains.
 
     Paths are patterns for path and query ("/docs/*", "*.html") in which `*` matches anything; without `*` they are prefixes.
-    `depth` counts clicks from the nearest seed. `traps` refuses addresses that look like crawler traps; `year` is the present
-    year, with which addresses of calendars are compared.
-    """
+    `depth` is the maximum number of clicks from the nearest seed. With `traps`, addresses that look like crawler traps are
+    refused; `year` is the present year, with which addresses of calendars are compared."""
 
     hosts: tuple[str, ...] = ()
     without_hosts: tuple[str, ...] = ()
@@ -56,7 +55,7 @@ class Scope:
         return {**lists, "depth": self.depth, "traps": self.traps, "year": self.year}
 
     def without(self, host: str) -> Scope:
-        """Returns the same rules with one more excluded host."""
+        """Returns these rules with `host` as one more excluded host."""
         return replace(self, without_hosts=tuple(dict.fromkeys((*self.without_hosts, host.lower()))))
 
     def refusal(self, url: str, depth: int) -> str | None:
@@ -93,9 +92,8 @@ class Scope:
         return "path" if self.paths and not any(_fits(path, pattern) for pattern in self.paths) else None
 
     def apply(self, content: Content, depth: int) -> tuple[Content, Counter[str]]:
-        """Returns the page with only its allowed links, and the number of refused links by rule. `depth` is the depth of the
-        page; its links are one deeper.
-        """
+        """Returns the page with only its allowed links, and the number of refused links by the code of the rule (see `refusal`).
+        `depth` is the depth of the page; that of its links is one more."""
         refused: Counter[str] = Counter()
         kept = []
         for link in content.links:

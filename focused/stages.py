@@ -18,9 +18,8 @@ MAX_TEXT = 2_000_000
 
 @dataclass(slots=True)
 class Draft:
-    """A response that is being converted to a page. A stage sets `problem` to a code if it is not a page, and the remaining
-    stages are skipped.
-    """
+    """A response that is being converted to a page. A stage sets `problem` to a code if the response cannot become a page; the
+    remaining stages are then skipped. `tokens` are the page's words in order."""
 
     url: str
     body: bytes
@@ -52,7 +51,7 @@ def clean(draft: Draft, parser: Parser) -> None:
 
 
 def convert(draft: Draft, parser: Parser) -> None:
-    """Converts HTML to the page's content (words and links) and the list of its words."""
+    """Sets `content` (words and links) and `tokens` (all words in order) from the draft's HTML."""
     draft.content, draft.tokens = parser.read(draft.html, draft.url)
 
 

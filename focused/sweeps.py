@@ -14,9 +14,8 @@ QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class Sweep(NamedTuple):
-    """A strategy and two of its parameters, each with the values to compare. With `rest`, the name of a third parameter, that
-    parameter is 1 minus the two others, and pairs with a sum above 1 are left out, so that the grid is a triangle.
-    """
+    """A strategy and two of its parameters (names `x` and `y`), with the values of each to compare (`xs` and `ys`). With `rest`,
+    the name of a third parameter, that parameter is 1 minus the two others, and pairs with a sum above 1 are left out."""
 
     strategy: str
     x: str
@@ -54,10 +53,9 @@ SWEEPS: Mapping[str, Sweep] = {
 
 
 class Square(NamedTuple):
-    """One cell of a heat map. `name` is the name of its entry. `area`: mean area under the recall curve (None if the cell is
-    not part of the sweep, or has no result yet). `share`: the area scaled so that the least of the map is 0 and the greatest 1.
-    `interval`: the confidence interval of the mean if there are several draws. `best` marks the cell with the largest area.
-    """
+    """One cell of a heat map. `name` is the name of its entry. `area`: mean area under the recall curve (None if the entry is not
+    part of the sweep, or has no result yet). `share`: the area scaled so that the least of the map is 0 and the greatest 1.
+    `interval`: the confidence interval of the mean area; None for a single draw. `best` marks the cell with the largest area."""
 
     name: str
     area: float | None
@@ -67,7 +65,7 @@ class Square(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """A heat map: its sweep, and pairs of a value of y, in descending order, and a list with a cell for every x."""
+    """A heat map. `rows` are pairs of a value of y, in descending order, and the cells of that row, one for every value of x."""
 
     sweep: Sweep
     rows: list[tuple[float, list[Square]]]
