@@ -201,9 +201,9 @@ _BOARD_ID = re.compile(r" [a-z]:.")
 
 @lru_cache(maxsize=4_096)
 def board_key(url: str) -> str:
-    """Returns the key of the board that `url` leads to: "host b:ID" with the site's own id if the address contains one,
-    otherwise the address without page and session. Instead of "b:" it is "c:" for a category, "g:" for a group, "n:" for a
-    node, "s:" for a section and "t:" for a tag, since these may be numbered separately.
+    """Returns the key of the board that `url` leads to: "host b:ID" with the site's own id if the address contains one, otherwise
+    the address without page and session. The letter is "b" for a forum or board; it is "c" if the address calls the board a
+    category, "g" a group, "n" a node, "s" a section and "t" a tag, since a site may number each of these separately.
 
     >>> board_key("https://a.org/forum-12-1.html") == board_key("https://a.org/forum.php?mod=forumdisplay&fid=12&page=2")
     True

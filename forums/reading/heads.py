@@ -38,8 +38,8 @@ class Heads:
         return frozenset(role for roles in self.roles.values() for role in roles)
 
     def roles_beside(self, row: Row) -> frozenset[str]:
-        """Returns all roles that header cells name, without "topics" if only the header cell above the rows' names says it:
-        there it does not mean a count."""
+        """Returns all roles that header cells name. "topics" is left out if only the header cell above the title links says it,
+        since there it is the heading of the names and does not mean a count. `row` is any row of the list."""
         cells = self.cells(row.record[0])
         within = [at + self._lead(cell) for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)]
         own = within[0] if within else -1

@@ -122,8 +122,9 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _are_writers(rows: RowSet, posts: PostSet) -> bool:
-    """Tells whether most title links of the rows are the names of the posts' authors. Signs of that: the same names recur, or
-    lines that describe a member follow them; the title of a board or thread is linked only once."""
+    """Tells whether most title links of the rows are the names of the posts' authors. Signs of that: the same names recur, lines
+    that describe a member follow them, or they are short and the posts' texts longer. The title of a board or thread is linked
+    only once."""
     if rows.told and leads_to(rows.group.pattern) == "thread":
         return False
     nodes = {link.node for link in posts.writers if link is not None}

@@ -24,8 +24,8 @@ def leads_to_user(url: str, pattern: str) -> bool:
 
 
 def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozenset[str]:
-    """Returns the addresses of the form `/space/7` that are boards on this page: all of them if at least three and two thirds
-    are in headings and linked only once, otherwise none. `links` are (node, address, fragment)."""
+    """Returns the addresses of the form `/space/7` that are boards on this page. They are all of that form if at least three of
+    them, and at least two thirds, are linked in headings and only once; otherwise none. `links` are (node, address, fragment)."""
     found = [(node, url) for node, url, _ in links if _SPACE.fullmatch(urlsplit(url).path)]
     times = Counter(url for _, url in found)
     heading = {url for node, url in found if times[url] == 1 and _in_heading(page, node)}
@@ -33,9 +33,9 @@ def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozen
 
 
 def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]) -> frozenset[str]:
-    """Returns the patterns of addresses that lead to users, because words such as "by" precede their links. At least two
-    different addresses and two fifths of all links of the pattern must have such a word, and all their texts must be names of
-    at most 40 characters. links: (node, address, fragment); found: the pattern of each address."""
+    """Returns the patterns of addresses that lead to users, because words such as "by" precede their links. Such a word must
+    precede links to at least two different addresses and two fifths of all links of the pattern, and the texts of all its links
+    must be names of at most 40 characters. links: (node, address, fragment); found: the pattern of each address."""
     said: dict[str, set[str]] = defaultdict(set)
     named: dict[str, list[int]] = defaultdict(list)
     count: Counter[str] = Counter()

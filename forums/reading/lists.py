@@ -57,7 +57,8 @@ class RowSet:
 
     @cached_property
     def quality(self) -> float:
-        """How likely the rows are records of a forum, as a score in [0, 2); a list is accepted from `ENOUGH` (0.45)."""
+        """How likely the rows are records of a forum, as a score in [0, 2), from times, counts, users and words in the rows and
+        their number; a list is accepted from `ENOUGH` (0.45)."""
         group, n = self.group, len(self.rows)
         texts = [len(row.title.text) for row in self.rows]
         named = min(1.0, sum(texts) / n / 25)
@@ -68,10 +69,10 @@ class RowSet:
         place = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in self.rows) / n
         single = 0.4 if place > 0.55 else 1.0
         if sorted(len(row.times) for row in self.rows)[n // 2] > 4:
-            single *= 0.5  # Rows that contain several times are rarely single boards or threads.
+            single *= 0.5  # Rows that contain five or more times are rarely single boards or threads.
         over = self.heads.of(self.rows[0], self.rows[0].title.node)
         if "last" in over and not over & {"topics", "board"} and "board" in self.heads.all_roles:
-            single *= 0.3  # The links are the last posts of boards; the names of the boards are in another cell.
+            single *= 0.3  # The title links lead to the last posts of boards; the names of the boards are in another cell.
         if self.page.is_aside(self.rows[0].start) and self.page.is_aside(self.rows[-1].start):
             single *= 0.5
         told = 0.25 * many if self.told or self.is_bare or self.names_boards else 0.0
@@ -88,8 +89,8 @@ class RowSet:
 
     @cached_property
     def names_boards(self) -> bool:
-        """Tells whether this is a minimal index of boards: at least three rows without times, with addresses that only forums
-        have, on a page whose own address is neither a board's nor a thread's."""
+        """Tells whether this is an index of boards that shows only names: at least three rows without times, whose addresses
+        contain a word for forums, outside side columns, on a page whose own address is neither a board's nor a thread's."""
         page, rows = self.page, self.rows
         if len(rows) < 3 or self.group.share("times") or not _FORUM_ADDRESS.search(self.group.pattern.partition("/")[2]):
             return False

@@ -20,7 +20,8 @@ from forums.reading.posts_spans import Span, agree
 _MAX_SETS = 6
 _OWN_LEVELS = 4
 _NUMBER = re.compile(r"\d+")
-# smallest share of the posts' text outside links and buttons with which a choice of their elements is accepted at once
+# Elements at one level around the times are accepted as posts at once if at least this share of their text is outside links and
+# buttons; otherwise nested posts are tried too.
 _OWN_WORDS = 0.2
 
 
@@ -36,7 +37,8 @@ def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
 
 def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet]:
     """Returns the sets of records of a page that may be its posts, best first. Each set consists of records around times in
-    similar elements. Times inside the node ranges `apart` (start, end; ascending) are not used."""
+    similar elements. Times inside the node ranges `apart` (start, end; ascending) are not used, since these nodes belong to
+    something else."""
     grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
     accepted = [time for time in page.times if is_post_time(page, time) and not is_within(time.node, apart)]
     for time in _with_lonely(page, accepted, apart):
@@ -49,8 +51,9 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
 
 
 def _united(made: list[PostSet]) -> list[PostSet]:
-    """Returns the sets of records, of which the first is united with those whose elements have ids of the same form, such as
-    "post_7": replies at several depths form several sets. Unchanged if the united set is not a plausible set of posts."""
+    """Returns the sets of records, best first, with the first one united with those whose elements have ids of the same form,
+    such as "post_7", since replies at several depths form several sets. Unchanged if fewer than 70 % of the united records would
+    have an author and a text."""
     first = _id_shape(made[0]) if made else ""
     spans: dict[str, Span] = {}
     rest = []
@@ -158,8 +161,9 @@ def _is_variant(page: Outline, one: int, other: int) -> bool:
 
 
 def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
-    """Returns the times `accepted` as those of posts, and with them times of edits or the like at the same position, in
-    elements without an accepted time: some posts show only the time of their last edit. `apart`: node ranges not used."""
+    """Returns the times `accepted` (those that may be times of posts) together with times of edits or the like that are at the
+    same position, but in elements without an accepted time, since some posts show only the time of their last edit; in page
+    order. Times in the node ranges `apart` are not used."""
     outline, kept = page.outline, {id(time) for time in accepted}
     shapes = {_local_shape(outline, time.node) for time in accepted}
     nodes = [time.node for time in accepted]

@@ -30,8 +30,9 @@ def writers(page: Page, people: Sequence[Sequence[tuple[str, int]]]) -> list[Lin
 
 
 def repeats(links: Sequence[Link | None]) -> bool:
-    """Tells whether the links are on people's names: they lead to several addresses, at least one of them more than once, each
-    always with the same text and no two with the same. A thread, board or reply is linked by its title only once."""
+    """Tells whether the links are on people's names, judged by repetition: they lead to at least two addresses, at least one of
+    these occurs more than once, all links to one address have the same text, and no two addresses have the same text. Links on
+    the titles of threads, boards or replies do not recur in this way."""
     names: dict[str, set[str]] = defaultdict(set)
     times: dict[str, int] = defaultdict(int)
     for link in links:

@@ -11,7 +11,7 @@ from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span, agree
 from forums.reading.words import class_roles
 
-_OWN_WORDS = 0.3  # smallest share of the post's text that is outside links
+_OWN_WORDS = 0.3  # smallest share of the post's text outside links with which the smallest element is accepted at once
 
 
 def lone(page: Page, time: Time) -> PostSet | None:
@@ -69,8 +69,8 @@ def _others(page: Page, node: int, time: Time) -> list[Time]:
 
 
 def _with_writer(page: Page, posts: PostSet) -> PostSet:
-    """Returns the single post, extended to a name that is linked or marked as an author's if its supposed author is not. It is
-    not extended if the larger element contains the time of another post."""
+    """Returns the single post. If the name of its supposed author is neither linked nor marked as an author's by a class, its
+    element is extended to a larger one with a name that is; not if that contains the time of another post."""
     outline, span = page.outline, posts.spans[0]
     node = span.start
     if span.end != outline.ends[node] or posts.names_writer(0):
@@ -88,8 +88,8 @@ def _with_writer(page: Page, posts: PostSet) -> PostSet:
 
 
 def _with_text_below(page: Page, posts: PostSet) -> PostSet:
-    """Returns the single post; if its element contains only the post's header, extended by the following siblings (at most
-    three) up to one with a text."""
+    """Returns the single post. If its element contains no text but a heading, the post is extended by the siblings that follow
+    (at most three), up to one with a text; unchanged if none has one."""
     span, outline = posts.spans[0], page.outline
     body = posts.bodies[0]
     if body is not None and not _is_heading(outline, body):

@@ -37,7 +37,7 @@ def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
             linked = {link.url for _, node in found.values() if (link := posts.page.link_at.get(node)) is not None}
             value -= (
                 2.5 if len(linked) >= 2 else 0.0 if n < 3 else 0.3 if linked else 0.7
-            )  # If one text has several link targets, it is a button.
+            )  # The posts all have the same text here. If it has several link targets, it is a button.
         if len(names) >= 2:
             value += 0.3
         if column.endswith(LOOSE):
@@ -70,8 +70,9 @@ def _without_looks(column: str) -> str:
 
 
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
-    """Adds columns whose keys have no sibling indices (they end in LOOSE), because an additional row or badge shifts the
-    positions in some posts."""
+    """Adds to `columns` those whose keys have no sibling indices (they end in LOOSE), because an additional row or badge shifts
+    the positions in some posts; each holds the first name of each post. `columns`: (name, node) by column and post; `points`: the
+    scores of the names of each column, which are added as well."""
     for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
         loose = _without_looks(column) + LOOSE
         for at, value in found.items():
@@ -103,8 +104,8 @@ _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", 
 
 @lru_cache(maxsize=16_384)
 def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, bool]:
-    """Returns what a short text may be, without regard to its surroundings: the name in it ("" if none), whether it is a name
-    only after a word such as "by" (like "admin"), and whether it looks like a rank."""
+    """Returns what a short text may be, without regard to its surroundings: the name in it ("" if none), whether it counts as a
+    name only after a word such as "by" (as "admin", which may also be the user's role), and whether it looks like a rank."""
     none = "", False, False
     label = _LABEL.match(text) if not is_user else None
     # The text is a field about the member, such as "From: Leeds".
@@ -158,7 +159,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
 _FIELDS = frozenset({"created", "last", "edit", "joined", "replies", "posts", "topics", "views"})
 _TITLES = frozenset(
     {"admin", "administrator", "moderator", "guest", "author", "user", "member"}
-)  # some users have these names
+)  # words for roles that are also names of users; accepted as a name only after a word such as "by"
 
 
 def _follows_by(page: Page, at: int) -> bool:

@@ -142,7 +142,8 @@ class PostSet(PostSpans):
 
 
 def is_post_time(page: Page, time: Time) -> bool:
-    """Tells whether a time may be that of a post, and not that of joining, of an edit, or only a year."""
+    """Tells whether a time may be that of a post. It is not if it is only a year, or if words or class names beside it say that
+    it is the time of joining the forum or of an edit."""
     if time.moment.precision_seconds > 366 * 86_400:
         return False
     if tells_joining(page, time) or "edit" in text_roles(time.label[-24:]):
@@ -164,7 +165,7 @@ _HAS_VALUE = re.compile(r"\d|[:：]\s*\w")
 def tells_joining(page: Page, time: Time) -> bool:
     own = page.outline.pieces[time.piece].text if time.piece < len(page.outline.pieces) else ""
     before = page.outline.pieces[time.piece - 1].text if not time.label and time.piece else ""
-    # In lines such as "Location: Ulm" the label already has its value.
+    # A label such as "Joined" followed by a number or a value on the same line ("Joined: 2009") does not belong to this time.
     named = len(before) <= 24 and JOINED.match(before) and not _HAS_VALUE.search(before)
     ends = not time.label and any(
         found.end() == len(before.rstrip(" :：")) for found in JOINED.finditer(before[-40:].rstrip(" :："))

@@ -65,8 +65,8 @@ def _names(link: Link, page: Page) -> bool:
 
 
 def _cell_path(page: Page, node: int) -> tuple[int, str]:
-    """Returns the number of a node's tag path, and the numbers of the cells of tables or definition lists that contain the
-    node, innermost first, joined by "/"."""
+    """Returns a node's position in the tree as two values: the number of its tag path, and the column numbers of the cells of
+    tables or definition lists that contain it, innermost first, joined by "/"."""
     outline, at, cells = page.outline, node, []
     while at >= 0:
         if outline.tags[at] in ("td", "th", "dd"):
@@ -127,8 +127,9 @@ def _below_day(page: Page, record: Record, title: Link) -> Record:
 
 
 def groups(page: Page) -> list[Group]:
-    """Returns the candidate lists of a page, of at most 40 positions: links of one pattern in one position of the tree, with
-    the record around each."""
+    """Returns the candidate lists of a page: links whose addresses have the same pattern and whose elements have the same
+    position in the tree, with the record around each link. The 40 combinations of pattern and position with most targets are
+    examined."""
     timed = {time.node for time in page.times if time.is_attribute}
     named = [link for link in page.links if _names(link, page)]
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
@@ -137,7 +138,8 @@ def groups(page: Page) -> list[Group]:
     for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
-            # The list contains /thread/7 and, for threads with replies, /thread/9?lastmod=1234.
+            # Addresses with and without a query belong to one list, such as /thread/7 and, for threads with replies,
+            # /thread/9?lastmod=1234.
             places[bare].extend(places.pop(key))
     places = {place: kept for place, links in places.items() if (kept := _without_times(links, timed))}
     ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]

@@ -14,12 +14,11 @@ Find = Callable[[str], Moment | None]
 
 
 def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
-    """Returns the times of a text (at most three) as (time, text before it back to a separator between fields). Times after
-    the first one are included only as long as a word for creation or last reply comes after the time before. Empty if there is
-    no time or the text has more than 40 words.
+    """Returns up to three times in a text, in order, as (time, text before it, back to a separator between fields). The search
+    for a further time ends when the rest of the text contains no word for creation or last reply. Empty if there is no time or
+    the text has more than 40 words.
 
-    `find` returns the first time of a text, or None.
-    """
+    `find` returns the first time of a text, or None."""
     found: list[tuple[Moment, str]] = []
     words = text.split()
     if len(words) > MOST_WORDS:

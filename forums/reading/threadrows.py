@@ -18,7 +18,7 @@ from forums.reading.threadpeople import ThreadPeople
 from forums.reading.values import count
 from forums.reading.words import LOCKED, PINNED, text_roles
 
-_TALKED = 0.6  # least share of different links to discussions, per row, from which these links are used as the threads' addresses
+_TALKED = 0.6  # if fewer different links to discussions than this share of the rows are found, the titles' own addresses are used
 _BULLETS = "●•◆■□▪►▶◇○·» "  # symbols that some forums put before a title
 
 
