@@ -8,13 +8,15 @@ STAMP := $(VENV)/.installed
 PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-input
 UV = $(BIN)/python -m uv pip install --python $(BIN)/python
 BIND ?= 127.0.0.1:8000
-# Two test processes per core, because tests that crawl or use a browser wait half of the time.
-PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
+# Three test processes per core, because tests that crawl or use a browser wait more than half of the time.
+PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3)
 PARALLEL ?= -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # Without compiled files, each process started by a test would compile Django and numpy again.
 unexport PYTHONDONTWRITEBYTECODE
 SLOWEST := --durations=20 --durations-min=0.5
+# Once for all test processes, each of which would otherwise compile every file that it imports.
+COMPILE = $(BIN)/python -m compileall -q -j 0 crawlmgr deepweb focused forums
 
 .PHONY: env run test test-all test-sqlite test-postgresql fuzz faults lint format outdated clean
 .NOTPARALLEL:
@@ -42,15 +44,18 @@ run: $(RUNNING)
 
 # All tests except those marked slow, on SQLite, including browser tests.
 test: env
+	@$(COMPILE)
 	$(BIN)/python -m pytest -m "not slow" $(SLOWEST) $(PARALLEL) $(PYTEST)
 
 # All tests, on SQLite and on PostgreSQL.
 test-all: test-sqlite test-postgresql
 
 test-sqlite: env
+	@$(COMPILE)
 	$(BIN)/python -m pytest $(SLOWEST) $(PARALLEL) $(PYTEST)
 
 test-postgresql: env
+	@$(COMPILE)
 	@if $(BIN)/python -c 'import sys; from tests.postgresql import find_binaries; sys.exit(find_binaries() is None)'; then \
 		echo "The suite again, on PostgreSQL:"; \
 		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(SLOWEST) $(PARALLEL) $(PYTEST); \

@@ -152,6 +152,7 @@ def grave(found: list[dict[str, Any]], room: str) -> list[str]:
     return [f"{room}: {one['id']}: {node['html'][:160]}" for one in wrong for node in one["nodes"][:4]]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not axe(), reason="axe-playwright-python is not installed")
 def test_every_room_is_open_to_who_cannot_see_it_or_has_no_mouse(page: Any, settings: LazySettings, tmp_path: Path) -> None:
     found = []

@@ -179,6 +179,7 @@ def test_rules(kind, rule, html):
     assert rule_type(read_forms(html, "http://example.org/p")[0]) == (kind, rule)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FORMS.exists(), reason="the shared labelled forms are not here")
 def test_labelled_forms_of_unseen_domains_meet_the_bar_and_no_other_form_is_sent():
     known = read_examples(FORMS)

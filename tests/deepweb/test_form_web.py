@@ -89,6 +89,7 @@ def test_a_range_beside_no_words_is_cut_into_cells_where_the_records_lie() -> No
     assert cut.exists() and all(query.returned == site.kind.cut for query in cut)
 
 
+@pytest.mark.slow
 def test_the_local_web_has_thirty_kinds_of_form_and_a_bar_for_each() -> None:
     assert len(KINDS) >= 30 and len(BY_NAME) == len(KINDS)
     for kind in KINDS:

@@ -31,7 +31,8 @@ def harvest(environment: dict[str, str], address: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("method", ["get", pytest.param("post", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["get", "post"])
 def test_a_killed_harvest_goes_on(method: str, installed: dict[str, str]) -> None:
     environment = {**installed, "CRAWLMGR_LEASE_SECONDS": "1"}
     draw = random.Random(11)

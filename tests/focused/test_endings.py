@@ -92,7 +92,9 @@ def run_over(name: str, number: int) -> str:
     return trail.stopped_by
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.slow) if one in ("ant_colony ruled", "space_evolution") else one for one in EVERY]
+)
 def test_every_strategy_asks_for_all_that_it_may_or_says_which_rule_left_links_out(name):
     ended = {run_over(name, number) for number in range(GRAPHS)}
     strategy, _, ruled = name.partition(" ")

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from focused.strategies import BUILT_IN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +35,7 @@ def orders(seed: int) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_every_process_takes_the_same_order() -> None:
     first = orders(1)
     assert len(first) == len(BUILT_IN) and all(len(line.split()) == 91 for line in first)

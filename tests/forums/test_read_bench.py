@@ -31,6 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_every_table_is_printed_and_kept_scores_are_used(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -46,6 +47,7 @@ def test_every_table_is_printed_and_kept_scores_are_used(
     assert "scores of the first stage from the file" in told
 
 
+@pytest.mark.slow
 def test_scores_of_other_pages_or_of_another_recipe_are_not_used(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = fitting.samples_of(list(saved_pages(folder))[:6], NOW, "engine")
     file = tmp_path / "scores.npz"

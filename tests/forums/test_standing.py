@@ -108,6 +108,7 @@ def compare(site: Site, plan: Plan, now: datetime, client, capsys) -> dict:
     return document
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(followed, at, admin_client, capsys) -> None:
     site, plan = followed
