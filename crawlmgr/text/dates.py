@@ -124,15 +124,16 @@ def steadiness(values: list[int]) -> float:
 
 
 def _ordinal(parts: tuple[int, int, int], day_first: bool) -> int:
-    """Returns a number that orders dates, for (first number, second number, year) and the order of day and month."""
+    """Returns a number that is greater for later dates; `parts` are (first number, second number, year), and `day_first` tells
+    whether the first number is the day."""
     first, second, year = parts
     day, month = (first, second) if day_first else (second, first)
     return (year * 12 + month) * 31 + day
 
 
 def _place(shape: Shape, context: DateContext) -> Moment | None:
-    """Returns the point in time that the parts of a time mean on a page; None if it does not exist (31 February), or is so far
-    in the future that it cannot be the time of a post."""
+    """Returns the point in time that the parts of a time mean on a page; None if it does not exist (31 February), is incomplete,
+    or, given as epoch seconds, cannot be the time of a post."""
     try:
         if shape.epoch is not None:
             return _place_epoch(shape.epoch, context)
@@ -152,8 +153,9 @@ def _place_epoch(seconds: float, context: DateContext) -> Moment | None:
 
 
 def _place_calendar(shape: Shape, context: DateContext) -> Moment | None:
-    """Returns the point in time of a date and clock time, in the page's time zone unless the text has an offset of its own.
-    Raises ValueError for a date that does not exist."""
+    """Returns the point in time of a calendar date with or without clock time, in the page's time zone unless the text gives an
+    offset. None if the parts make no day, such as a month without a year; raises ValueError for a date that does not exist (31
+    February)."""
     local_zone = zone(context.timezone)
     local_now = context.fetched_at.astimezone(local_zone)
     limit = local_now + _NEXT_DAY
@@ -177,7 +179,8 @@ def _place_calendar(shape: Shape, context: DateContext) -> Moment | None:
 
 
 def _calendar_day(shape: Shape, today: date, limit: date, day_first: bool | None) -> tuple[date | None, int]:
-    """Returns the date that the parts of a time mean, and its precision in seconds; the date is None if there is no such day.
+    """Returns the date that the parts of a time mean, and its precision in seconds (a day, or a month if the day is missing). The
+    date is None if the parts make no day, for example a month without a year; raises ValueError for a date that does not exist.
     `limit` is the latest date possible for a date without a year."""
     if shape.day_offset is not None:
         return today + timedelta(days=shape.day_offset), DAY
@@ -214,7 +217,7 @@ def _numeric_day(shape: Shape, limit: date, day_first: bool | None) -> date | No
 
 
 def _numeric_reading(shape: Shape, day: int, month: int, limit: date) -> date | None:
-    """Returns the date with this day and month; None if there is none."""
+    """Returns the date with this day and month, without a year the latest one up to `limit`; None if there is none."""
     try:
         if shape.year is None:
             return _without_year(month, day, shape.weekday, limit)
@@ -225,14 +228,14 @@ def _numeric_reading(shape: Shape, day: int, month: int, limit: date) -> date | 
 
 
 def _without_year(month: int, day: int, weekday: int | None, limit: date) -> date:
-    """Returns the latest date with this month and day up to `limit`. If a weekday (1 to 7) is given, the latest date within
+    """Returns the latest date with this month and day up to `limit`; with a weekday (1 to 7, Monday is 1) the latest one within
     twelve years that falls on it, if there is one. Raises ValueError for a day that no year has."""
     fitting: list[date] = []
     for year in range(limit.year, limit.year - 12, -1):
         try:
             candidate = date(year, month, day)
         except ValueError:
-            continue  # 29 February in a year without one
+            continue  # 29 February, and this year has none
         if candidate <= limit:
             fitting.append(candidate)
     if not fitting:
@@ -246,7 +249,7 @@ def _without_year(month: int, day: int, weekday: int | None, limit: date) -> dat
 _ASK = re.compile(r"(?=.*\d)(?=.*(?:\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b))[\w\s.,:/’'-]{6,40}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DATE_NUMBERS = re.compile(r"\d+")
-# removes marks of text direction and other invisible characters
+# translation table that removes marks of text direction and other invisible characters
 _MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))
 
 
@@ -256,7 +259,7 @@ def _fallback(text: str) -> Shape | None:
     short texts that look like a date. Returns None if it finds no date."""
     text = text.translate(_MARKS).strip()
     if not _ASK.fullmatch(text) or text.isascii():
-        return None  # month names of the further languages mostly contain letters beyond ASCII; titles in English do not
+        return None  # the languages tried here mostly write months with letters beyond ASCII; English titles have none
     words, numbers = _LETTERS.findall(text), _DATE_NUMBERS.findall(text)
     if not 1 <= len(words) <= 3 or not 2 <= len(numbers) <= 5:
         return None

@@ -21,7 +21,7 @@ WORD = re.compile(r"[^\W\d_]+")
 
 
 def _code(match: re.Match[str]) -> str:
-    """Returns the code of a matched word: "?" for an unknown word, a space for a word without meaning in dates."""
+    """Returns the code of a matched word: "?" if it is unknown, a space if it means nothing in a time ("at", "of")."""
     word = match.group()
     text = match.string
     before = text[match.start() - 1] if match.start() else ""
@@ -31,12 +31,13 @@ def _code(match: re.Match[str]) -> str:
     if code is None:
         return _east_asian(word) if max(word) >= "ぁ" else "?"
     if code == "A" and word == "am" and not text[: match.start()].rstrip()[-1:].isdigit():
-        return " "  # "am" is no half of the day unless a number precedes it: German "am 3. Mai"
+        return " "  # "am" means before noon only after a number: German "am 3. Mai"
     return code or " "
 
 
 def _east_asian(run: str) -> str:
-    """Returns the codes of a run of East Asian characters without spaces; the longest known word comes first at each position."""
+    """Returns the codes of a run of East Asian characters without spaces, joined: at each position the code of the longest known
+    word, "?" for characters that belong to none."""
     codes: list[str] = []
     at = 0
     while at < len(run):
@@ -80,7 +81,8 @@ _YEARWORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
 
 def _settle(coded: str) -> str:
-    """Resolves the codes of ambiguous words (`Q`, `N`, `a`, `O`) in a coded text, by the codes beside them."""
+    """Replaces the codes of ambiguous words (`Q`, `N`, `a`), and `O` (month) with its number, in a text whose words are codes;
+    the codes beside them decide."""
     coded = _NAMED_YEAR.sub("", coded)
     if "Q" in coded:
         coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")

@@ -18,9 +18,9 @@ class Shape:
     """The parts of a time that were found in a text, before the point in time is computed; None for missing parts.
 
     `first` and `second` are two numbers that are day and month in an unknown order, separated by `mark`. `day_offset` is the
-    number of days from today (-1 for yesterday), `weekday` is 1 for Monday. `clock` is (hour, minute, second), `half` "A" or
-    "P" for am and pm. `ago_seconds` is the duration in "5 hours ago", `precision_seconds` its smallest unit. `epoch` is the
-    time in seconds since 1970.
+    number of days from today (-1 for yesterday), `weekday` is 1 for Monday. `clock` is (hour, minute, second), `half` "A" or "P"
+    for am and pm, `offset_minutes` the offset from UTC written beside it. `ago_seconds` is the duration in "5 hours ago",
+    `precision_seconds` its smallest unit. `epoch` is the time in seconds since 1970.
     """
 
     year: int | None = None
@@ -41,7 +41,8 @@ class Shape:
 
 
 LONGEST_WHOLE = 90
-_LONGEST_WORDS = 40  # greatest length of a time without any digit, such as "less than a minute ago"
+# a text without any digit, such as "less than a minute ago", is a time only if it has at most this many characters
+_LONGEST_WORDS = 40
 _MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # measures such as 100 m or 3D, which are not times
 _KNOWN = frozenset(VOCABULARY) | frozenset(WORD.findall(" ".join(PHRASES))) | {"t", "p"}
 _DIGIT = re.compile(r"\d")
@@ -53,7 +54,7 @@ _YEAR2 = r"(?P<year>(?:19|20)\d\d(?!\d)|['’]\d\d)"
 # A two-digit year as in 19 Sep 26, but not in 19 Sep 26:10 or 19 Sep 26 replies: the end, a punctuation mark or a clock time
 # must follow.
 _SHORT_YEAR = r"(?P<year>[0-3]\d|9[5-9])(?= *(?:$|[,;|()\[\]·•@-]|[EX] ?\d|\d{1,2}(?: ?[:.H]| ?[AP](?!\w))))(?! ?[:.]\d)"
-_DATES = tuple(  # (character, expression): the expression is only tried on texts that contain the character
+_DATES = tuple(  # (character, expression): the expression is only tried on texts that contain the character ("": on all)
     (sign, re.compile(pattern))
     for sign, pattern in (
         ("", rf"(?<![\d.]){_YEAR4}(?P<mark>[-/.]) ?(?P<month>\d{{1,2}})(?P=mark) ?(?P<day>\d{{1,2}})(?!\d|\.\d)\.?"),
@@ -196,8 +197,8 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> Shape | None:
-    """Returns the date in `shape` with the clock time added that stands before or after it, if any. None if the rest of the
-    text shows that it is not a time, or if too few parts were found to be sure."""
+    """Returns the date `shape`, found as `found`, with the clock time added that stands before or after it, if any. None if the
+    rest of the text shows that it is not a time, or if date and clock time are not complete enough to be sure."""
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()
@@ -231,7 +232,7 @@ def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> 
 
 
 def _enough_whole(shape: Shape) -> bool:
-    """Tells whether a text that consists of these parts is a time: a weekday or a date like 3/4 needs a clock time."""
+    """Tells whether a text that consists of these parts is a time: a weekday, or a short date like 3/4, needs a clock time."""
     if shape.mark == _NEEDS_CLOCK:
         return shape.clock is not None
     if shape.day_offset is not None:
@@ -310,8 +311,8 @@ def _read_ago(coded: str, whole: bool) -> Shape | None:
 
 
 def _counted(found: re.Match[str]) -> Shape:
-    """Returns the duration in a text like "2 hours 5 minutes ago": the sum of the counted units. Its precision is the smallest
-    unit given."""
+    """Returns the duration in a text like "2 hours 5 minutes ago": the sum of the counted units. Its precision is the last unit
+    given, times 3 for "a few", halved for "half"."""
     parts = found.groupdict()
     total, precision = 0.0, 0
     for index in ("1", "2"):

@@ -5,17 +5,24 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-# Codes that replace words, interpreted in dates_shapes.py: M05 month; W2 weekday (Monday is 1); A and P before and after noon;
-# K12 noon; U60; a unit with its seconds; G "ago"; R-1; a day counted from today; J just now; V "last"; E an article that can
-# mean one; B half; F a few; Y O D H I S the marks of year, month, day, hour, minute and second; X "o'clock"; Z an offset in
-# minutes; Q a word for "ago" or August; N a word for March or Tuesday; a a word for "one" or a year; L a label such as
-# "Posted"; ? anything else.
-
-DAY = 86400
+DAY = 86400  # seconds of a day
 WEEK = 7 * DAY
 MONTH = 30 * DAY
 YEAR = 365 * DAY
 
+# The codes that replace words; `dates_shapes` recognises times by sequences of numbers and codes.
+#   "M05": name of a month (here May).
+#   "W2": name of a weekday (here Tuesday; 1 is Monday).
+#   "R-1;": day relative to today (here yesterday).
+#   "U60;": unit of time, with its seconds (here a minute).
+#   "K12": time of day named by a word, as its hour (here noon).
+#   "Z60;": name of a time zone, as its offset from UTC in minutes.
+#   "A": before noon. "P": after noon. "G": the word "ago". "J": the words "just now". "V": the word "last".
+#   "E": an article that can mean "one". "B": half. "F": a few.
+#   "Y", "O", "D", "H", "I", "S": mark after a number that makes it a year, month, day, hour, minute, second.
+#   "X": the word "o'clock". "L": label of a time, such as "Posted". "?": unknown word.
+# Ambiguous words, which `dates_codes` resolves by the codes beside them:
+#   "Q": "ago" or August. "N": March or Tuesday. "a": "one" or "year".
 _MONTHS = (
     "january jan januar janvier janv jänner jän januari enero ene января январь янв gennaio gen janeiro stycznia"
     " styczeń sty ocak",
@@ -57,7 +64,7 @@ _WEEKDAYS = (
     "sunday sun sonntag dimanche dim domingo dom воскресенье вс domenica zondag zon niedziela nie pazar söndag"
     " 星期日 星期天 周日 週日 礼拜天 禮拜天 日曜日 일요일",
 )
-# Weekdays of two letters are ordinary words in other languages, so they are used only for words without any other code.
+# Weekdays of two letters. They are ordinary words in other languages, so a word that has another code keeps that one.
 _SHORT_WEEKDAYS = ("mo ma", "di", "mi wo", "do", "fr vr", "sa za", "so zo")
 _DAYS = {
     0: "today heute hoy сегодня oggi hoje vandaag dzisiaj dziś bugün idag dnes 今天 今日 本日 きょう 오늘",
@@ -126,7 +133,7 @@ _OTHERS = {
     " 回复于 回覆於 编辑于 更新于 更新 创建于 注册于 时间 投稿 投稿日 投稿日時 作成日 更新日 日時 最終更新 작성"
     " 작성일",
 }
-_LAST_UNITS = {  # by seconds: single words for "last week", "last month", "last year"
+_LAST_UNITS = {  # seconds of the unit -> single words that mean "last week", "last month" or "last year"
     WEEK: "上周 上週 上星期 先週",
     MONTH: "上月 上个月 上個月 先月",
     YEAR: "去年 昨年",
@@ -145,8 +152,8 @@ def plain(word: str) -> str:
 
 
 def _codes() -> Iterator[tuple[str, str]]:
-    """Yields each code with its words, separated by spaces. A word that occurs under several codes has the first of them."""
-    yield "N", _OTHERS["N"]  # must come before "mär" (March), which would otherwise take "mar" when its accent is removed
+    """Yields (code, its words separated by spaces). A word that occurs under several codes gets the first of them."""
+    yield "N", _OTHERS["N"]  # first, because "mär" (March) would otherwise take "mar" when its accent is removed
     yield from ((f"M{number:02d}", text) for number, text in enumerate(_MONTHS, 1))
     yield from ((f"W{number}", text) for number, text in enumerate(_WEEKDAYS, 1))
     yield from ((f"R{number};", text) for number, text in _DAYS.items())
@@ -160,7 +167,7 @@ def _codes() -> Iterator[tuple[str, str]]:
 
 
 def _vocabulary() -> dict[str, str]:
-    """Returns the code of every word, with and without its accents."""
+    """Returns a dictionary from every word, with and without its accents, to its code."""
     words: dict[str, str] = {}
     for code, text in _codes():
         for word in text.split():
@@ -198,7 +205,7 @@ def chinese_value(text: str) -> int:
 
 
 VOCABULARY = _vocabulary() | {"an": "a", "полчаса": "BU3600;"}
-PHRASES = {  # phrases of several words, or with a punctuation mark inside, and the word that replaces them
+PHRASES = {  # phrase of several words or with a punctuation mark inside -> the word that replaces it
     "il y a": "ilya",
     "aujourd'hui": "heute",
     "aujourd’hui": "heute",

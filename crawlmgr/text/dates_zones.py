@@ -37,7 +37,8 @@ def zone(name: str) -> tzinfo:
 
 
 class Pair(NamedTuple):
-    """Evidence for a site's time zone: a time that a page gives twice, as local and as relative or UTC time.
+    """Evidence for a site's time zone: a time that a page gives twice, once as local time and once as relative time ("5 hours
+    ago") or in UTC.
 
     `naive` is the local time, read as if it were UTC; `true` is the latest time in UTC that it can mean; `slack_seconds` tells
     how much earlier than `true` it can be (3,600 if the page says "5 hours ago").
@@ -144,8 +145,8 @@ def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
 
 
 def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
-    """Returns the offset from UTC (in seconds, a multiple of 15 minutes) that is possible for most pairs, and the share of
-    these pairs in the total weight; None without pairs.
+    """Returns the offset from UTC (in seconds, a multiple of 15 minutes) that most pairs allow, weighted, and the share of these
+    pairs in the total weight; None without usable pairs (those with more than six hours of slack are not used).
 
     A pair allows every offset from naive - true to naive - true + slack_seconds, with a tolerance of about a minute on either
     side. Pairs with less slack have more weight; of equally good offsets, whole hours are preferred.
@@ -176,13 +177,13 @@ def guess_timezone_offset(
     language: str = "",
     recent: Sequence[datetime] = (),
 ) -> ZoneGuess:
-    """Guesses the time zone of a site's pages from the strongest evidence available.
+    """Guesses the time zone of a site's pages from the strongest evidence available; UTC with the kind `none` if there is none.
 
     `texts` are short texts of its pages (footers, the line with the current time). `pairs` are times given twice (see `Pair`).
     `newest` is the newest time on its pages, read as if it were UTC: it cannot be after `fetched_at`, so an offset for which it
     would be is too small. `language` is that of the pages' interface ("zh-hans", "de"); it only breaks ties or, for a language
-    with one zone, is the last resort. `recent` are the newest distinct times of its lists, read as if they were UTC: a zone
-    east of UTC makes every one of them older, and a busy site has not been silent for all those hours.
+    with one zone, is the last resort. `recent` are the newest distinct times of its lists, read as if they were UTC: a zone east
+    of UTC makes every one of them older, and a busy site has not been silent for all those hours.
     """
     ahead = (newest - fetched_at).total_seconds() if newest is not None else -float(_LARGEST)
     for text in texts:
@@ -205,8 +206,8 @@ def guess_timezone_offset(
 
 
 def _one_zone(language: str, at: datetime) -> tuple[str, int] | None:
-    """Returns the zone of a language that is spoken in one zone only, and its offset in seconds at the time `at`; None for
-    other languages."""
+    """Returns, for a language that is spoken in one time zone only, the zone's name and its offset in seconds at the time `at`;
+    None for other languages."""
     for key in (language.lower(), language.lower().partition("-")[0]):
         if key in _ONE_ZONE:
             name = _BY_LANGUAGE[key][0]

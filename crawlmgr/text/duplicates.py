@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @lru_cache(maxsize=32768)
 def _signs(token: str) -> np.ndarray:
-    """Returns the 64 bits of a word's hash as an array of +1 (set) and -1."""
+    """Returns the 64 bits of a word's hash as an array of shape (64,): +1 for a set bit, -1 for an unset one."""
     digest = blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return np.unpackbits(np.frombuffer(digest, dtype=np.uint8)).astype(np.float32) * 2 - 1
 
@@ -69,10 +69,11 @@ def text_digest(tokens: Iterable[str]) -> bytes:
 
 
 class SimHashIndex(Generic[T]):
-    """An index of (fingerprint, name) entries that finds all entries whose fingerprints differ from a given one in at most
-    `NEAR` bits.
+    """An index of (fingerprint, name) entries that finds all entries whose fingerprints differ from a given one in at most `NEAR`
+    bits.
 
-    A search compares the entries that share a 16-bit block with the given fingerprint: about n / 16,384 of n random ones.
+    A search compares the given fingerprint only with entries that have a 16-bit block in common with it: of n random entries
+    about n / 16,384.
     """
 
     def __init__(self) -> None:

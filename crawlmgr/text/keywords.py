@@ -32,19 +32,19 @@ def _ranker() -> jieba.analyse.TextRank:
     return ranker
 
 
-MAX_CHARS = 6_000  # only so many characters of a text are ranked; the beginning of a longer text is representative
+MAX_CHARS = 6_000  # at most this many characters of a text are ranked; the beginning of a longer text is representative
 _LONG_WORD = re.compile(r"[^\W_]{101,}", re.ASCII)
 
 
 def keywords(text: str, top: int = 20, parts_of_speech: tuple[str, ...] = PARTS_OF_SPEECH) -> dict[str, float]:
     """Returns the `top` words of a text by TextRank with weights in (0, 1], the best having 1, best first.
 
-    Window of 5 words, damping 0.85, ten iterations. Words with the same stem are counted as one: they keep the greatest weight,
-    and the form that occurs most often in the text (simplified Chinese, lower case). Words of one character are not ranked.
-    Ranking takes some 16 ms per 1,000 characters, of which only the first 6,000 are used (without words of more than a hundred
-    letters): affordable for samples of a topic, not for every page of a crawl.
+    Window of 5 words, damping 0.85, ten iterations. Words with the same stem are counted as one: they get the greatest of their
+    weights, and are returned in the form that occurs most often in the text (simplified Chinese, lower case). Words of one
+    character are not ranked. Ranking takes some 16 ms per 1,000 characters, of which only the first 6,000 are used (without words
+    of more than a hundred letters): affordable for samples of a topic, not for every page of a crawl.
     """
-    # More than `top` words are ranked, because several may have the same stem.
+    # twice as many words as wanted are ranked, because several may have the same stem
     beginning = normalise(_LONG_WORD.sub(" ", text)[:MAX_CHARS])
     ranked = _ranker().textrank(beginning, topK=2 * top, withWeight=True, allowPOS=parts_of_speech)
     best: dict[str, float] = {}
@@ -63,10 +63,10 @@ def stem_of(word: str) -> str:
 
 
 def merge(lists: Iterable[dict[str, float]], top: int = 100) -> dict[str, float]:
-    """Merges the keywords of several pages, each given as weights by word: scales each page's weights to sum 1, adds them up,
-    and returns the `top` words of greatest weight, best first, scaled so that the best has 1.
+    """Merges the keywords of several pages, each given as weights by word: scales each page's weights to sum 1, adds them up, and
+    returns the `top` words of greatest weight, best first, scaled so that the best has 1.
 
-    Words with the same stem are added up; the form with the greatest weight is returned.
+    Words with the same stem are added up and returned in the form with the greatest weight.
     """
     total: defaultdict[str, float] = defaultdict(float)
     forms: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))

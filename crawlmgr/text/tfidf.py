@@ -40,7 +40,7 @@ class DocumentFrequencies:
     """Counts in how many documents each word occurs, and provides these frequencies as an `Idf`, a copy that stays unchanged
     (frozen) until it is renewed.
 
-    The copy is renewed after 5 % more documents, but after no fewer than `least` and no more than `most`: often while
+    The copy is renewed whenever 5 % more documents have been added, but at least `least` and at most `most` of them: often while
     frequencies still change much, rarely once copying them is expensive. `add` returns True when it was renewed, so that the
     caller can compute weights again.
     """

@@ -36,7 +36,7 @@ _ASCII = {n: chr(n).lower() if chr(n).isalnum() or chr(n) in _MARKS else " " for
 _HAS_HAN = re.compile(f"[{HAN}]")
 _DIGITS = re.compile(r"\d+")
 LONGEST_WORD = 100  # longer runs of letters are truncated: no language has such words, but encoded data has
-MEMO_WORDS = 200_000  # number of pieces of text whose words a tokenizer caches
+MEMO_WORDS = 200_000  # a tokenizer caches the words of about this many pieces of text
 
 
 @cache
@@ -54,7 +54,7 @@ _STEMMER = snowballstemmer.stemmer("english")
 
 
 def _strip_pinyin(match: re.Match[str]) -> str:
-    """Returns "" for pinyin in brackets with a tone mark, otherwise the matched text."""
+    """Returns the replacement for a match of `_PINYIN`: "" if it has a tone mark, otherwise the matched text."""
     return "" if any(letter in _TONES for letter in match.group()) else match.group()
 
 
@@ -98,7 +98,8 @@ def jieba_with(words: Iterable[str]) -> jieba.Tokenizer:
 
 
 class _Memo(dict[str, str | None]):
-    """A cache from each piece of text to its word (None if it is left out), filled on first use by the function `make`."""
+    """A cache from each piece of text to the word under which it is compared (None for a piece that is left out), filled on first
+    use by the function `make`."""
 
     def __init__(self, make: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -164,7 +165,7 @@ class Tokenizer:
                 yield word, piece if piece in self._user else piece.partition("'")[0][:LONGEST_WORD]
 
     def _compared(self, pieces: list[str]) -> list[str]:
-        """Returns the comparable words of pieces of text, without those that are left out."""
+        """Returns the form for comparison of each piece of text, in order; pieces such as stop words are left out."""
         return list(filter(None, map(self._remembered().__getitem__, pieces)))
 
     def _remembered(self) -> _Memo:
@@ -175,7 +176,7 @@ class Tokenizer:
         return memo
 
     def _word(self, piece: str) -> str | None:
-        """Returns the form of a piece of text used in comparisons; None if it is left out."""
+        """Returns the form under which a piece of text is compared with others; None if it is left out, as stop words are."""
         if piece in self._user:
             return piece
         if piece in self._stop:
@@ -185,7 +186,7 @@ class Tokenizer:
         return self._latin(piece)
 
     def _latin(self, word: str) -> str | None:
-        """Returns the form of a word in Latin or similar letters used in comparisons; None if it is left out."""
+        """Returns the form under which a word in Latin or similar letters is compared with others; None if it is left out."""
         if _DIGITS.fullmatch(word):
             return word if self._numbers else None
         word = word.partition("'")[0][:LONGEST_WORD]
@@ -196,8 +197,7 @@ class Tokenizer:
     def _pieces(self, normalised: str) -> Iterable[str]:
         """Yields the pieces of a normalised text that may be words: user words, segmented Chinese words, runs of other
         letters."""
-        # jieba and rjieba differ only in what they take for one Latin word or number; the segmenter's choice is not used for
-        # those, they are split here by `_WORD`.
+        # jieba and rjieba agree except on where Latin words and numbers end; those are split here by `_WORD` instead.
         if self._user:
             return self._split(normalised)
         if normalised.isascii():
@@ -214,7 +214,7 @@ class Tokenizer:
 
 
 def _ascii_words(text: str) -> list[str]:
-    """Returns the words that the expression `_WORD` finds in normalised ASCII text, in a third of the time."""
+    """Returns the words that the expression `_WORD` finds in normalised ASCII text, but takes a third of its time."""
     pieces = text.translate(_ASCII).split()
     if "'" not in text and "+" not in text and "#" not in text:
         return pieces
