@@ -314,7 +314,7 @@ class AdaptiveLoop:
         self._pace.change(visits_per_day, now)
 
     def outlook(self, now: float, until: float, step_seconds: float = 900.0) -> Outlook:
-        """Forecasts the visits until `until`, as if every board brought what is expected, ranked every `step_seconds`."""
+        """Forecasts the visits until `until`, as if each found the events expected, with a ranking every `step_seconds`."""
         return self.ahead(now, until, step_seconds)[0]
 
     def ahead(self, now: float, until: float, step_seconds: float = 900.0) -> tuple[Outlook, Floats]:

@@ -10,8 +10,8 @@ from forums.overview_values import Sight
 
 
 class BoardLog:
-    """Returns each event of a log once, at the first visit of its board after the event, as an incremental visit would find it.
-    """
+    """The events of a log that simulated visits have not found yet: each is returned once, by the first `take` of its board after
+    the event, as an incremental visit would find it."""
 
     def __init__(self, events: Events, weights: Floats, start: float) -> None:
         order = np.lexsort((events.times, events.board))

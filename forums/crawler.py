@@ -28,7 +28,7 @@ from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
-THREADS_CHECKED = 3  # threads per slice compared with the site's model (layout check), and pages of a kind judged together
+THREADS_CHECKED = 3  # threads per slice that are compared with the model if nothing is odd; most pages of a kind judged together
 AFTER_ALL = 1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
 API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again
 PUT_BACK = 3  # number of times that a page may be queued again, for example until the site has been learned again
@@ -192,8 +192,9 @@ class ForumCrawler:
         return Read(reading, change)
 
     def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
-        """Returns how the pages of a kind read in this slice differ from the model; None if they fit, or if too few were read to
-        judge."""
+        """Compares a page and the last ones of its kind in this slice with the model, if the page is the first list page of a
+        visit, one of the slice's first threads, or could not be read as `expect`. Returns how they differ; None if they fit, were
+        not compared, or are too few to judge."""
         odd = reading.kind is not expect or not reading.records
         seen = sum(kind == str(expect) for kind, _facts in self._seen)
         first = item.group not in self._groups if item.kind == "list" else seen < THREADS_CHECKED

@@ -100,7 +100,8 @@ def _mapped(table: Timetable, site: Ints, open_: Sequence[Spans]) -> Timetable:
 
 
 def turn(day: date, alike: Sequence[bool]) -> int:
-    """Returns the number of days before `day` whose weekday has the same open hours (true in `alike`, one flag per weekday).
+    """Returns how many days from the year 1 until `day` (exclusive) have the same open hours as `day`. alike: for each weekday
+    from Monday, whether its open hours are the same.
 
     A visiting cycle of several days counts only such days, so that every board is visited even if some days are closed.
     """

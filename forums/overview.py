@@ -30,8 +30,7 @@ class Overview:
     (`wrong`). `covers` lists the boards that a row counts: its own and the boards below it that have no row. The posts that a row
     reports are shared among its boards by forecast, and those that a visit to one board does not find are assigned to the row's
     other boards. A visit whose posts differ from those reported is a contradiction, unless a lag up to LONGEST_LAG_HOURS explains
-    missing posts. A row or source with too many contradictions is ignored until test readings (probes) show that it agrees again.
-    """
+    missing posts. A row or source with many contradictions is ignored until test readings (probes) agree with visits again."""
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
         """Creates the state before any reading. last_visit: (n,), epoch seconds; new_weight, reply_weight: (n,), weight of a new
@@ -88,7 +87,8 @@ class Overview:
         return self.believed()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
-        """Returns the share of its index without sources that a board keeps at least, (n,): least `doubt` of trusted sources."""
+        """Returns the share d of each board, (n,): its index is at least d times the index that it would have without sources.
+        This is the least `doubt` of the trusted sources that count the board, 1 without any."""
         found = np.ones(len(self.known))
         pairs = self._telling()
         np.minimum.at(found, self.covers.board[pairs], self.doubt[self._source[self.covers.row[pairs]]])
@@ -309,7 +309,7 @@ class Overview:
         self.look[boards] = until
 
     def _compare(self, pair: int, times: Floats, weights: Floats, now: float) -> None:
-        """Compares the posts that a source's row reported with those found by a visit of one of its boards (pair of both)."""
+        """Compares the posts that a source's row reported with those found by a visit of one of its boards (of this `pair`)."""
         row, as_of = int(self.covers.row[pair]), float(self.covers.as_of[pair])
         if not np.isfinite(as_of):
             self.covers.as_of[pair] = now

@@ -11,12 +11,12 @@ from forums.events import Ints
 
 LEAST_HOURS = 72
 LEAST_ITEMS = 30
-LEAST_EXPECTED = 5.0  # a Poisson-distributed number with this mean is 0 once in 150 times
+LEAST_EXPECTED = 5.0  # least number of items usual in a silence: a Poisson number with this mean is 0 once in 150 times
 BEYOND_LONGEST = 2.0
 
 DROP = 0.3
-DROP_DAYS = 2  # number of days whose items are compared
-DROP_WEEKS = 4  # number of weeks before with which the last days are compared
+DROP_DAYS = 2  # number of last days whose items are compared with those of the same weekdays before
+DROP_WEEKS = 4  # number of weeks before the last days from which those weekdays are taken
 DROP_RECORD_HOURS = 24 * (7 * DROP_WEEKS + 2 * DROP_DAYS)
 DROP_LEAST_EXPECTED = 10.0
 DROP_DEVIATIONS = 3.0

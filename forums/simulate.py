@@ -129,8 +129,8 @@ class Simulation:
         return np.bincount(known.board, minlength=count) > 0
 
     def demand(self, options: ProfileOptions, known_until: Floats | None = None, now: float | None = None) -> Demand:
-        """Returns rates from the history before `now` (epoch seconds, default: the test's start); `known_until`: (n,), the time
-        up to which visits have seen each board."""
+        """Returns rates estimated from the history before `now` (epoch seconds, default: the test's start). known_until: (n,),
+        epoch seconds up to which visits have seen each board; later events are left out (default: the test's start)."""
         moment = self.start if now is None else now
         limit = np.full(self.boards, self.start) if known_until is None else known_until
         rows = (self.events.times >= moment - (options.window_days + 1.0) * DAY_SECONDS) & (
@@ -183,7 +183,7 @@ class Simulation:
         return self._outcome(policy, visits_per_board, budget, used, delays)
 
     def timetable(self, policy: str, visits_per_day: int) -> Timetable:
-        """Returns the daily timetable of a policy that has one."""
+        """Returns the daily timetable of a policy: era, wra, lra, bra, bra_literal, bra_method1 or optimal."""
         if policy == "optimal":
             return self.planner().plan(visits_per_day)
         demand = self.demand(self.profile(PAPER_PROFILE))
@@ -273,8 +273,8 @@ class Simulation:
                 return np.unique(self.events.board[rows[first]])
 
     def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
-        """Makes one ranking of the simulated policy and the visits that it chooses; if an index page was read, also a second
-        ranking with its figures."""
+        """Makes one ranking of the simulated policy and the visits and the reading of a source that it chooses. After a newest
+        list, the threads that it names are fetched; after an index page, a second ranking is made with its figures."""
         readable = np.ones(1, dtype=bool) if loop.overview is not None else None
         due, source = loop.choose(now, None, readable)
         if len(due):

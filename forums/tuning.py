@@ -137,7 +137,8 @@ def requests(per_board: Floats, requests_per_visit: Floats, site: Ints, allowed:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a policy would have achieved on the stored posts of the last days: visits used per day, and delays."""
+    """What a policy would have achieved on the stored posts of the last days: the visits that it would have used per day, and a
+    summary of the posts' delays."""
 
     policy: str
     visits_used_per_day: float

@@ -269,8 +269,8 @@ def _chains(pages: list[PageFacts], kind: PageKind) -> list[list[str]]:
 
 
 def _patterns(chosen: list[Candidate], pages: list[PageFacts]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Returns the up to four most frequent address shapes of each kind of page; kind `alias` stands for other addresses of
-    threads (last post, unread)."""
+    """Returns pairs (kind of page, its up to four most frequent address shapes); the kinds are index, list, thread, and alias for
+    other addresses of threads (last post, unread). Kinds without addresses are missing."""
     rows = [row for page in pages for row in thread_rows(page)]
     threads = Counter(shape(row.url) for row in rows)
     aliases = Counter(shape(row.last_post_url) for row in rows if row.last_post_url)

@@ -214,7 +214,8 @@ class Candidates:
         return candidate.row is not None and candidate.row.threads == 0
 
     def _like_a_board(self, page: PageFacts) -> bool:
-        """Tells whether a page without rows looks like the pages of the site's boards, so that it is a board without threads."""
+        """Tells whether a page without rows has nearly the same class names as the page of one of the site's boards, so that it
+        is taken for a board without threads."""
         return any(
             own_list(other) and other.marks and len(page.marks & other.marks) >= _ALIKE * len(page.marks | other.marks)
             for other in self.pages

@@ -184,8 +184,9 @@ class Explorer:
                 yield Wanted(candidate.url, "board")
 
     def _ways_up(self, start: PageFacts) -> Iterator[Wanted]:
-        """Yields addresses that may be the index above the start page, one per call, until one is found to be it or the limit is
-        reached."""
+        """Yields the next address that may be the index above the start page (at most one, because its page shows whether to go
+        on); once that index is found, the page above it (see `_above_index`). Nothing at the limit of tries, or if a page tried
+        lists the threads of all boards."""
         for tried, url in enumerate(self._above(start)):
             key = page_key(url)
             page = self._pages.get(key)

@@ -64,7 +64,7 @@ class BoardRow:
 
 @dataclass(slots=True)
 class BoardDays:
-    """Number of posts (threads and replies) of one board by day."""
+    """Number of posts (first posts and replies) of one board by local day; days without posts are missing."""
 
     name: str
     days: dict[date, int] = field(default_factory=dict)
@@ -84,7 +84,8 @@ def all_sites() -> QuerySet[Site]:
 
 
 def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:
-    """Returns one page of the sites by name, as SiteRow; a fixed number of queries, whatever the number of sites."""
+    """Returns one page of the list of sites by name, as SiteRow; `query`, the request's query string, selects the page. Makes a
+    fixed number of queries, whatever the number of sites."""
     slice_ = cut(Site.objects.defer("structure", "settings"), BY_NAME, size=size, query=query)
     return Slice(with_freshness(slice_.rows, now), slice_.newer, slice_.older)
 
@@ -231,12 +232,12 @@ def recent_threads(site: Site, limit: int = 12) -> list[Thread]:
 
 
 def posts(thread: Thread, query: Mapping[str, str], size: int = 40) -> Slice:
-    """Returns one page of the posts of a thread, in order."""
+    """Returns one page of the posts of a thread, in order; `query`, the request's query string, selects the page."""
     return cut(Post.objects.filter(thread=thread), IN_THREAD, size=size, query=query)
 
 
 def visits(board: Board, query: Mapping[str, str], size: int = 15) -> Slice:
-    """Returns one page of the visits of a board, newest first."""
+    """Returns one page of the visits of a board, newest first; `query`, the request's query string, selects the page."""
     return cut(
         Visit.objects.filter(board=board).select_related("run").defer("state", "run__parameters", "run__result"),
         size=size,
@@ -251,7 +252,7 @@ def visits_of_run(run: Run, limit: int = 300) -> list[Visit]:
 
 
 def due_next(limit: int = 8) -> list[Board]:
-    """Returns the boards that are visited next; none while all crawling is paused."""
+    """Returns the boards with the earliest next visits, in forums that are not paused; none while all crawling is paused."""
     if all_paused():
         return []
     rows = Board.objects.filter(enabled=True, next_visit__isnull=False, site__paused=False).select_related("site")

@@ -19,7 +19,7 @@ KIND = "forum"
 
 
 def entries(now: datetime, most: int) -> list[Recurring]:
-    """Returns the forums with the earliest next visits, with the same times as on the forum list."""
+    """Returns the `most` forums with the earliest next visits, with the same times as on the forum list."""
     boards = Board.objects.filter(enabled=True, next_visit__isnull=False).values("site_id")
     due = boards.annotate(at=Min("next_visit"), often=Min("interval_seconds")).order_by("at")[:most]
     often = {row["site_id"]: row["often"] for row in due}
@@ -35,7 +35,8 @@ def entries(now: datetime, most: int) -> list[Recurring]:
 
 
 def planned(site_ids: Collection[int], now: datetime, until: datetime, zone: ZoneInfo) -> dict[int, list[Starts]]:
-    """Returns the number of planned or expected visits of these forums by day of `zone`."""
+    """Returns by forum id, for each day (in `zone`) with planned or expected visits before `until`, the time of the first and of
+    the last visit and their number; a forum without visits is missing."""
     found: dict[tuple[int, date], Starts] = {}
     rows = PlannedVisit.objects.filter(
         board__site__in=list(site_ids), state=PlannedVisit.State.PLANNED, at__gte=now, at__lt=until, plan__active=True

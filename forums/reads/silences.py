@@ -45,8 +45,8 @@ def silence(site: Site, now: datetime) -> Silence | None:
 
 
 def record(site: Site, now: datetime) -> Record | None:
-    """Returns the hourly numbers of new posts of a site, over the boards whose visits still succeed; None if nothing is stored.
-    """
+    """Returns the hourly numbers of new posts of a site, over the boards whose visits still succeed; None if there is no such
+    board or nothing is stored of them."""
     boards = Board.objects.filter(site=site, enabled=True, complete_at__gt=now - VISITED_WITHIN, watched_since__isnull=False)
     rows = list(boards.values_list("pk", "complete_at", "watched_since"))
     if not rows:

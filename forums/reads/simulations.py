@@ -14,7 +14,7 @@ LOGS_SHOWN = 100
 
 
 def page(query: Mapping[str, str], size: int = 30) -> Slice:
-    """Returns one page of the simulations, newest first, without their results."""
+    """Returns one page of the simulations, newest first, without their results; `query`, the query string, selects the page."""
     rows = Simulation.objects.select_related("log", "run", "created_by").defer("result", "run__parameters", "run__result")
     return cut(rows, size=size, query=query)
 
@@ -29,8 +29,9 @@ def get(pk: int) -> Simulation | None:
 
 
 def table(simulation: Simulation) -> list[dict[str, Any]]:
-    """Returns a row for each policy and budget (or policy) of a simulation's result, in order; `ratio_to_era`, the delay relative
-    to era's, if era ran at the same budget."""
+    """Returns the rows of a simulation's table, in the order of their computation: one for each policy and budget, or for each
+    policy of an experiment on finding changes. `ratio_to_era` is the delay divided by era's at the same budget, None if era did
+    not run."""
     rows = simulation.result.get("rows", [])
     base = {row["visits_per_board"]: row.get("total_delay_per_day") for row in rows if row["policy"] == "era"}
     found = []

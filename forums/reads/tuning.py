@@ -36,7 +36,8 @@ PAUSE_SECONDS, PAUSES = 0.02, 50
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A plan's boards with their rates and intervals, in the form from which the figures of the page are computed."""
+    """A plan's boards, their estimated rates (`rhythm`), and `basis`, what the figures of the tuning page are computed from: the
+    same rates as arrays, and the boards' fixed intervals."""
 
     boards: tuple[Board, ...]
     rhythm: Rhythm
@@ -129,8 +130,8 @@ def forget() -> None:
 
 
 def experiment(plan: Plan, known: Known, now: datetime) -> Simulation:
-    """Returns an experiment with the last days of stored posts as the test, and the days before as its history. Raises NotEnough,
-    and SetupError if no board had a post."""
+    """Returns an experiment with the last days of stored posts as the test, and the days before as its history. Raises NotEnough
+    if too few days are stored, and SetupError if no board had a post."""
     days = max(rhythms.known_days(board, now, LONGEST_TEST_DAYS + plan.history_days) for board in known.boards)
     if days < SHORTEST_TEST_DAYS + SHORTEST_HISTORY_DAYS:
         raise NotEnough(days)

@@ -143,7 +143,8 @@ _Pair = tuple[str, str, int, int, float | None]
 
 def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
     """Returns the selectors for posts and for rows whose author names agree best, with how often they agree and the share of
-    posts whose name belongs to one profile address only. None if no pair is clearly better than the values read without
+    posts whose name belongs to one profile address only. If none agree often enough, but the names in posts are certainly right,
+    the selector for rows is NOTHING, which leaves the field empty. None if no pair is clearly better than the values read without
     selectors. rows, posts: one entry per thread."""
     every = [one for thread in posts for one in thread]
     here = [row for row in rows if row is not None]
