@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
@@ -26,12 +27,17 @@ def _trail(site: int | None) -> list[tuple[str, str]]:
     return [*way, (found.name, reverse("admin:forum", args=[found.pk]))] if found is not None else way
 
 
+def _may_begin(request: HttpRequest) -> bool:
+    """Tells whether there is no forum yet and the user may add one; empty lists then offer it."""
+    return bool(request.user.has_perm("forums.add_site")) and not Site.objects.exists()
+
+
 @room("forums/boards/", "boards", "forums.view_board")
 def boards(request: HttpRequest) -> HttpResponseBase:
     """Lists the boards of all forums, or of one."""
     now, site = datetime.now(UTC), number(request.GET.get("site", ""))
     context = {
-        "intervals": INTERVALS, "downloads": exports.choices(["boards"], site=site),
+        "intervals": INTERVALS, "downloads": exports.choices(["boards"], site=site), "begin": partial(_may_begin, request),
         "empty": _("No board is known yet. Add a forum and its boards are found."),
     }
     return table_page(
@@ -46,6 +52,7 @@ def threads(request: HttpRequest) -> HttpResponseBase:
     site = number(request.GET.get("site", ""))
     context = {
         "downloads": exports.choices(["threads"], site=site),
+        "begin": partial(_may_begin, request),
         "empty": _("No threads are stored yet. They appear after the first visit to a forum."),
     }
     return table_page(
@@ -57,7 +64,7 @@ def threads(request: HttpRequest) -> HttpResponseBase:
 def posts(request: HttpRequest) -> HttpResponseBase:
     """Lists the posts of all forums, most recently fetched first."""
     empty = _("No posts are stored yet. They appear after the first visit to a forum.")
-    context = {"downloads": exports.choices(["posts"]), "empty": empty}
+    context = {"downloads": exports.choices(["posts"]), "empty": empty, "begin": partial(_may_begin, request)}
     return table_page(
         request, LIST, thread_table.POSTS, reads.all_posts(), context, title=_("Posts"), item="posts", trail=_trail(None)
     )

@@ -9,10 +9,10 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
-from crawlmgr.models import Run
+from crawlmgr.models import Hold, Run
 from crawlmgr.services import hosts
 from forums.models import Board, Post, Site, Thread
-from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
+from tests.crawlmgr.admin.rows import EVIL, NOW, SOON, site, user
 
 pytestmark = pytest.mark.django_db
 BOARDS = [
@@ -183,3 +183,16 @@ def test_a_forum_page_is_loaded_anew_when_its_visit_is_over(client: Client) -> N
     assert "X-Desk-Reload" not in client.get(f"{address}&run={run.pk}").headers
     Run.objects.update(state="finished")
     assert "X-Desk-Reload" in client.get(f"{address}&run={run.pk}").headers and "X-Desk-Reload" not in client.get(address).headers
+
+
+def test_the_home_page_says_why_no_visit_is_due(client: Client) -> None:
+    forum = site()
+    board = Board.objects.create(site=forum, name="Boats", url="https://forum.example/1", key="1", next_visit=SOON)
+    assert "Boats" in client.get("/admin/?part=live").content.decode()
+    Site.objects.filter(pk=forum.pk).update(paused=True)
+    assert "The schedule of every forum is paused" in client.get("/admin/?part=live").content.decode()
+    Site.objects.filter(pk=forum.pk).update(paused=False)
+    Board.objects.filter(pk=board.pk).update(enabled=False)
+    assert "No visit is planned yet." in client.get("/admin/?part=live").content.decode()
+    Hold.objects.create(since=NOW)
+    assert "All crawling is paused, so no visit is due." in client.get("/admin/?part=live").content.decode()

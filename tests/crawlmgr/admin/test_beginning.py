@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +48,30 @@ def test_it_is_wished_for_and_ended_from_the_desk() -> None:
     assert not demonstration.wished() and START in client.get("/admin/").content.decode()
 
 
+def test_while_a_past_day_is_replayed_the_desk_says_so(place: Path) -> None:
+    client = desk("viewer")
+    demonstration.note_replay(datetime(2026, 3, 4, 5, 6, tzinfo=UTC))
+    assert "replays 03-04 05:06 UTC" in client.get("/admin/status.json").json()["rate"]
+    assert "It has reached 03-04 05:06 UTC." in client.get("/admin/").content.decode()
+    os.utime(place / "demonstration.replay", (0, 0))
+    assert "pages a minute" in client.get("/admin/status.json").json()["rate"], "of a process that was killed"
+    demonstration.note_replay(datetime(2026, 3, 4, tzinfo=UTC))
+    demonstration.note_replay(None)
+    demonstration.note_replay(None)
+    assert 'id="replayed"' not in client.get("/admin/").content.decode() and demonstration.replaying() is None
+
+
 def test_where_nobody_watches_for_the_wish_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(demonstration.CAN)
     answer = desk("administrator").post(START, follow=True)
     assert not demonstration.wished() and "Only `serve` can start it" in answer.content.decode()
+
+
+@pytest.mark.parametrize("room", ["runs/", "forums/boards/", "forums/threads/", "forums/posts/"])
+def test_lists_of_an_empty_desk_lead_to_the_first_forum(room: str) -> None:
+    offered = '<a class="link" href="/admin/forums/add/">Add forum</a>'
+    assert offered in desk("operator").get(f"/admin/{room}").content.decode()
+    assert offered not in desk("viewer").get(f"/admin/{room}").content.decode()
 
 
 def test_a_desk_at_work_is_not_asked_what_to_crawl() -> None:
