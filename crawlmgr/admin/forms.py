@@ -28,6 +28,11 @@ class DeskModelAdmin(ModelAdmin):
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().delete_view(request, object_id, {"trail": self._trail(), **(extra_context or {})})
 
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().history_view(request, object_id, {"trail": self._trail(), **(extra_context or {})})
+
     def _trail(self) -> list[tuple[str, str]]:
         address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
         return [(capfirst(self.opts.verbose_name_plural), address)]

@@ -128,6 +128,16 @@ def test_an_administrator_makes_nobody_a_superuser_and_reads_no_password() -> No
     assert other.password not in page and other.password.split("$")[-1] not in page
 
 
+def test_deleting_a_user_names_the_user_only() -> None:
+    client, other = Client(), user("operator")
+    client.force_login(user("first"))
+    text = client.get(f"/admin/auth/user/{other.pk}/delete/").content.decode()
+    assert "operator" in text and "User_groups" not in text and "relationship" not in text
+    client.post(f"/admin/auth/user/{other.pk}/delete/", {"post": "yes"})
+    assert not User.objects.filter(pk=other.pk).exists()
+    assert ">Users</a>" in client.get(f"/admin/auth/user/{User.objects.get().pk}/history/").content.decode()
+
+
 def test_a_new_user_has_one_role_and_may_log_in() -> None:
     client = login("administrator")
     data = {"username": "nina", "email": "", "role": "operator", "password1": "quite-a-long-one", "password2": "quite-a-long-one"}

@@ -71,6 +71,13 @@ def test_a_user_without_a_role_sees_nothing(keys: dict[str, int]) -> None:
         assert b"alert(1)" not in answer.content
 
 
+def test_a_user_without_a_role_has_no_status_bar() -> None:
+    for role, shown in (("none", False), ("viewer", True)):
+        client = Client()
+        client.force_login(user(role))
+        assert ('id="desk-bar"' in client.get("/admin/").content.decode()) is shown
+
+
 def test_what_comes_from_the_web_stays_text(keys: dict[str, int]) -> None:
     client = client_of("first")
     for address in rooms(keys):
