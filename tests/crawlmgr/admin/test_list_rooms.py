@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.module_loading import import_string
 
 from crawlmgr.benches.bulk import Sizes
-from crawlmgr.models import Deletion, Run, WarcFile
+from crawlmgr.models import Deletion, Host, Run, WarcFile
 from deepweb.models import Source
 from deepweb.services import sources
 from focused.models import Topic, TopicRun
@@ -203,3 +203,16 @@ def test_every_list_asks_as_much_for_few_rows_as_for_many(client: Client, filled
         ("/admin/deepweb/records/?part=rows", "/admin/deepweb/records/?part=rows&q=Author+1"),
     ):
         assert asked(many) <= asked(few) + 1 and asked(few) < 20, many
+
+
+def test_what_went_wrong_at_a_host_is_said_in_words() -> None:
+    host = Host.objects.create(
+        key="a.example", failures=3, last_error="connect [Errno 111] Connection refused", robots_verdict="deny", robots_fetched_at=NOW,
+        robots_expires_at=NOW,
+    )  # fmt: skip
+    client = Client()
+    client.force_login(user("viewer"))
+    row = client.get("/admin/hosts/").content.decode()
+    assert 'title="connect [Errno 111] Connection refused">no connection<' in row
+    page = client.get(f"/admin/hosts/{host.pk}/").content.decode()
+    assert "Last error: no connection" in page and "It could not be read: nothing is fetched" in page and "It is empty or missing" not in page

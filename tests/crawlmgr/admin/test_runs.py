@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from crawlmgr.admin.runs import story
-from crawlmgr.models import Event, Host, Node, Page, Run, WarcFile
+from crawlmgr.models import Event, Export, Host, Node, Page, Run, WarcFile
 from crawlmgr.reads import archive as archive_reads
 from crawlmgr.reads import runs as run_reads
 from tests.crawlmgr.admin.rows import NOW, user
@@ -57,6 +57,17 @@ def test_what_slowed_a_run_down_is_shown_where_there_was_any(client: Client) -> 
     text = client.get(f"/admin/runs/{slow.pk}/").content.decode()
     assert "<dt>Responses 429 or 503</dt><dd class=\"warn\">3</dd>" in text and "<dt>Tries again</dt><dd>12</dd>" in text
     assert "<dt>Waits for hosts</dt><dd>2 · 2 min</dd>" in text, text[text.index("Waits for hosts") :][:80]
+
+
+def test_a_run_that_sends_no_requests_shows_no_pages_and_leads_to_what_it_made(client: Client) -> None:
+    made = Export.objects.create(name="Posts", table="posts", format="csv", columns=[], keep=1, created=NOW)
+    run = Run.objects.create(kind="export", label="Posts", target=made.pk, state="finished", stopped_by="exported", created=NOW)
+    text = client.get(f"/admin/runs/{run.pk}/").content.decode()
+    assert f'href="/admin/exports/{made.pk}/"' in text and "To the export" in text and "Recently fetched pages" not in text
+    made.delete()
+    assert "To the export" not in client.get(f"/admin/runs/{run.pk}/").content.decode()
+    Run.objects.filter(pk=run.pk).update(kind="topic")
+    assert "Recently fetched pages" in client.get(f"/admin/runs/{run.pk}/").content.decode()
 
 
 def test_buttons_fit_the_state(client: Client) -> None:
