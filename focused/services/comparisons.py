@@ -58,16 +58,16 @@ def start(
     samples: int = 1,
     growing: bool = False,
 ) -> Comparison:
-    """Creates a comparison of strategies (name to parameters) over the WARC files with the ids `files`, with `pages` fetches
-    for each, and queues the jobs that compute it. Raises ValueError with a one-line message if a choice is invalid.
+    """Creates a comparison of strategies (name to parameters) over the WARC files with the ids `files`, with `pages` fetches for
+    each, and queues the jobs that compute it. Raises ValueError with a one-line message if a choice is invalid.
 
     With several `draws` each strategy is run once per draw, with different random numbers and with random order among URLs of
-    equal priority. A second word in a name distinguishes two entries of one strategy: "dolphin links". With a `sweep` (a name
-    in SWEEPS), its entries are compared as well. `labels` is the text of a file of relevance labels (see
-    `comparison.read_labels`); if it is "", pages count as relevant by their similarity to the topic. With labels, `samples`
-    draws of the topic's samples are used, the topic's own first, each with all `draws`. `growing` computes the word weights of
-    the similarity curve from what each run had fetched so far.
-    """
+    equal priority. A name is that of a strategy; a second word in it distinguishes several entries of one strategy: "dolphin
+    links". With a `sweep` (a name in SWEEPS), its entries are compared as well. `labels` is the text of a file of relevance
+    labels (see `comparison.read_labels`); if it is "", pages count as relevant by their similarity to the topic. With labels, the
+    topic's samples are chosen `samples` times, the topic's own first, then at random among relevant pages; with each choice all
+    `draws` are run. `growing` computes the word weights of the similarity curve from what each run had fetched so far, not from
+    all runs' pages."""
     strategies = _with_sweep(strategies, sweep)
     if not 1 <= pages <= MOST_PAGES:
         raise ValueError(f"pages lies between 1 and {MOST_PAGES}")
@@ -119,17 +119,16 @@ def _with_sweep(strategies: Mapping[str, Mapping[str, Any]], sweep: str) -> Mapp
 
 class ComparisonJob:
     """The job that computes a comparison (see crawlmgr.jobs.Job): each step computes one run of a strategy, in order, and the
-    last one measures all of them.
+    last one measures all runs.
 
-    Helper jobs compute runs from the last backwards while the main job is active and enough runs are left. If two jobs compute
-    the same run, the results are equal and stored once.
-    """
+    Helper jobs, for other workers, compute runs from the last one backwards as long as the main job is active and enough runs are
+    left. If two jobs compute the same run, the results are equal and stored once."""
 
     def __init__(self, run: Run) -> None:
         self.comparison = Comparison.objects.get(pk=run.parameters["comparison"])
         self._helper: int = run.parameters.get("helper", 0)
         self._archive: Archive | None = None
-        # temporary copies of files that are kept in object storage, which exist as long as this object
+        # folder with copies of WARC files that are kept in object storage; it exists as long as this object
         self._copies: TemporaryDirectory[str] | None = None
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str:
@@ -167,9 +166,8 @@ class ComparisonJob:
         return store
 
     def _next(self, left: list[Cell]) -> Cell | None:
-        """Chooses the run to compute in this step from those not finished yet (`left`); returns None if there is nothing for
-        this job to do.
-        """
+        """Returns the run to compute in this step, one of `left`, the runs that are not finished; None if this job has nothing to
+        do."""
         if not self._helper:
             return left[0] if left else None
         state = Run.objects.filter(pk=self.comparison.run_id).values_list("state", flat=True).first()
@@ -197,9 +195,8 @@ class ComparisonJob:
         return Entry(cell.entry.partition(" ")[0], own, cell.entry)
 
     def _topic(self, topic: topics.Topic, cell: Cell) -> topics.Topic:
-        """Returns the topic. For an entry of a sweep over the threshold of relevance, the topic's threshold is multiplied by
-        the entry's factor.
-        """
+        """Returns the topic; for an entry of the sweep over the threshold of relevance, with its threshold multiplied by the
+        entry's factor."""
         factor = self.comparison.setup["strategies"][cell.entry].get(TAU)
         return topic if factor is None else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
 
@@ -227,9 +224,8 @@ class ComparisonJob:
         archive: Archive,
         pulse: Pulse,
     ) -> list[tuple[Cell, Outcome]]:
-        """Measures all runs and returns pairs of a run and its results. The runs of each draw of samples are measured together,
-        without the draw's sample pages.
-        """
+        """Measures all runs and returns pairs of a run and its results. Runs with the same choice of samples are measured
+        together; sample pages are not scored."""
         stored_trails, found = self.comparison.trails, []
         growing = bool(self.comparison.setup.get("growing"))
         for number, (about, left_out) in enumerate(drawn):

@@ -20,17 +20,15 @@ LEAST_SECONDS, MOST_SECONDS = 3600, 366 * DAY_SECONDS
 
 
 def repeated(topic: Topic) -> dict[str, object]:
-    """Returns the options of a scheduled run: pages in the archive are used and not counted in the budget, until they are as
-    old as the topic's interval; then they are fetched again.
-    """
+    """Returns the options of a scheduled run: pages in the archive that are less old than the topic's interval are used and not
+    counted in the budget; older ones are fetched again."""
     days = (topic.interval_seconds or 0) / DAY_SECONDS
     return {"source": "mixed", "known": "free", "fresh_days": days}
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
-    """Starts a run of every topic that is due, and returns the number of runs started. Topics with an active run are skipped. A
-    run outside its working hours is created and waits for them. Called regularly by the dispatcher.
-    """
+    """Starts a run of every topic whose next run is due, at most `limit`, and returns the number of runs started. Topics with an
+    active run are skipped. Outside its working hours a run is created that waits for them. Called regularly by the dispatcher."""
     rows = Topic.objects.filter(next_run__lte=now, interval_seconds__isnull=False).order_by("next_run")
     return due.start_each(KIND, list(rows[:limit]), _start, now)
 
@@ -42,15 +40,14 @@ def retime(topic: int, hours: Timing, now: datetime) -> None:
 
 
 def repeat(topic: Topic, seconds: int | None, now: datetime) -> None:
-    """Schedules crawls of a topic at this interval in seconds, or only when a user starts one (None)."""
+    """Schedules crawls of a topic, one every `seconds`; with None, only users start crawls."""
     at = timings.when(timings.of(KIND, topic.pk), now + timedelta(seconds=seconds), now) if seconds else None
     Topic.objects.filter(pk=topic.pk).update(interval_seconds=seconds or None, next_run=at)
 
 
 def again(topic: Topic, now: datetime, user: Any = None) -> Run:
-    """Starts a run of a topic with the options of a scheduled run, at a user's request. Raises runs.Busy if the topic has an
-    active run, ValueError if its settings are invalid.
-    """
+    """Starts a run of a topic at a user's request, with the options of a scheduled run or, if it is the topic's first, with those
+    of the topic. Raises runs.Busy if the topic has an active run, ValueError if its settings are invalid."""
     return topics.crawl(topic, options=repeated(topic) if topic.runs.exists() else {}, now=now, user=user)
 
 
@@ -67,16 +64,15 @@ def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
 
 
 def entries(now: datetime, most: int) -> list[recurring.Recurring]:
-    """Returns the topics with scheduled crawls, those due first, for the page of schedules; at most `most`."""
+    """Returns at most `most` topics with scheduled crawls, those due first, as rows for the page of schedules."""
     rows = Topic.objects.filter(interval_seconds__isnull=False, next_run__isnull=False).order_by("next_run")
     return [recurring.Recurring(KIND, *row) for row in rows.values_list("pk", "name", "interval_seconds", "next_run")[:most]]
 
 
 @transaction.atomic
 def _start(topic: Topic, hours: Timing | None, now: datetime) -> bool:
-    """Starts a topic's run and sets its next due time in one transaction, because after a kill between the two the topic would
-    be crawled twice. Returns False if another process started it, or the run was refused.
-    """
+    """Starts a topic's scheduled run and sets the time of the next one in the same transaction, because after a kill between the
+    two the topic would be crawled twice. Returns False if another process started it, or the run was refused."""
     rows, seconds = Topic.objects.filter(pk=topic.pk), topic.interval_seconds or DAY_SECONDS
     if not due.claim(rows, "next_run", topic.next_run, name=topic.name, seconds=seconds, hours=hours, now=now):
         return False

@@ -29,12 +29,12 @@ Row = tuple[str | None, int, int, str, float, float, str, str]
 
 
 class DatabaseGraph:
-    """Keeps the URL graph of one run in the database. Nodes are read when requested, cached, and written by `flush` or before a
-    node is popped.
+    """Keeps the URL graph of one run in the database. Nodes are read when requested and cached; changes are written by `flush`,
+    which `pop` calls first.
 
-    The caller calls `settle` in the transaction that stores the page. `pushes` is the number of pushes so far, from which the
-    positions in queues are numbered.
-    """
+    The caller calls `settle` in the transaction that stores the page. `pushes` is the number of pushes so far: each push
+    increases it and gives the node this number as its position in the queue. `cached` is the number of nodes above which the
+    cache is emptied."""
 
     def __init__(self, run_id: int, pushes: int = 0, cached: int = 50_000) -> None:
         self.pushes = pushes
@@ -54,7 +54,7 @@ class DatabaseGraph:
         self._waiting: Counter[str] | None = None
 
     def prepare(self, urls: Iterable[str]) -> None:
-        """Loads the nodes of many URLs into the cache with few queries."""
+        """Loads the nodes of these URLs into the cache with few queries; also caches which of them are unknown."""
         wanted = [key for key in {url_hash(url) for url in urls} if key not in self._nodes and key not in self._known_aliases]
         for start in range(0, len(wanted), _SOME):
             part = wanted[start : start + _SOME]
@@ -120,9 +120,8 @@ class DatabaseGraph:
         return node
 
     def _first(self, queue: str) -> tuple | None:
-        """Returns the database row of the first node of a queue whose host is not in `resting`, among the first LOOKED_AT; None
-        if there is none.
-        """
+        """Returns the database row of the first node of a queue whose host is not in `resting`, among the first LOOKED_AT nodes;
+        None if there is none."""
         for looked_at in (1, LOOKED_AT) if self.resting else (1,):
             rows = sql.fetch(_NEXT, (self._run, queue, looked_at))
             for row in rows:
@@ -161,7 +160,8 @@ class DatabaseGraph:
         return [OutLink(*pair) for pair in json.loads(self._links.get(self._hashes[node]) or "[]")]
 
     def settle(self) -> None:
-        """Writes the changes and, if the cache is full, empties it. Called at the end of a step, when no node is in use."""
+        """Writes the changes and, if the cache is full, empties it. Called at the end of a step, when no node object is in use
+        any more."""
         self.flush()
         if len(self._nodes) > self._cached:
             for kept in (self._nodes, self._hashes, self._stored, self._links, self._known_aliases):
@@ -202,9 +202,8 @@ class DatabaseGraph:
             self._take(row)
 
     def _take(self, row: tuple) -> Node:
-        """Returns the node of a database row. If the node is cached, the cached one is returned, because it may contain changes
-        not written yet.
-        """
+        """Returns the node of a database row and caches it. If it is cached already, the cached node is returned, because it may
+        contain changes not written yet. For a row that is another address of a node, registers this address."""
         key, url, alias_of, parent, depth, state, queue, priority, position, data, links = row
         if alias_of is not None:
             self._known_aliases[key] = alias_of

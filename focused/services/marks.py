@@ -28,9 +28,8 @@ MOST_CHECKED = 20
 
 
 class Judged(NamedTuple):
-    """A page with the learning judge's score: `worth` is the score in [0, 1], relevant from 0.5; `sure` in [0, 1] is its
-    distance from 0.5, doubled.
-    """
+    """A page with the learning judge's score: `worth` is the score in [0, 1], on topic from 0.5; `sure` in [0, 1] is twice its
+    distance from 0.5. A marked page has 1 or 0."""
 
     page: TopicPage
     worth: float
@@ -47,10 +46,9 @@ class Judged(NamedTuple):
 class Verdict(NamedTuple):
     """The learning judge's scores of a run's newest pages.
 
-    `rows` are these pages: unmarked ones whose mark would help most first, marked ones last. `pages` counts all of them,
-    `marks` the marked ones. To test the judge, `checked` marks were left out in turn, and it predicted `agreed` of them
-    correctly.
-    """
+    `rows` are these pages: first the unmarked ones, those whose mark would help the judge most at the front, then the marked
+    ones. `pages` is the number of all of them, `marks` that of the marked ones. To test the judge, `checked` marks were left out
+    one at a time; in `agreed` of these cases the judge's score agreed with the mark."""
 
     rows: list[Judged]
     pages: int
@@ -60,7 +58,8 @@ class Verdict(NamedTuple):
 
 
 def verdict(run: TopicRun) -> Verdict:
-    """Scores the newest pages of a run by the topic's samples, the pages themselves and the operator's marks."""
+    """Scores the newest pages of a run (at most MOST_PAGES) by the topic's samples, the pages themselves and the operator's
+    marks."""
     rows = list(TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE).order_by("-number")[:MOST_PAGES])[::-1]
     if not rows:
         return Verdict([], 0, 0, 0, 0)
@@ -81,9 +80,8 @@ def verdict(run: TopicRun) -> Verdict:
 
 
 class Shown(NamedTuple):
-    """The first rows of a verdict, either of marked or of unmarked pages, with the counts over all pages; `on_topic` counts
-    those scored as relevant.
-    """
+    """The first rows of a verdict, either of marked or of unmarked pages, with the counts of the whole verdict; `on_topic` is the
+    number of pages scored as on topic."""
 
     rows: list[Judged]
     pages: int
@@ -94,9 +92,8 @@ class Shown(NamedTuple):
 
 
 def shown(run: TopicRun, marked: bool, most: int) -> Shown:
-    """Returns the first `most` rows of `verdict` that are marked (`marked` true) or unmarked. The verdict is cached for each
-    state of pages and marks, since the judge reads thousands of pages for it.
-    """
+    """Returns the first `most` rows of `verdict` among the marked pages (`marked` true) or the unmarked ones. The verdict is
+    cached until a page or mark is added or changed, since the judge reads thousands of pages for it."""
     marks = dict(TopicPage.objects.filter(run_id=run.pk, marked__isnull=False).order_by("pk").values_list("pk", "marked"))
     fetched = TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE)
     newest = fetched.order_by("-number").values_list("pk", flat=True).first()
@@ -117,9 +114,8 @@ def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, i
 
 
 def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
-    """Returns the links recorded in the run's log between these rows, as parallel arrays: the index of a page's parent, and of
-    the page.
-    """
+    """Returns, as parallel arrays, by which page each of these pages was reached: the indices in `rows` of parents and of the
+    pages reached from them; pages whose parent is not in `rows` are left out."""
     numbers = {row.pk: number for number, row in enumerate(rows)}
     found = [(numbers[row.parent_id], number) for number, row in enumerate(rows) if row.parent_id in numbers]
     start, end = np.array(found, dtype=np.intp).reshape(-1, 2).T
@@ -127,9 +123,8 @@ def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
 
 
 def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
-    """Tests the judge by leaving marks out in turn. Returns the number of marks left out, and how many of them the judge
-    predicted correctly. `reached` are the links between pages (`_reached`).
-    """
+    """Tests the judge by leaving marks out one at a time. Returns the number of marks left out, and in how many cases the judge's
+    score agreed with the mark. `reached` are the links between pages (`_reached`)."""
     marks = dict(judge.marks)
     asked = sorted(marks)[-MOST_CHECKED:] if len(marks) > 1 else []
     agreed = 0

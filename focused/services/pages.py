@@ -42,7 +42,8 @@ _INSERT = (
 
 
 class Written(NamedTuple):
-    """The row that was stored for a step: its id, its number in the run, and the random number that identifies it (`mark`)."""
+    """The row that was stored for a step: its id, the number of the step in the run (`step`), and the random number that
+    identifies the step (`mark`)."""
 
     pk: int
     step: int
@@ -51,9 +52,10 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class Arrival:
-    """A fetched page while it passes the stages of the setting TOPIC_STORE_STAGES. The stage `judge` sets `page`, unless the
-    page was already fetched under another address; the stage `keep` sets `stored`.
-    """
+    """A fetched page while it passes the stages of the setting TOPIC_STORE_STAGES. `why` are the reasons for which its address
+    was chosen, `recalled` tells whether it comes from the archive. The stage `judge` sets `page`, unless the page was already
+    fetched under another address, and `repeats`, the number of the page that it nearly duplicates; the stage `keep` sets
+    `stored`."""
 
     session: Session
     node: Node
@@ -82,9 +84,8 @@ class Outcome:
 
 
 def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled: bool = False) -> Outcome:
-    """Handles the page that was fetched for a chosen address: runs the storing stages, queues the page's links and stores the
-    step. `recalled` is true if the page comes from the archive.
-    """
+    """Handles the page that was fetched for a chosen address: runs the stages of TOPIC_STORE_STAGES, queues the page's links and
+    stores the step. `recalled` is true if the page comes from the archive."""
     why = session.outstanding.get(url, {})
     arrival = Arrival(session, session.take(url), draft, why, now, recalled)
     for name in settings.TOPIC_STORE_STAGES:
@@ -118,9 +119,8 @@ def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
 
 
 def edited(session: Session, change: dict[str, Any], now: datetime) -> None:
-    """Carries out an operator's edit and stores it as a step, so that a later replay of the steps applies it at the same
-    position.
-    """
+    """Carries out an operator's edit and stores it as a step, so that it takes effect at the same position when the stored steps
+    are processed again."""
     session.edit(change)
     row = _insert(session, TopicPage.Kind.EDIT, "", now, why=change)
     _close(session, row)
@@ -144,12 +144,11 @@ def judge(arrival: Arrival) -> None:
 
 
 def _own_address(session: Session, node: Node, content: Content) -> str:
-    """Returns the address that a page declares as its own (rel=canonical), if it can be trusted and is within the run's scope;
-    "" to keep the address that was fetched.
+    """Returns the address that a page declares as its own (rel=canonical), if it can be trusted and is within the run's scope; ""
+    to keep the address that was fetched.
 
-    If the declared address was fetched already, it is accepted if the content is nearly that of an earlier page; if not, only
-    if `same_page` accepts it. The page then counts as fetched under the declared address too.
-    """
+    A declared address that was fetched already is accepted if the page's content is nearly that of some earlier page, one that
+    was not fetched only if `same_page` accepts it. The page then counts as fetched under the declared address too."""
     if not session.options.canonical or session.options.source == "archive":
         return ""
     url = given(content)
@@ -204,9 +203,8 @@ def keep(arrival: Arrival) -> None:
 
 
 def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int]:
-    """Returns, for the page `parent` on which a link was found, its row id and the number of consecutive off-topic pages that
-    end with it on the path to it. (None, 0) for a seed.
-    """
+    """Returns, for the page `parent` on which a link was found, its row id and the number of consecutive off-topic pages that end
+    with it on the path to it; (None, 0) for a seed (`parent` is None) or if `parent` has no row."""
     if parent is None:
         return None, 0
     known = session.places.get(parent)
@@ -231,7 +229,7 @@ def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any)
 
 
 def _close(session: Session, row: Written) -> None:
-    """Writes the run's state after a step, and checks whether the operator has stored an edit meanwhile."""
+    """Writes the run's state after a step, and sets `session.edited` if the operator has stored an edit meanwhile."""
     run, graph = session.row, session.walk.graph
     session.steps, session.mark = row.step, row.mark
     run.steps, run.mark, run.asked = row.step, row.mark, session.asked

@@ -1,9 +1,8 @@
-"""The reading of a topic's samples: TextRank keywords of each sample, and the topic's vector and threshold, computed from all
-of them.
+"""The reading of a topic's samples, which is what is computed from them: TextRank keywords of each sample, and the topic's vector
+and threshold.
 
-The result is computed once for each state of samples and words (by a worker's run if they are long) and stored, so that pages
-that show a topic never process its samples.
-"""
+The result is computed once for each state of samples and words (by a worker's run if the samples are long) and stored, so that
+web pages that show a topic never process its samples."""
 
 from __future__ import annotations
 
@@ -94,8 +93,8 @@ def key(topic: Topic) -> str:
 
 
 def _worked_out(topic: Topic) -> dict[str, Any]:
-    # computed first: if samples or words change during the computation, the key no longer fits, and the reading counts as
-    # outdated
+    # computed first: if samples or words change during the computation, the key does not match theirs, and the reading counts
+    # as outdated
     before = key(topic)
     relevance = Relevance(replace(topics.definition(topic), threshold=None))
     shown = wording_of(relevance)
@@ -109,9 +108,9 @@ def _worked_out(topic: Topic) -> dict[str, Any]:
 
 
 def wording_of(relevance: Relevance, further: Iterable[str] = ()) -> dict[str, str]:
-    """Returns the display forms of a topic's stemmed words, by word: taken from `further` texts, otherwise from the beginnings
-    of its samples, otherwise from its word lists and ontology.
-    """
+    """Returns the forms in which to display the topic's words, by stemmed word: the form in `further` texts, otherwise that in
+    the beginnings of its samples, otherwise that in its word lists and ontology. Words that occur in none of these are
+    missing."""
     about = relevance.topic
     each = MOST_WORDING // max(1, len(about.documents))
     labels = (label for concept in about.ontology.values() for label in concept["labels"])
@@ -132,9 +131,8 @@ def words_of(sample: SampleDocument) -> dict[str, float]:
 
 
 def draw(topic: Topic) -> dict[str, float]:
-    """Extracts keywords from the words of all samples and adds them to the topic's keywords; words that it has already keep
-    their form and weight. Returns the new ones with their weights.
-    """
+    """Merges the keywords of all samples that have been read into at most DRAWN_WORDS words and adds these to the topic's
+    keywords; words that the topic has already keep their form and weight. Returns the new ones with their weights."""
     lists = topic.documents.exclude(words__isnull=True).order_by("position", "id").values_list("words", flat=True)
     return add_keywords(topic, merge([words for words in lists if words], DRAWN_WORDS))
 
@@ -151,9 +149,8 @@ def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
 
 
 def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = False) -> Run | None:
-    """Brings the topic's reading up to date; with `drawing` extracts keywords first. Short samples are read at once, and None
-    is returned; for long ones the run that reads them is returned, a new or an existing one.
-    """
+    """Brings the topic's reading up to date; with `drawing` first adds keywords from the samples (see `draw`). If the samples are
+    short, does so at once and returns None; otherwise returns the run that does it, a new or an existing one."""
     if characters(topic) <= SMALL_CHARACTERS:
         for sample in unread(topic):
             SampleDocument.objects.filter(pk=sample.pk).update(words=words_of(sample))
@@ -180,9 +177,8 @@ def work(topic: Topic) -> None:
 
 
 class TextsJob:
-    """The job that reads a topic's samples in a worker (see crawlmgr.jobs.Job): one sample per step, then the keywords if they
-    were requested, then the reading.
-    """
+    """The job that reads a topic's samples in a worker (see crawlmgr.jobs.Job): one sample per step, then adds keywords from them
+    if this was requested, then computes the reading."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -212,9 +208,8 @@ class TextsJob:
 
 
 def progress(topic: Topic) -> dict[str, Any] | None:
-    """Returns the run that reads a topic's samples with its progress, as a dictionary with `run`, `all` and `read` (numbers of
-    samples) and `percent`; None if there is no such run.
-    """
+    """Returns the active run that reads a topic's samples with its progress, as a dictionary with `run`, `all` and `read`
+    (numbers of samples) and `percent`; None if there is no such run."""
     run = next((one for one in Run.objects.at_work() if one.kind == KIND and one.target == topic.pk), None)
     if run is None:
         return None

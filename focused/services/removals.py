@@ -25,7 +25,8 @@ def check(topic_id: int) -> None:
 
 
 def delete(topic: Topic, now: datetime) -> None:
-    """Deletes a topic and returns when it is done; if it is killed, it can be called again."""
+    """Deletes a topic and returns when it is done. If the process is killed meanwhile, the function can be called again to
+    continue."""
     _quieten(topic, now)
     removals.at_once(_removal(topic))
 
@@ -61,7 +62,7 @@ def _runs(topic_id: int | None) -> QuerySet[Run]:
 
 
 def _quieten(topic: Topic, now: datetime) -> None:
-    """Stops the topic's crawls and removes its schedule."""
+    """Stops the topic's active crawls and removes its schedule; called before the topic is deleted."""
     Topic.objects.filter(pk=topic.pk).update(next_run=None, interval_seconds=None)
     removals.end_runs(_runs(topic.pk).filter(state__in=ACTIVE), now)
 

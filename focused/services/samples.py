@@ -47,9 +47,8 @@ def fetch(topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None,
 
 
 def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: Any = None) -> readings.Bounded:
-    """Adds samples, given as pairs of name and text, within the topic's size limits, and has them read. Returns which were
-    added, truncated and left out.
-    """
+    """Adds samples, given as pairs of name and text, within the topic's size limits, and brings the topic's reading up to date.
+    Returns which were added, truncated and left out."""
     found = readings.bounded(texts, readings.characters(topic))
     first = topic.documents.count()
     with transaction.atomic():
@@ -64,9 +63,8 @@ def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: 
 
 
 def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
-    """Replaces the topic's near-topic lexicon by words of off-topic pages of an earlier run that led to relevant pages. Returns
-    the words with their weights.
-    """
+    """Replaces the topic's near-topic lexicon by words of those off-topic pages of an earlier run that led to relevant pages.
+    Returns the words with their weights."""
     relevance = Relevance(topics.definition(topic))
     pages = sessions.history_of(run_id)
     found = near_lexicon(pages, dict.fromkeys(relevance.words, 1.0), LEXICON_WORDS)
@@ -79,9 +77,8 @@ def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
 
 
 def draw_hosts(topic: Topic, run_id: int) -> tuple[int, dict[str, float]]:
-    """Adds keywords from the relevant host pages of an earlier run (entry pages of sites, by the tunnelling paper's rules).
-    Returns the number of host pages, and the new words with their weights; existing words keep their form and weight.
-    """
+    """Adds keywords to the topic from the relevant host pages of an earlier run (entry pages of sites, by the tunnelling paper's
+    rules). Returns the number of host pages, and the new words with their weights; existing words keep their form and weight."""
     pages = sessions.history_of(run_id)
     relevant = {page.content.url for page in pages if page.relevant}
     texts = [text for host in host_pages(pages) if host.url in relevant and (text := _text_of(run_id, host.url))]
@@ -101,9 +98,8 @@ def _text_of(run_id: int, url: str) -> str:
 
 
 def _written(words: Collection[str], pages: Sequence[Page], run_id: int, tokenizer: Tokenizer) -> dict[str, str]:
-    """Returns the display forms of stemmed words, by word: from titles and anchors of the run's pages, otherwise from the text
-    of some archived pages.
-    """
+    """Returns the forms in which to display stemmed words, by word: from titles and anchors of the run's pages, otherwise from
+    the text of at most MOST_PAGES_READ archived pages. Words found in none of them are missing."""
     texts = dict.fromkeys(text for page in pages for text in (page.content.title, *(link.anchor for link in page.links)))
     shown = wording(texts, tokenizer)
     missing = set(words).difference(shown)
@@ -159,9 +155,8 @@ class SampleCrawler:
         return "complete"
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
-        """Has the fetched samples read, and keywords extracted if the topic has none. Samples whose pages were not fetched stay
-        without text.
-        """
+        """Brings the topic's reading up to date with the fetched samples, and adds keywords from them if the topic has none.
+        Samples whose pages were not fetched stay without text."""
         if state == RunState.PAUSED:
             return
         SampleDocument.objects.filter(topic_id=run.target, problem="waiting").update(problem="stopped")

@@ -26,9 +26,8 @@ _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed search: groups of words that must occur, and groups that must not. A group is a single word, or several adjacent
-    ones.
-    """
+    """A parsed search: groups of words that must occur (`wanted`), and groups that must not. A group is a single word, or several
+    words that must be adjacent."""
 
     wanted: tuple[tuple[str, ...], ...]
     unwanted: tuple[tuple[str, ...], ...] = ()
@@ -41,9 +40,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """One page of results: the total number of results, and the ids of the pages, best first. `cut` is True if more pages match
-    than are counted and ranked.
-    """
+    """One page of search results: the number of all results, and the ids of this page's results, best first. `cut` is True if so
+    many pages match that the oldest ones were neither counted nor ranked."""
 
     total: int
     pages: Sequence[int]
@@ -51,9 +49,8 @@ class Hits:
 
 
 def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
-    """Parses the text of a search: words may occur anywhere in the page, "adjacent words" stand in quotes, a "-" excludes.
-    Chinese needs no spaces.
-    """
+    """Parses the text of a search: several words may occur anywhere in the page, words in quotes must be adjacent, and a "-"
+    before a word or quote excludes it. Chinese words need no spaces between them."""
     tokenizer = Tokenizer(user_words)
     wanted: list[tuple[str, ...]] = []
     unwanted: list[tuple[str, ...]] = []
@@ -73,9 +70,8 @@ def index(arrival: Arrival) -> None:
 
 
 class _Entry(NamedTuple):
-    """An entry of the search index: a page's words, and special words for its run and its topic, by which a search is limited
-    to a run or topic.
-    """
+    """An entry of the search index: a page's id and words, with the ids of its run and topic. `place` are the special words for
+    these, by which a search is limited to a run or topic."""
 
     pk: int
     run: int
@@ -147,11 +143,10 @@ def remove(keys: Sequence[int]) -> None:
 
 
 def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None, start: int = 0, limit: int = 25) -> Hits:
-    """Searches the pages of the runs, or of all runs of the topic. Returns the matching pages from number `start` on, at most
-    `limit`, best first (BM25; on PostgreSQL ts_rank); a page that several runs fetched is listed once, in its newest version.
-    If more than MOST_RANKED match, only the newest are counted and ranked, so that the search for a word that is on every page
-    takes no longer than another.
-    """
+    """Searches the pages of the runs `run_ids`, or of all runs of the topic with the id `topic`. Returns the matching pages from
+    index `start` on, at most `limit`, best first (BM25; on PostgreSQL ts_rank); a page that several runs fetched is listed once,
+    in its newest version. No hits if the query requires no word. If more than MOST_RANKED match, only the newest of them are
+    counted and ranked, so that the search for a word that is on every page takes no longer than another."""
     places = [topic_word(topic)] if topic is not None else [run_word(pk) for pk in run_ids]
     if not query.wanted or not places:
         return Hits(0, ())

@@ -100,8 +100,8 @@ class Session:
         self.walk.strategy.start([url for url in self.topic.seeds if self.scope.refusal(url, 0) is None])
 
     def choose(self) -> list[str]:
-        """Returns the next addresses in the strategy's order, best first, and adds them to `outstanding`. No host gets more
-        outstanding addresses than it may have connections, and all hosts together get no more than `most`."""
+        """Chooses the next addresses by the strategy, adds them to `outstanding` and returns them, best first. No host gets more
+        outstanding addresses than it may have connections, all hosts together no more than `most`; [] if none may be added."""
         if len(self.outstanding) >= self.most:
             return []
         on = Counter(host_key(url) for url in self.outstanding)
@@ -131,8 +131,8 @@ class Session:
         return {"parts": parts, "queue": node.queue, "parent": node.parent, "depth": node.depth}
 
     def take(self, url: str) -> Node:
-        """Removes a chosen address from `outstanding` and returns its node. The node is created if missing, which happens when
-        stored steps are processed again in another order than in the original run."""
+        """Removes a chosen address from `outstanding` and returns its node, which is created if missing: this happens when stored
+        steps are processed again in another order than in the original run."""
         self.outstanding.pop(url, None)
         self.exhausted = False
         node = self.graph.node(url) or self.graph.add(url, 0, None)
@@ -141,7 +141,7 @@ class Session:
         return node
 
     def edit(self, change: dict[str, Any]) -> None:
-        """Carries out an operator's edit (seeds, dropped hosts, parameters, marks), or queues a sitemap's addresses."""
+        """Carries out an operator's edit (see `topics.edit_run`), or queues the addresses of a sitemap (`listed`)."""
         self.exhausted = False
         for url in change.get("seeds", ()):
             node = self.graph.add(url, 0, None)
@@ -159,7 +159,8 @@ class Session:
             listed.queue(self.walk, self.parser, named["url"], named["addresses"])
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
-        """Returns the page with only the links that the run may follow, and the number of refused links by rule."""
+        """Returns the page with only the links that the run may follow, and the number of removed links by the code of the
+        rule."""
         content, refused = self.scope.apply(content, node.depth)
         if self.options.source == "archive":
             held = in_archive([link.url for link in content.links])
@@ -192,8 +193,8 @@ def no_pulse() -> None:
 
 
 def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
-    """Returns the run's session, up to date with the last stored step. Processing many stored steps again takes time: `pulse`
-    is called at each, and if it raises Interrupted, a session in memory is kept, from which the next call continues."""
+    """Returns the run's session, up to date with the last stored step. `pulse` is called at each stored step that has to be
+    processed again; if it raises Interrupted, a session in memory is kept, from which the next call continues."""
     row = TopicRun.objects.get(pk=run.pk)
     session = _live.pop(run.pk, None)
     if session is None or (session.steps, session.mark) != (row.steps, row.mark):
@@ -211,7 +212,7 @@ def forget(run_id: int) -> None:
 
 
 def _caught_up(session: Session | None, row: TopicRun, pulse: Callable[[], None]) -> Session | None:
-    """Brings a session up to date by processing steps stored by another process; None if the stored history differs."""
+    """Brings a session up to date with steps that another process stored, and returns it; None if it must be built anew."""
     if session is None or isinstance(session.graph, DatabaseGraph) or session.steps >= row.steps:
         return None
     known = TopicPage.objects.filter(run_id=row.pk, step=session.steps).values_list("mark", flat=True).first()

@@ -22,25 +22,24 @@ from focused.services.sessions import Session
 
 WHOLE, PART = "sitemap", "sitemap-part"
 KINDS = (WHOLE, PART)
-MOST_SITEMAPS = 2  # maximum number of sitemaps requested of those that a robots.txt names
-MOST_PARTS = 3  # maximum number of parts requested of a sitemap index, those changed last
+MOST_SITEMAPS = 2  # maximum number of sitemaps of a host that are requested; its robots.txt may name more
+MOST_PARTS = 3  # maximum number of sitemaps requested that a sitemap index names: those changed last
 MOST_ADDRESSES = 500  # maximum number of addresses taken from one sitemap, those with the most relevant words
-FIRST = 1e6  # priority of requests for sitemaps, before the pages that wait
+FIRST = 1e6  # priority of requests for sitemaps, above that of pages
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The contents of a sitemap: addresses of pages, or of further sitemaps, the last changed first."""
+    """The contents of a sitemap: addresses of pages or, for a sitemap index, of further sitemaps, the last changed first."""
 
     pages: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
 
 
 def wanted(session: Session, item: Url) -> list[NewUrl]:
-    """Returns the sitemaps to request after a page of a host has arrived: those that the host's robots.txt names. They are
-    requested once, and only for hosts of seeds; otherwise the list is empty.
-    """
+    """Returns the sitemaps that the robots.txt of a host names, as links to request. Called after a page of the host has arrived;
+    [] if the run's options do not ask for sitemaps, for hosts without seeds, and for hosts for which it was called before."""
     if not session.options.sitemaps:
         return []
     key = host_key(item.url)
@@ -65,9 +64,8 @@ def read(response: FetchResponse) -> Listing:
 
 
 def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[NewUrl]:
-    """Queues the most relevant addresses of a sitemap that the scope allows; returns the further sitemaps that it names as
-    links to request.
-    """
+    """Stores the contents of a sitemap, `listing`: queues those of its addresses that the scope allows and whose words are most
+    similar to the topic; returns the further sitemaps that it names as links to request."""
     key, refused, allowed = host_key(item.url), Counter[str](), []
     for url in dict.fromkeys(_of_host(listing.pages, key)):
         reason = session.scope.refusal(url, 1)

@@ -50,9 +50,8 @@ def definition(topic: StoredTopic) -> Topic:
 
 
 def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
-    """Returns the ontology reduced to the size that a topic can store: of a large one the concepts around the topic's words,
-    heaviest words first.
-    """
+    """Returns the ontology; if it is larger than a topic can store, the part of it around the topic's words, those with the
+    largest weights first."""
     if len(found.labels) <= MOST_CONCEPTS:
         return found
     relevance = Relevance(replace(definition(topic), ontology={}))
@@ -61,9 +60,8 @@ def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
 
 
 def marked(topic: StoredTopic) -> tuple[tuple[str, bool], ...]:
-    """Returns the newest pages that the operator marked in the topic's runs, each address once: pairs of the page's words,
-    separated by spaces, and the mark.
-    """
+    """Returns the newest pages that the operator marked in the topic's runs (at most MOST_MARKED), each address once: pairs of
+    the page's words, separated by spaces, and whether it is on topic."""
     pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("-id")
     found: dict[int, tuple[str, bool]] = {}
     for page in pages[:MOST_MARKED]:
@@ -82,9 +80,8 @@ def add(
     now: datetime,
     **values: Any,
 ) -> StoredTopic:
-    """Creates a topic. `documents` are pairs of name and text of samples, `values` further fields. Raises ValueError with a
-    one-line message if the name is empty or exists, or there is no seed.
-    """
+    """Creates a topic. `documents` are samples as pairs of name and text, `values` are further fields of the model. Raises
+    ValueError with a one-line message if the name is empty or exists, or there is no seed."""
     name = name.strip()
     if not name:
         raise ValueError("a topic needs a name")
@@ -175,19 +172,17 @@ def crawl(
 
 
 def authorities(urls: Iterable[str]) -> list[str]:
-    """Returns the distinct hosts (with ports) of addresses, as the address guard (the check for private addresses) takes its
-    exceptions.
-    """
+    """Returns the distinct hosts of addresses, sorted, as "host" or "host:port", the form in which the address guard (the check
+    for private addresses) takes its exceptions."""
     return sorted({host_key(url) for url in urls})
 
 
 def edit_run(run: Run, change: Mapping[str, Any]) -> None:
-    """Stores an edit of an active run, which is carried out after the current page. Raises ValueError with a one-line message
-    if the run has ended or the edit is invalid or empty.
+    """Stores an edit of an active run, which is carried out after the current page. Raises ValueError with a one-line message if
+    the run has ended or the edit is invalid or empty.
 
-    `seeds`: further addresses; `without_hosts`: hosts to drop; `parameters`: new parameters of the strategy; `marks`: addresses
-    of fetched pages with the operator's marks (true, false, null to remove one).
-    """
+    Keys of `change`, all optional: `seeds`: further seed addresses; `without_hosts`: hosts to crawl no longer; `parameters`: new
+    parameters of the strategy; `marks`: the operator's marks by address of a fetched page (true, false, null to remove one)."""
     if not run.active:
         raise ValueError("the run has ended")
     noted: dict[str, Any] = {}

@@ -24,9 +24,8 @@ LONGEST_WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A text or page to try a topic on: its words in order, the text to display (for a page its title), a title, its source
-    ("text", "archive", "net"), and the time of its fetch if it is from the archive.
-    """
+    """A text or page to score against a topic: its words in order, the text to display (for a page its title), a title, its
+    source ("text", "archive", "net"), and the time of its fetch if it is from the archive."""
 
     tokens: list[str]
     text: str = ""
@@ -36,7 +35,7 @@ class Sample:
 
 
 def text_of(topic: Topic, text: str) -> Sample:
-    """Returns a text that a user entered as a sample to try, split into words with the topic's user words."""
+    """Returns a text that a user entered as a sample to score, split into words; the topic's user words are kept whole."""
     return Sample(Tokenizer(topic.user_words)(text), text)
 
 
@@ -49,9 +48,8 @@ def scope_verdict(topic: Topic, address: str, now: datetime) -> tuple[str, str]:
 
 
 def page_of(topic: Topic, address: str) -> Sample:
-    """Returns the page of an address as a sample to try, from the archive or the network. Raises ValueError with a one-line
-    message if it cannot be obtained.
-    """
+    """Returns the page of an address as a sample to score: from the archive if it is there, otherwise fetched. Raises ValueError
+    with a one-line message if it cannot be obtained."""
     url = _address(address)
     parser = Parser(Tokenizer(topic.user_words))
     page = sessions.stored_page(url)

@@ -1,4 +1,4 @@
-"""A topic's strategy and its parameters: choosing, undoing, presets, and previews on recorded pages."""
+"""A topic's strategy and its parameters: choosing them, undoing a choice, presets, and previews on archived pages."""
 
 from __future__ import annotations
 
@@ -36,9 +36,8 @@ AS_PUBLISHED: Mapping[str, Mapping[str, Any]] = {
 
 
 def built_in(strategy: str) -> dict[str, dict[str, Any]]:
-    """Returns the built-in presets of a strategy, parameters by name: its defaults, as published, and for `dolphin` the
-    patent's four weight vectors.
-    """
+    """Returns the built-in presets of a strategy, each as parameters by name: "defaults", "published" (closest to the original
+    publication) if it differs, and for `dolphin` the weights of the patent's four runs."""
     found: dict[str, dict[str, Any]] = {"defaults": {}}
     if strategy in AS_PUBLISHED:
         found["published"] = dict(AS_PUBLISHED[strategy])
@@ -53,15 +52,14 @@ def preset_kind(strategy: str) -> str:
 
 
 def preset(strategy: str, name: str) -> dict[str, Any] | None:
-    """Returns the parameters of a preset; a user's preset takes precedence over a built-in one of the same name. None if there
-    is none.
-    """
+    """Returns the parameters of the preset `name`; a user's preset takes precedence over a built-in one of the same name. None if
+    there is none."""
     own = {one.name: dict(one.values) for one in settings_history.presets(preset_kind(strategy))}
     return {**built_in(strategy), **own}.get(name)
 
 
 def values_of(topic: Topic) -> dict[str, Any]:
-    """Returns the values of a topic that its settings history records."""
+    """Returns the values of a topic that its settings history records: `strategy`, `parameters` and `options`."""
     return {"strategy": topic.strategy, "parameters": topic.parameters, "options": topic.options}
 
 
@@ -89,7 +87,8 @@ def choose(
 
 @transaction.atomic
 def undo(topic: Topic, *, now: datetime) -> None:
-    """Undoes the newest recorded change. Raises ValueError with a one-line message if it is not possible."""
+    """Undoes the newest recorded change of the topic's strategy, parameters and options. Raises ValueError with a one-line
+    message if it is not possible."""
     _store(topic, settings_history.undo(KIND, topic.pk, values_of(topic), now=now))
 
 

@@ -199,10 +199,9 @@ class Adaptive(Strategy):
         return None
 
     def _next(self) -> int | None:
-        """Returns the number of the next target to fetch: the first of those chosen together whose host is not in
-        `graph.resting` (hosts that cannot be requested now); if all of them are on such hosts, the best open target on another
-        host. Returns None if there is none.
-        """
+        """Returns the number of the next target to fetch: among the targets that were last chosen together (see `_best`), the
+        first whose host is not in `graph.resting` (hosts that cannot be requested now); if all of them are on such hosts, the
+        best open target on another host. Returns None if there is none."""
         links, chosen = self.links, self._chosen
         while chosen and not links.is_open(chosen[0]):
             chosen.pop(0)
@@ -276,9 +275,9 @@ class Adaptive(Strategy):
         return features[:, is_open].T, scores[is_open]
 
     def _score(self) -> tuple[Vector, Vector]:
-        """Returns the features of all n columns of the link table as a matrix with 14 rows and n columns, and an array with the
-        score of each column, -inf for closed targets. Updates the weights first if they are due.
-        """
+        """Returns the features of the targets in `links.table`, closed ones included, as a matrix with 14 rows and a column for
+        each target, and an array with the score of each column, -inf for closed targets. Fits the weights again first if enough
+        examples have arrived."""
         features = self.links.columns()
         if self._unfitted >= max(1, len(self._examples) // REFITS):
             self._fit()
@@ -288,7 +287,8 @@ class Adaptive(Strategy):
         return features, scores
 
     def _fit(self) -> None:
-        """Computes the means and standard deviations of the features and the weights again from the examples so far."""
+        """Computes the means and standard deviations of the features again from the examples so far, and fits the weights again
+        if the parameter `learn` is on and there are enough examples."""
         self._unfitted = 0
         self._mean, self._spread = self._examples.scale(self._prior.mean, self._prior.spread, PRIOR_PAGES)
         if self.settings.learn and len(self._examples) >= FEWEST:
@@ -323,9 +323,8 @@ class Adaptive(Strategy):
         return chosen
 
     def _worth(self, parent: int) -> float:
-        """Returns the reward in [0, 1] of the newest page, which was fetched through a link of page number `parent`. If the
-        learning judge has scored pages already, its score is a part of the reward.
-        """
+        """Returns the reward in [0, 1] of the newest page, which was fetched through a link of page number `parent` (-1: none).
+        Once the learning judge has scored pages, its score is a part of the reward."""
         fixed = self._fixed[-1]
         if not self._judge.ranked:
             return float(fixed**self._exponent)

@@ -1,6 +1,5 @@
-"""Parses addresses (URLs) for link features: host, address pattern and words. The part that all addresses of a folder share is
-cached.
-"""
+"""Parses addresses (URLs) for link features: host, address pattern and words. What is parsed of a folder is cached for all
+addresses in it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ STILL_CYCLES = 3
 
 @dataclass(slots=True)
 class Ant:
-    """One ant's walk in one cycle: its present page, the numbers of pages visited (`tabu`), and rows of links taken (`path`)."""
+    """One ant's walk in one cycle: its present page, the numbers of the pages visited (`tabu`), the rows of the links taken
+    (`path`)."""
 
     page: str
     tabu: set[int]
@@ -35,15 +36,15 @@ class Ant:
 
 
 class AntColony(Strategy):
-    """Lets ants start on chosen pages and take up to `depth` links each; links with a score of at least eta are fetched, once
-    for all.
+    """Lets ants start on chosen pages and take up to `depth` links each; the links that they choose are fetched if their score is
+    at least eta, a quantile of the waiting links' scores.
 
     The score of link l is R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. Until the target is fetched,
     R(target) is estimated from pages whose URLs have the same pattern and from the page's other links. After each cycle the
     pheromone of a link, tau, becomes (1 - rho) tau + the sum, over the ants that took it, of the mean relevance of their paths,
     within [0.01, 5]. The start pages of the next cycle are visited pages with open links: each is represented by its best open
-    link; those on the best Pareto fronts are selected, spread as widely as possible. After a cycle that fetched nothing, the
-    best of all open links is fetched.
+    link; those on the best Pareto fronts are selected, spread as widely as possible. After a cycle that fetched nothing, the best
+    of all open links is fetched.
 
     Links to pages already fetched are followed, guided by pheromone, only if a page has no others. If they competed equally
     (`revisit`), ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three
@@ -229,7 +230,6 @@ class AntColony(Strategy):
             self._light = np.concatenate([self._light, np.zeros_like(self._light)])
 
     def _kept(self, node: Node, page: Page) -> Sequence[Link]:
-        """Returns the page's links without those that the one-per-concept rule drops."""
         if self._concepts is None or not self.settings.one_per_concept:
             return page.links
         kept = self._concepts.kept(page.links)
@@ -244,7 +244,7 @@ class AntColony(Strategy):
         self._links.close(node.url)
 
     def score(self, rows: Rows) -> Vector:
-        """Returns the scores R(l) of links by row number, eq. (9) of the ant colony paper, with weights of the sum 1."""
+        """Returns the scores R(l), eq. (9) of the ant colony paper, of the links with these row numbers; h1 + h2 + h3 = 1."""
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
         scores: Vector = self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
         return scores
@@ -291,7 +291,7 @@ class AntColony(Strategy):
                 yield from self._best_open()
 
     def _weigh(self) -> None:
-        """Sets eta, the score below which links are not fetched, to a quantile of the scores of all open links."""
+        """Sets eta, the score below which links are not fetched, to a quantile of the open links' scores if there are enough."""
         rows = self._links.open_rows()
         if len(self._links) >= ENOUGH_SCORES and len(rows):
             self._eta = float(np.quantile(self.score(rows), self.settings.quantile))
@@ -314,7 +314,7 @@ class AntColony(Strategy):
                 self._wait(node)
 
     def _unfetched(self, row: int) -> Node | None:
-        """Returns the node of the open link in row `row`; None, closing it, if its target was already fetched."""
+        """Returns the node of the open link in row `row`; if its target is fetched already, closes the link and returns None."""
         url = self._links.urls[row]
         node = self.graph.node(url)
         if node is not None and node.state < State.FETCHED:
@@ -379,7 +379,8 @@ class AntColony(Strategy):
 
     def _starts(self) -> list[str]:
         """Returns the URLs of the pages on which ants start in the next cycle: visited pages whose best open links are on the
-        best Pareto fronts of the three objectives, spread as widely as possible. An empty list if no link is open."""
+        best Pareto fronts of the three objectives (R(anchor), R(page), R(target)), spread as widely as possible. If no visited
+        page has open links, all pages are candidates; an empty list if no link is open."""
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
         rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
         rows = self._best_of_pages(rows[self._links.is_open(rows)])
@@ -392,7 +393,7 @@ class AntColony(Strategy):
         return [pages[pool[i]] for i in best_spread(objectives[pool], self.settings.starts)]
 
     def _best_of_pages(self, rows: Rows) -> Rows:
-        """Returns the row number of the best link among `rows` on each page; pages in the order of their fetches."""
+        """Returns for each page the row number of its best link among `rows`; pages in the order of their fetches."""
         pages = self._links.page_numbers(rows)
         order = np.lexsort((self.score(rows), pages))
         last = np.append(pages[order][1:] != pages[order][:-1], True)

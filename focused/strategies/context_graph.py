@@ -24,9 +24,8 @@ PAGES_A_LAYER = 300
 
 
 def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
-    """Computes for each page the number of clicks along links to the nearest relevant page, by URL; 0 for relevant pages. Pages
-    from which that is more than `depth` clicks are omitted.
-    """
+    """Returns for each page, by URL, the number of clicks along links to the nearest relevant page; 0 for relevant pages. Pages
+    that need more than `depth` clicks, or from which no relevant page can be reached, are omitted."""
     pages = list(pages)
     known = {page.url for page in pages}
     back: dict[str, list[str]] = {}
@@ -44,12 +43,12 @@ def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
 
 
 class ContextGraph(Strategy):
-    """Predicts how many clicks a page is away from a page on topic (the page's layer), by a naive Bayes classifier over the
-    topic's words. The links of the page are queued one layer nearer, and the nearest layers are fetched first.
+    """Predicts how many clicks a page is away from the nearest page on topic (the page's layer), by a naive Bayes classifier over
+    the topic's words. The links of a page of layer n wait in the queue of layer n - 1; queues of lower layers are fetched first.
 
-    The layers are learned from an earlier run (`history`) if there is one, otherwise from this run's own pages, each time their
-    number has doubled. Until then links are ordered by the similarity of their page.
-    """
+    The classifier is trained on the pages of an earlier run (`history`) if there is one, otherwise on this run's own pages, for
+    the first time after `first` pages and again each time their number has doubled. Until then links are ordered by the
+    similarity of their page."""
 
     name = "context_graph"
     title = gettext_noop("Context graph")
@@ -122,9 +121,8 @@ class ContextGraph(Strategy):
         return self._queues[max(0, layer - 1)], float(probabilities[best])
 
     def _move(self) -> None:
-        """Moves every waiting link to the queue of the layer that is predicted for its page. Called after the classifier has
-        been trained again.
-        """
+        """Moves every waiting link to the queue for the layer that is now predicted for its page. Called after the classifier has
+        been trained again."""
         places = {page.url: self._place(page) for page in self._pages}
         for child in [child for queue in self._queues for child in self.graph.queued(queue)]:
             if child.parent in places:

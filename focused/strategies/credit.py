@@ -24,9 +24,8 @@ class Credit:
         self._counts: list[int] = []
 
     def add(self, worth: float, parent: int, share: float) -> None:
-        """Adds a page with the reward `worth` that was fetched from page `parent` (-1: none), and updates the credit of the
-        pages on the path to it.
-        """
+        """Adds a page with the reward `worth` that was fetched from page `parent` (-1: none), and updates the credit of the pages
+        on the path to it. `share` is the factor in the formula of the class."""
         page = len(self._own)
         if page == len(self._whole):
             self._whole = np.concatenate([self._whole, np.zeros(page)])
@@ -46,9 +45,8 @@ class Credit:
             parent = self._parents[parent]
 
     def revise(self, worth: Vector, share: float) -> None:
-        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes the credit of all pages again with
-        `share` (see the class).
-        """
+        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes the credit of all pages again;
+        `share` is the factor in the formula of the class."""
         self._own = worth.tolist()
         whole = list(self._own)
         self._sums = [0.0] * len(self._own)

@@ -1,6 +1,5 @@
-"""The strategy `depth_first`, after Yang et al.: follows the newest links first, those of one page ordered by the similarity of
-their words to the topic's words, and postpones those that a decision tree predicts to be off topic.
-"""
+"""The strategy `depth_first`, after Yang et al.: follows the newest links first, the links of one page in the order of their
+words' similarity to the topic's words, and postpones links that a decision tree predicts to lead off topic."""
 
 from __future__ import annotations
 
@@ -56,10 +55,10 @@ class WordLikeness:
 class DepthFirst(Strategy):
     """Fetches the most recently found link first. Links that are predicted to lead to off-topic pages wait behind all others.
 
-    The prediction is that of a decision tree, trained on the first `training_pages` pages that were fetched through links, to
-    tell whether a link leads to a relevant page. Its features are the similarity of the words in the link's anchor and URL to
-    the topic's words, the similarity of the link's page to the topic, and the link's depth.
-    """
+    The prediction is that of a decision tree, trained once, on the first `training_pages` pages that were fetched through links
+    (on more if these are all relevant or all irrelevant), to tell whether a link leads to a relevant page. Its features are the
+    similarity of the words in the link's anchor and URL to the topic's words, the similarity of the link's page to the topic, and
+    the link's depth."""
 
     name = "depth_first"
     title = gettext_noop("Depth first")
@@ -143,9 +142,8 @@ class DepthFirst(Strategy):
         self._plant()
 
     def _plant(self) -> None:
-        """Trains the decision tree once there are enough examples and they include both relevant and irrelevant pages. The
-        examples are kept, so that a resumed run can train the tree again.
-        """
+        """Trains the decision tree if there are `training_pages` examples and they include both relevant and irrelevant pages.
+        The examples are kept, so that a resumed run can train the tree again."""
         answers = {answer for _, answer in self._samples}
         if len(self._samples) < self.settings.training_pages or len(answers) < 2:
             return

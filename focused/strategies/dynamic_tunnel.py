@@ -23,19 +23,18 @@ TUNNEL = "tunnel"
 
 
 class DynamicTunnel(Tunnelling):
-    """Orders a crawl by two queues: links of relevant pages, ordered by Sim(page), and links of off-topic pages, ordered by
-    R(link), which may be followed for k more steps.
+    """Orders a crawl by two queues: links of relevant pages, ordered by Sim(page), and links of off-topic pages, ordered mainly
+    by R(link). Through a link of the second queue k more off-topic steps may follow.
 
     After a relevant page k is infinite. The first off-topic page after it sets k to the parameter `depth` and subtracts one for
-    every link; each further off-topic page subtracts one for a link unless R(link) >= tau_u (the parameter `hold`). Links
-    beyond k = 0 are kept until no other link waits, or dropped (`beyond`). R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3)
-    of the tunnelling paper, over the topic's words and the near-topic lexicon. R decides whether a link keeps its k; the order
-    within tunnels uses R and Sim(page) together, because anchors such as "CS 384G" on a nearly relevant page are not
+    every link; each further off-topic page subtracts one for a link unless R(link) >= tau_u (the parameter `hold`). Links for
+    which k is used up are kept until no other link waits, or dropped (parameter `beyond`). R = w1 R_anchor + w2 R_context + w3
+    R_url, eq. (3) of the tunnelling paper, over the topic's words and the near-topic lexicon. R decides whether a link keeps its
+    k; the order within tunnels uses R and Sim(page) together, because anchors such as "CS 384G" on a nearly relevant page are not
     informative on their own.
 
-    By default a tenth of the fetches goes to links of off-topic pages. With this share more relevant pages were found than with
-    a fifth, and more than by best_first for all seeds far from relevant pages.
-    """
+    By default a tenth of the fetches goes to links of off-topic pages. With this share more relevant pages were found than with a
+    fifth, and more than by `best_first` if all seeds are far from relevant pages."""
 
     name = "dynamic_tunnel"
     title = gettext_noop("Dynamic tunnels")

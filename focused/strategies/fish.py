@@ -16,12 +16,12 @@ from focused.strategies.base import Strategy
 
 
 class Fish(Strategy):
-    """Assigns to links a potential (their priority) and a number of remaining steps. The first width * factor links of a
-    relevant page get potential 1 and `depth` steps; the first `width` links of an off-topic page get potential 0.5 and one step
-    less than the page itself.
+    """Assigns to links a potential (their priority) and a number of remaining steps. With the parameters width, factor and depth:
+    the first width * factor links of a relevant page get potential 1 and `depth` steps; the first `width` links of an off-topic
+    page get potential 0.5 and one step less than the page itself.
 
-    Further links get potential 0. The links of an off-topic page without remaining steps are dropped.
-    """
+    The other links of a page get the same number of steps and potential 0. The links of an off-topic page without remaining steps
+    are dropped."""
 
     name = "fish"
     title = gettext_noop("Fish search")

@@ -40,9 +40,8 @@ LONGEST_RUN = 10
 
 
 class Found(NamedTuple):
-    """A link of a page: the URL of its target, the similarity of its anchor and of its context to the topic, and the anchor's
-    words.
-    """
+    """A link as found on a page: the URL of its target, the similarities of its anchor and of its context (the words around it)
+    to the topic, and the anchor's words."""
 
     url: str
     anchor: float
@@ -88,9 +87,8 @@ class LinkFeatures:
     are each numbered from 0 in the order of arrival. A target is open until it is fetched or its fetch fails.
 
     The value of a page (`worth`) is its reward in [0, 1], which the learning judge may change later (`revise`). The data of
-    targets and links are in compact arrays. Changes to the features of open targets are collected and made together before the
-    features are read, which is cheaper than making them page by page.
-    """
+    targets and links are in compact arrays. Changes to the features of open targets are first collected and then made all
+    together, before the features are read, which is cheaper than making them page by page."""
 
     def __init__(self) -> None:
         self.urls: list[str] = []
@@ -134,7 +132,7 @@ class LinkFeatures:
         return len(self._link_page)
 
     def number(self, url: str) -> int | None:
-        """Returns the target number of a URL; None if no link to it was found and it was not fetched."""
+        """Returns the target number of a URL; None if no link to it was found and no fetch of it was recorded."""
         return self._targets.get(url)
 
     def is_open(self, target: int) -> bool:
@@ -142,7 +140,7 @@ class LinkFeatures:
 
     @property
     def table(self) -> OpenTargets:
-        """The features of the open targets, after all collected changes were made."""
+        """The features of the open targets, and of some closed ones, after all collected changes were made."""
         self._settle()
         return self._table
 
@@ -169,13 +167,12 @@ class LinkFeatures:
         return self._host[target]
 
     def of_hosts(self, hosts: Iterable[str]) -> frozenset[int]:
-        """Returns the numbers of these hosts; hosts of which no address is known have none and are left out."""
+        """Returns the numbers of these hosts; hosts without any known target are left out."""
         return frozenset(self._groups[host] for host in hosts if host in self._groups)
 
     def parent(self, target: int) -> int:
         """Returns the number of the page with the highest reward among those that link to the target; of equal rewards the page
-        that arrived first.
-        """
+        that arrived first. The target must have been found through a link."""
         link = self._last_link[target]
         best = self._link_page[link]
         most = self._page.worth.item(best)
@@ -186,10 +183,9 @@ class LinkFeatures:
         return best
 
     def add(self, url: str, depth: int, worth: float, found: Sequence[Found], parent: int, relevant: bool) -> int:
-        """Adds a page with its reward `worth` and its links `found`, and returns its number. `parent` is the number of the page
-        through whose link it was fetched (-1: none). If `relevant` is true, the count of consecutive off-topic pages on the
-        path restarts at 0.
-        """
+        """Adds the page fetched from `url` with its reward `worth` and its links `found`, and returns its number. `parent` is the
+        number of the page through whose link it was fetched (-1: none). If `relevant` is true, the count of consecutive off-topic
+        pages on the path restarts at 0."""
         number = len(self.names)
         self.names.append(url)
         place = self._page.extend(1).start
@@ -227,7 +223,7 @@ class LinkFeatures:
             self._link_target.append(target)
 
     def _new(self, url: str, words: Sequence[str]) -> int:
-        """Adds a target and returns its number; `words` are the words of the first link's anchor."""
+        """Adds a target and returns its number; `words` are the words of the anchor of the first link to it."""
         target = self._targets[url] = len(self.urls)
         self.urls.append(url)
         parts = parts_of(url)
@@ -241,9 +237,9 @@ class LinkFeatures:
         return target
 
     def close(self, url: str, page: int = -1) -> None:
-        """Closes the target `url`, which was fetched as page number `page` or could not be fetched (-1). Its reward (0 if not
-        fetched) is counted for the pages that link to it, and for the words of its URL and of the first link's anchor.
-        """
+        """Closes the target `url`, which was fetched as page number `page` or could not be fetched (-1). The page's reward (0 if
+        not fetched) is counted for the pages that link to the target, and for the words of its URL and of the anchor of the first
+        link to it."""
         target = self._targets.get(url)
         if target is None:
             target = self._new(url, ())
@@ -267,7 +263,8 @@ class LinkFeatures:
         self._learned[1].extend([worth] * len(buckets))
 
     def revise(self, worth: Vector) -> None:
-        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes all sums of rewards again."""
+        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes the sums of rewards by page, address
+        pattern, host and word again."""
         self._settle()
         size = self._page.size
         self._page.worth[:size] = worth
@@ -342,7 +339,6 @@ class LinkFeatures:
 
 
 def _array(numbers: array[int]) -> Rows:
-    """Returns a numpy array that shares the memory of `numbers`. It must be deleted before the next number is appended, since
-    an array whose memory is shared cannot grow.
-    """
+    """Returns a numpy array that shares the memory of `numbers`. No reference to the result may be kept when the next number is
+    appended to `numbers`, since an array whose memory is shared cannot grow."""
     return np.frombuffer(numbers, dtype=np.intp)

@@ -1,5 +1,5 @@
 """A table of all links of a run, used by the strategies `ant_colony` and `space_evolution`: the relevance of their anchors and
-pages, and the known or estimated relevance of their targets.
+pages, and the known or estimated relevance of their targets (the URLs they lead to).
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class LinkTable:
         return counts
 
     def leads_on(self, page: str) -> bool:
-        """Tells whether a page, given by its URL, has open links."""
+        """Tells whether a page, given by its URL, has an open link."""
         number = self._numbers.get(page)
         return number is not None and bool(self._own[0, number] > 0)
 
@@ -184,9 +184,8 @@ class LinkTable:
         return np.flatnonzero(self._open[: len(self)])
 
     def objectives(self, rows: Rows) -> Vector:
-        """Returns a matrix with three columns, R(anchor), R(page) and R(target) (known or estimated), and a line for each of
-        the row numbers in `rows`.
-        """
+        """Returns a matrix with a row for each of the row numbers `rows` and three columns: R(anchor), R(page) and R(target),
+        which is known or estimated."""
         anchor, page, prior, own = self._columns[:, rows]
         kin = self._kin[rows]
         expected = (self._sums[kin] + self._weight * prior) / (self._counts[kin] + self._weight)

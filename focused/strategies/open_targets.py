@@ -72,10 +72,9 @@ it, depth, consecutive off-topic pages before it, share of its page's reward, an
 
 
 class OpenTargets:
-    """Stores the matrix of features, with columns in ascending order of target numbers. Columns of closed targets stay until
-    they are many, so that a fetched page changes only the columns of its own links, and scoring all targets takes a few passes
-    over the matrix.
-    """
+    """Stores the matrix of features, with the columns in ascending order of target numbers. Columns of closed targets are removed
+    only when they have become many: so a fetched page changes only the columns of its own links, and scoring all targets takes a
+    few passes over the matrix."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -117,9 +116,8 @@ class OpenTargets:
         return self._table[:WIDTH, column].copy()
 
     def append(self, met: Sequence[FirstMet], buckets: Sequence[int]) -> None:
-        """Adds columns for new targets, whose numbers follow the last target's. `buckets` are the hash buckets of the words of
-        all these targets, one target after the other.
-        """
+        """Adds columns for new targets, which get the numbers after the last known target. `buckets` are the hash buckets of the
+        words of all these targets, one target after the other."""
         columns = np.array(met, dtype=float).T
         whole = columns[7:].astype(np.intp)
         place, words = self._slot.extend(len(met)), self._bucket.extend(len(buckets))
@@ -162,7 +160,8 @@ class OpenTargets:
         table[RANK, columns] = np.log1p(10 * table[SHARE, columns])
 
     def close(self, targets: Sequence[int]) -> None:
-        """Marks the targets with these numbers as closed. All of them must have columns."""
+        """Marks the targets with these numbers, all of which must have columns, as closed; removes the columns of all closed
+        targets if these have become many."""
         self._slot.open[self._column.number[np.array(targets, dtype=np.intp)]] = False
         self._closed += len(targets)
         if self._closed > self._fewest_closed and MOST_CLOSED * self._closed > self.size:

@@ -17,9 +17,8 @@ START = 1.0
 
 
 class PageRank(Strategy):
-    """Orders URLs by a score PR, which is 1 when the URL is first found. Each further page that links to it adds its own score
-    at the time of its fetch, divided by the number of its links.
-    """
+    """Orders URLs by a score PR, which is 1 when the URL is first found. When another page that links to it is fetched, that
+    page's score, divided by the number of its links, is added."""
 
     name = "pagerank"
     title = gettext_noop("PageRank")

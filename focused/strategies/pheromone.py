@@ -19,12 +19,12 @@ STILL = 1e-3
 
 
 class Pheromone:
-    """Stores the pheromone tau of links, an array indexed by row number of the link table (it may be longer than the table),
-    with values in [TAU_MIN, TAU_MAX]; eq. (4) of the ant colony paper.
+    """Stores the pheromone tau of links, an array indexed by row number of the link table (it may be longer than the table), with
+    values in [TAU_MIN, TAU_MAX]; eq. (4) of the ant colony paper.
 
     `initial` is the tau of a new link, `rho` the share that evaporates in a cycle, and `cycle` the number of the present cycle,
-    which the caller counts up. The evaporation of links that no ant meets is computed when they are next used.
-    """
+    which the caller counts up. Where no ant passes, evaporation is not computed in each cycle but when the link is next used
+    (`evaporate`)."""
 
     def __init__(self, links: LinkTable, initial: float, rho: float) -> None:
         self._links, self._initial, self._rho = links, initial, rho
@@ -34,9 +34,8 @@ class Pheromone:
         """By page URL, the cycle up to which the evaporation of the page's links has been computed."""
 
     def lay(self, page: str, first: int) -> None:
-        """Sets the pheromone of the links of a new page to its initial value; these are the rows of the link table from number
-        `first` on.
-        """
+        """Sets the pheromone of the links of a new page to its initial value. The links are the rows of the link table from
+        number `first` to the end."""
         while len(self.tau) < len(self._links):
             self.tau = np.concatenate([self.tau, np.zeros_like(self.tau)])
         self.tau[first : len(self._links)] = self._initial

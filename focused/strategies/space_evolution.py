@@ -23,11 +23,10 @@ Vector = NDArray[np.float64]
 
 
 def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
-    """Tells for each row of `tests` whether its link enters the library: its distance to the nearest row of `seeds` (the
-    reference points) is below the mean of these distances over the rows of `library`. Returns a Boolean array.
+    """Returns a Boolean array that tells for each row of `tests` whether its link enters the library: whether its distance to the
+    nearest row of `seeds` (the reference points) is below the mean of these distances over the rows of `library`.
 
-    All rows are vectors of objectives, distances are Euclidean. Every link enters an empty library.
-    """
+    All rows are vectors of objectives, distances are Euclidean. Every link enters an empty library."""
     if len(library) == 0:
         return np.ones(len(tests), dtype=bool)
     near: NDArray[np.bool_] = to_seeds(tests, seeds) < to_seeds(library, seeds).mean()
@@ -42,11 +41,11 @@ def to_seeds(points: Vector, seeds: Vector) -> Vector:
 
 class SpaceEvolution(Strategy):
     """Evolves a library of links in cycles. In each cycle the open links on the fetched pages of the library are tested; links
-    that pass (`enter`) join the library, which keeps the best by Pareto rank, and some of its links are fetched.
+    that pass (`enter`) join the library, which keeps the best by Pareto rank, and up to `pages` of its unfetched links, far apart
+    from each other in objectives, are fetched.
 
     The objectives of a link are those of the ant colony strategy: R(anchor), R(page) and the estimated R(target), where R is
-    relevance to the topic.
-    """
+    relevance to the topic."""
 
     name = "space_evolution"
     title = gettext_noop("Space evolution")
@@ -158,9 +157,8 @@ class SpaceEvolution(Strategy):
         self._trim()
 
     def _trim(self) -> None:
-        """Reduces the library to its maximum size, keeping the links of the best Pareto fronts. If all links kept are fetched
-        already, unfetched ones replace the last of them.
-        """
+        """Reduces the library to its maximum size, keeping the links of the best Pareto fronts. If all these are fetched already,
+        some unfetched links take the place of the last ones."""
         names = list(self._library)
         kept = [names[i] for i in best_spread(np.array(list(self._library.values())), self.settings.library)]
         if not any(self._unfetched(url) for url in kept):

@@ -1,6 +1,5 @@
 """Common base of the two tunnelling strategies, which follow links through a limited number of off-topic pages. Each URL has a
-number of remaining steps; when that of a fetched page increases, its links are given the new number.
-"""
+number of remaining steps; when that of a page increases after its fetch, its links get new numbers too."""
 
 from __future__ import annotations
 
@@ -15,15 +14,13 @@ class Tunnelling(Strategy):
     remaining steps that any page linking to the URL allows, so that the order in which these pages arrive does not matter.
 
     If k of a fetched off-topic page increases, its stored links are processed again with the new k; the page is not fetched
-    again. Subclasses define the number of steps of a link (`steps`) and the queue in which it waits (`place`).
-    """
+    again. Subclasses define the number of steps that remain after a link (`steps`) and the queue in which it waits (`place`)."""
 
     rule = "rule_tunnel"
 
     def steps(self, node: Node, score: float) -> int | None:
-        """Returns the number k of remaining steps for a link on the page of `node`; None if the link is to be dropped. `score`
-        is the value that the strategy stored for the link (`remember`).
-        """
+        """Returns the number k of steps that remain after a link on the page of `node`; None if the link is to be dropped.
+        `score` is the value that the strategy stored for the link (`remember`)."""
         raise NotImplementedError
 
     def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
@@ -38,7 +35,7 @@ class Tunnelling(Strategy):
         """
 
     def remember(self, node: Node, links: Sequence[tuple[str, float]]) -> None:
-        """Stores the links of a fetched page, given as (URL, score), with the graph; `hand_on` processes them."""
+        """Stores the links of a fetched page, given as (URL, score), in the graph; `hand_on` processes them."""
         self.graph.store_links(node, [OutLink(url, score) for url, score in links])
 
     def hand_on(self, node: Node) -> None:
