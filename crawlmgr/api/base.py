@@ -26,7 +26,7 @@ DESCRIPTION = (
 
 
 class Token(HttpBearer):
-    """Authentication by bearer token; tokens without the role operator are refused if `role` is operator."""
+    """Authentication by bearer token. If `role` is operator, a valid token without that role is refused with status 403."""
 
     def __init__(self, role: str = TokenRole.VIEWER) -> None:
         super().__init__()
@@ -40,15 +40,15 @@ class Token(HttpBearer):
 
 
 class PerToken(AuthRateThrottle):
-    """Rate limit for each token; requests are counted over all web processes together."""
+    """Rate limit of each token; the requests that all web processes receive with it are counted together."""
 
     def get_cache_key(self, request: HttpRequest) -> str:
         return f"api-rate-{getattr(getattr(request, 'auth', None), 'pk', 0)}"
 
 
 def _for_who_may_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorator that restricts the API's description (OpenAPI document) to requests with a token or with a login to the web
-    interface."""
+    """Decorator of the view that shows the API's description (OpenAPI document): answers 401 unless the request has a valid token
+    or a login that may read runs."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *given: Any, **named: Any) -> HttpResponse:
@@ -73,7 +73,7 @@ api = NinjaAPI(
 
 
 def _told(request: HttpRequest, status: int, text: str) -> HttpResponse:
-    """Returns an error response whose JSON document has the text as `detail`."""
+    """Returns an error response with this status, whose JSON document has the text as `detail`."""
     return api.create_response(request, {"detail": text}, status=status)
 
 
@@ -98,6 +98,6 @@ def _wrong_value(request: HttpRequest, problem: ValueError) -> HttpResponse:
 
 
 def page_of(rows: list[Any], limit: int, keys: list[int]) -> dict[str, Any]:
-    """Returns the JSON document of one page of a list: its rows, and as `next` the key after which the next page begins, None
-    on the last page. `keys` are the keys of the rows."""
+    """Returns the JSON document of one page of a list: its rows, and as `next` the key after which the next page begins; None if
+    there are fewer rows than `limit`, so that this is the last page. `keys` are the keys of the rows."""
     return {"rows": rows, "next": keys[-1] if len(keys) == limit else None}

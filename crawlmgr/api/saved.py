@@ -21,7 +21,8 @@ router = Router(tags=["exports"])
 
 
 class NewExport(Schema):
-    """A new export. `days`: only rows of that many days before each writing. `every_hours` 0: written only on request."""
+    """A new export. `days` limits it to rows of the last so many days before each writing; `every_hours` is the interval of
+    writing (0: only on request), `keep` the number of files kept."""
 
     name: str
     table: str
@@ -37,7 +38,7 @@ class NewExport(Schema):
 
 
 class PlanOfExport(Schema):
-    """How often an export is written, in hours, and how many files are kept."""
+    """How often an export is written, in hours, and how many files are kept; what is None stays as it is."""
 
     every_hours: int | None = None
     keep: int | None = None

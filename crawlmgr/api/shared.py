@@ -24,14 +24,14 @@ from crawlmgr.services import export_formats, exports, nodes, recurring, runs
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of rows per page")]
 Key = Annotated[int, Query(ge=0, lt=2**63)]
-STREAMS = 4  # event streams that one web process serves at once; each occupies a thread
+STREAMS = 4  # at most this many event streams are served by one web process at once; each occupies a thread
 STREAM_SECONDS = 300
 TICK_SECONDS = 2.0
 _streams = threading.BoundedSemaphore(STREAMS)
 
 
 class Narrow(Schema):
-    """Filters: site, run, and start time."""
+    """Filters of exported rows: by site, by run, and by the time since which they were made."""
 
     site: int | None = Query(None, ge=0, lt=2**63)
     run: int | None = Query(None, ge=0, lt=2**63)
@@ -56,7 +56,7 @@ def _now() -> datetime:
 
 
 def state(now: datetime) -> dict[str, Any]:
-    """Returns the numbers of the web interface's status bar."""
+    """Returns the numbers of the web interface's status bar, and the last error, as a dictionary for JSON."""
     found = status_reads.status(now)
     last = found.last_error
     return {
@@ -221,8 +221,8 @@ def stream(request: HttpRequest, after: Key | None = None) -> StreamingHttpRespo
 
 
 class _Stream:
-    """The response body of one stream of server-sent events; frees its place among the open streams when it ends or the client
-    disconnects."""
+    """The response body of one stream of server-sent events: new events, and the state of the installation when it changes. When
+    it ends or the client disconnects, another stream may be opened in its place."""
 
     def __init__(self, after: int | None) -> None:
         newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
@@ -234,7 +234,7 @@ class _Stream:
         return self.pieces
 
     def _run(self) -> Iterator[bytes]:
-        """Yields the parts of the stream, every two seconds, for five minutes."""
+        """Yields the parts of the stream: every two seconds the new events and the state, or a comment if it has not changed."""
         end = time.monotonic() + STREAM_SECONDS
         while time.monotonic() < end:
             text = json.dumps(state(_now()), default=str)

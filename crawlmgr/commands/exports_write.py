@@ -23,7 +23,7 @@ def run(options: dict[str, Any]) -> Result:
     export = find(options["export"])
     try:
         written = saved_exports.start(export, now=SYSTEM.now(), start=False)
-    except runs.Busy as busy:  # a worker is writing the export, or an earlier call was interrupted: that run is continued
+    except runs.Busy as busy:  # the export has an active run: a worker works on it, or it was interrupted and is continued here
         written = foreground.joined(busy, "export")
     foreground.work(written, export.name)
     file = export.files.get(by=written)

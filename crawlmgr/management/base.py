@@ -44,7 +44,8 @@ def say(text: str) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Returns a table as plain text: numbers right-aligned, None as a dash."""
+    """Returns a table as plain text, with a line under the header: numbers right-aligned, floats with three decimals, None as a
+    dash."""
     body = [["–" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
     raw = [list(row) for row in body]
     widths = [max([len(str(name)), *(len(row[i]) for row in raw)]) for i, name in enumerate(header)]
@@ -59,8 +60,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a form that can be written as JSON for values that the json module cannot encode: datetimes, numpy numbers and
-    arrays, sets. Raises TypeError for others."""
+    """Returns a form for JSON of a value that the json module cannot encode: text for datetimes, numbers or lists for numpy
+    values, a sorted list for sets. Raises TypeError for others."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "tolist"):
@@ -94,9 +95,9 @@ class SubcommandCommand(BaseCommand):
 
     A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has a literal `HELP`,
     `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is imported only if its subcommand is on the
-    command line. If `run` imports much that takes long, it is in a module of its own, named by the constant `WORK`, so that
-    --help does not import that. Each subcommand gets the option `--json`. Failures raise `CommandError` (exit status 1, one
-    line); argparse reports wrong arguments (exit status 2).
+    command line. If the work imports much, `run` is in another module, which the constant `WORK` names, so that --help need not
+    import it. Each subcommand gets the option `--json`. Failures raise `CommandError` (exit status 1, one line); argparse reports
+    wrong arguments (exit status 2).
     """
 
     subcommands: Mapping[str, str] = {}

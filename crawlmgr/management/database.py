@@ -63,8 +63,9 @@ def migrate() -> None:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Context manager that holds the advisory lock on PostgreSQL; does nothing on SQLite."""
-    if connection.vendor != "postgresql":  # SQLite is used by one machine only; see `_one_of_this_folder`
+    """Context manager that holds an advisory lock on PostgreSQL, so that only one process changes tables; does nothing on
+    SQLite."""
+    if connection.vendor != "postgresql":  # on SQLite, `_one_of_this_folder` does the same
         yield
         return
     with connection.cursor() as cursor:
@@ -78,13 +79,13 @@ def _one_at_a_time() -> Iterator[None]:
 
 @contextmanager
 def _one_of_this_folder() -> Iterator[None]:
-    """Context manager that holds the lock file on SQLite, so that commands that start at the same moment in an empty folder
-    create the tables one after the other; does nothing on PostgreSQL."""
+    """Context manager that holds a lock file in the data folder if the database is SQLite, so that of several commands started at
+    once in an empty folder only one creates the tables and the others wait; does nothing on PostgreSQL."""
     if connection.vendor != "sqlite":
         yield
         return
     with (settings.DATA_DIR / LOCK_FILE).open("w") as file:
-        with suppress(OSError):  # the file system has no locks
+        with suppress(OSError):  # some file systems have no locks
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -121,13 +122,13 @@ def _refuse_if_others_need_it_as_it_is() -> None:
 
 
 def _known(loader: MigrationLoader) -> set[tuple[str, str]]:
-    """Returns (app, name) of the program's migrations and of those that its squashed migrations replace, because databases
-    record both."""
+    """Returns (app, name) of the program's migrations, and of the older ones that its squashed migrations replace: a database may
+    have recorded either."""
     return {*loader.disk_migrations, *(old for one in loader.disk_migrations.values() for old in one.replaces)}
 
 
 def _others_live() -> bool:
-    """Tells whether a node sent a heartbeat recently; reads only columns that exist in every version."""
+    """Tells whether any node sent a heartbeat recently; reads only columns that exist in every version of the program."""
     with connection.cursor() as cursor:
         if "crawlmgr_node" not in connection.introspection.table_names(cursor):
             return False  # an earlier migration was interrupted before it created this table
@@ -136,5 +137,5 @@ def _others_live() -> bool:
 
 
 def _lost_before() -> datetime:
-    """Returns the time limit for heartbeats: a node whose last heartbeat is earlier counts as lost."""
+    """Returns the time from which a heartbeat counts as recent: a node whose last one is earlier is lost."""
     return SYSTEM.now() - timedelta(seconds=settings.STALL_SECONDS)

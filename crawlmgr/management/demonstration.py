@@ -26,7 +26,8 @@ class Served(NamedTuple):
 
 
 class Room(NamedTuple):
-    """A view of the web interface that the demonstration recommends: its description, and the name and arguments of its URL."""
+    """A view of the web interface that the demonstration recommends: `words` describe it, `name` and `arguments` give its URL (as
+    Django's `reverse` takes them)."""
 
     words: str
     name: str
@@ -56,8 +57,8 @@ class Part(Protocol):
 
 
 def crawl_settings(url: str, began: datetime) -> dict[str, Any]:
-    """Returns the crawl settings of a demonstration website: its private address is allowed, there is no delay, and a mark with
-    the start time identifies it."""
+    """Returns the crawl settings of a demonstration website: its private address is allowed, there is no delay, and the time
+    `began`, when it was first served, marks runs on it as the demonstration's."""
     return {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0, MARK: began.isoformat()}
 
 
@@ -80,8 +81,8 @@ def worked(begin: Callable[[], Run], label: str, clock: Clock = SYSTEM) -> Run:
 
 
 def _freed(run: Run) -> Run:
-    """Waits until nobody holds the run's lease or the run has ended, and returns it. Leases are compared with the real time,
-    not with the demonstration's clock."""
+    """Waits until the run's lease has expired by the real time (not by the demonstration's clock, which may differ) or the run
+    has ended, removes the lease, and returns the run."""
     while run.state in ACTIVE and run.lease_until is not None and run.lease_until > SYSTEM.now():
         SYSTEM.sleep(0.1)
         run.refresh_from_db()
@@ -90,5 +91,5 @@ def _freed(run: Run) -> Run:
 
 
 def own_runs() -> Any:
-    """Returns all runs on the demonstration's websites."""
+    """Returns a queryset of all runs on the demonstration's websites."""
     return Run.objects.filter(**{f"parameters__settings__{MARK}__isnull": False})

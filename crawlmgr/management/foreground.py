@@ -69,8 +69,8 @@ def _signals() -> Iterator[None]:
 
 
 def _leased(run: Run) -> str:
-    """Returns the message that a run cannot be worked on because another process holds its lease, which lasts until it expires
-    even if that process was killed."""
+    """Returns the message that a run cannot be worked on because another process holds its lease; if there is one, with the time
+    at which it expires."""
     run.refresh_from_db()
     told = f"Run {run.pk} is being worked on by another process; stop it on the desk, or wait until it ends."
     if run.lease_until is None:
@@ -80,7 +80,7 @@ def _leased(run: Run) -> str:
 
 def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False) -> Run:
     """Works on a run until it ends, and returns it. Raises Stopped if interrupted (the run is paused and can be resumed),
-    CommandError if it failed.
+    CommandError if it failed, if another process holds its lease, or if the disk is full.
 
     With `by_nodes` this process only queues the run and waits until worker nodes have ended it. If `clock` is behind the real
     time, each renewal makes the lease longer by the difference, so that workers, which use the real time, do not take the run.
@@ -130,9 +130,9 @@ def _await_nodes(run: Run, bar: Any) -> str:
 def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
     """Starts a run with `create` and returns it; `of` names the crawled object in messages.
 
-    If an active run prevents that: a run that was interrupted is resumed, a run with the same parameters is joined, and any
-    other run, such as a scheduled visit, has to end first, because it does other work. Raises Stopped, CommandError, and what
-    `create` raises except runs.Busy.
+    If an active run prevents that, it is returned instead if it was interrupted (it is resumed) or has the same parameters. Any
+    other active run, such as a scheduled visit, has to end first, because it does other work; this call waits for it and works on
+    it unless `by_nodes`. Raises Stopped, CommandError, and what `create` raises except runs.Busy.
     """
     while True:
         try:

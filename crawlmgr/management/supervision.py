@@ -39,8 +39,8 @@ DOUBT_TICKS = 3
 
 @dataclass(slots=True)
 class Cluster:
-    """A worker cluster: its node's name, the queue it takes tasks from, its number of workers, its process group, and the state
-    by which a stalled cluster is recognised."""
+    """The worker processes that one node has on this machine: the node's name, the queue they take tasks from, their number,
+    their process group (`child`), and the record of heartbeats that tells whether they have stopped taking tasks (`pulse`)."""
 
     node: str
     queue: str
@@ -75,11 +75,11 @@ def run_system_checks() -> str:
 
 
 def apart(work: Callable[[], str]) -> str:
-    """Returns the result of `work`, called in a forked process so that the long-lived supervisor does not keep the 30 MB that
-    it loads.
+    """Returns the result of `work`, called in a forked process so that the long-lived supervisor does not keep the 30 MB that it
+    loads.
 
-    If that process is killed, `work` is called again, ATTEMPTS times in all. Raises CommandError if `work` does or was killed
-    each time, SystemExit if it failed otherwise and has reported why.
+    If that process is killed, `work` is called again, ATTEMPTS times in all. Raises CommandError if `work` raises it or was
+    killed each time, SystemExit if it failed otherwise (the forked process has then printed the error).
     """
     connections.close_all()
     for _ in range(ATTEMPTS):
@@ -102,7 +102,7 @@ def _forked(work: Callable[[], str]) -> tuple[str, int]:
     if child == 0:
         code = 1
         try:
-            die_with(parent)  # the parent holds the lock and the port, so this process is of no use without it
+            die_with(parent)  # the parent holds the lock and the port, without which this process is of no use
             os.close(reading)
             try:
                 text, code = work(), 0
@@ -123,8 +123,8 @@ def _forked(work: Callable[[], str]) -> tuple[str, int]:
 
 
 def only_one(name: str) -> IO[str]:
-    """Takes the lock that prevents a second process with this name on the same data folder; returns the lock's file, which must
-    be kept open while running. Raises CommandError if the lock is taken."""
+    """Takes the lock that keeps a second process with this name from running on the same data folder. Returns the lock's file,
+    which holds the lock as long as it is open. Raises CommandError if the lock is taken."""
     path: Path = settings.DATA_DIR / f"{name}.lock"
     try:
         return lock(path)
@@ -134,8 +134,8 @@ def only_one(name: str) -> IO[str]:
 
 
 def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_drain: bool = False) -> None:
-    """Runs clusters and other children until Ctrl-C or SIGTERM; with `may_drain` also until all runs of the clusters' nodes
-    have ended after an operator requested that (draining)."""
+    """Runs clusters and other child processes until Ctrl-C or SIGTERM; with `may_drain` also until an operator has requested that
+    the clusters' nodes drain and none of their runs is left."""
     watch = _Watch(clusters)
     supervisor = Supervisor(
         [*(one.child for one in clusters), *others], on_start=watch.started, on_end=watch.ended, on_tick=watch.tick,
@@ -153,8 +153,9 @@ def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_
 
 
 class _Watch:
-    """Callbacks of the supervisor: register nodes, request heartbeats, and check them in the database. A database that is
-    unavailable for a while is tolerated."""
+    """What the supervisor calls when a worker cluster starts, ends, and at regular intervals: registers its node in the database,
+    has it write a heartbeat, and restarts the cluster if that stays unchanged for too long. While the database does not answer,
+    nothing is restarted."""
 
     def __init__(self, clusters: Sequence[Cluster]) -> None:
         self.clusters = {one.child.name: one for one in clusters}
@@ -191,8 +192,8 @@ class _Watch:
             self._away(error)
 
     def tick(self, child: Child) -> str:
-        """Requests a heartbeat from a cluster and checks the last one. Returns why the cluster must be restarted, "" if it need
-        not be."""
+        """Queues a task with which the cluster writes a heartbeat to the database, and looks at the last one written. Returns why
+        the cluster must be restarted; "" if it need not be, or if `child` is no cluster."""
         one = self.clusters.get(child.name)
         if one is None:
             return ""

@@ -11,8 +11,8 @@ from typing import Any
 from django.conf import settings
 from gunicorn.glogging import Logger
 
-SECRET = re.compile(r"^(/exports/)[^?#]+")  # the rest of this address is a secret that gives access without a login
-LONGEST_ADDRESS = 500  # most characters of a request's address that are logged
+SECRET = re.compile(r"^(/exports/)[^?#]+")  # what follows in these addresses is a secret that gives access without a login
+LONGEST_ADDRESS = 500  # at most this many characters of a request's address are logged
 
 
 class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
@@ -32,7 +32,8 @@ class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
         return self._access_log_enabled
 
     def access(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> None:
-        """Logs a request in one line: client, address, status, bytes sent and seconds."""
+        """Logs a request: method and address as the message, client, status, bytes sent and seconds as further fields. Does
+        nothing unless the settings ask for it."""
         if self._access_log_enabled:
             facts = {
                 "event": "request",
@@ -49,7 +50,7 @@ class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
 
 
 def _client(environ: Mapping[str, Any]) -> Any:
-    """Returns the client's IP address; behind a TLS proxy the last one in X-Forwarded-For, which the proxy has added, not one
-    that the client claims."""
+    """Returns the client's IP address; behind a TLS proxy the last one in X-Forwarded-For, since the proxy has added that, while
+    earlier ones may be made up by the client."""
     named = str(environ.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() if settings.BEHIND_TLS else ""
     return named[:64] or environ.get("REMOTE_ADDR")

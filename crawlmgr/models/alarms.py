@@ -18,7 +18,8 @@ class AlarmChannel(models.Model):
     passwords, encrypted; `shown` describes it without them.
 
     `rules` are the kinds of alarms that it sends, empty for all. From `quiet_from` to `quiet_to` (minutes since midnight in its
-    time zone; None: never) messages wait. `allow_private` lets it connect to addresses of private networks.
+    time zone; None: never) messages are kept back until the end of that time. `allow_private` lets it connect to addresses of
+    private networks.
     """
 
     name = models.CharField(_("name"), max_length=100)
@@ -46,8 +47,9 @@ class AlarmChannel(models.Model):
 class Alarm(models.Model):
     """One problem or event (`cause`), from when it was first seen to when it was over; at most one open alarm per cause.
 
-    `text` is a translatable sentence and `facts` are the values in it. `missing` is when the cause was last found absent: the
-    alarm ends only some time later, so that an intermittent cause is one alarm. `once`: an event without duration.
+    `text` is a translatable sentence and `facts` are the values in it. `missing` is the time since which the cause has been
+    absent, None while it is present: the alarm ends only some time later, so that an intermittent cause is one alarm. `once`: an
+    event without duration.
     """
 
     cause = models.CharField(max_length=120)

@@ -19,9 +19,9 @@ class Url(models.Model):
     """One address of one run.
 
     Life: waiting → claimed (with a lease that expires) → done, failed or refused; claimed → waiting again, for another try or
-    when the lease expires. (run, key_hash) is unique and serves as the seen set: the same address never enters a run twice.
-    `group` is a number that the crawler sets to treat addresses together (a forum crawler: the visit of a board); `payload` is
-    what it needs to process the page.
+    when the lease expires; waiting → dropped if it is no longer wanted. (run, key_hash) is unique and serves as the seen set: the
+    same address never enters a run twice. `group` is a number that the crawler sets to treat addresses together (a forum crawler:
+    the visit of a board); `payload` is what it needs to process the page.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="urls")

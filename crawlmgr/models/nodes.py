@@ -13,13 +13,14 @@ class NodeState(models.TextChoices):
 
 
 class Node(models.Model):
-    """The worker cluster of one machine. `heartbeat` is written by its tasks, so it stops when the cluster stops taking tasks.
+    """A worker node: the worker processes of one machine. Its tasks write `heartbeat`, which therefore stops when the node stops
+    taking tasks.
 
-    `state` is what the operator requested: a paused node takes no runs until it is resumed; a draining one exits when it has
-    none left, and takes work again when it is restarted. A node without recent heartbeat is lost, whatever its state. `name`
-    identifies it in leases and locks; users see `label` if one is set. `minutes` holds [minute since the epoch, pages] for the
-    last hour, `levels` [minute, number of runs it works on, bytes of memory or None]. `dispatched` is when it last ran the
-    dispatcher.
+    `state` is what the operator requested: a paused node takes no runs until it is resumed; a draining one exits when it has none
+    left, and takes work again when it is restarted. A node without recent heartbeat is lost, whatever its state. `name`
+    identifies it in leases and locks; users see `label` if one is set. `minutes` holds [minute since the epoch, pages] for each
+    minute of the last hour, `levels` [minute, number of runs it works on, bytes of memory or None]. `dispatched` is when it last
+    ran the dispatcher.
     """
 
     name = models.CharField(_("node"), max_length=120, unique=True)

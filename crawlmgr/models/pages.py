@@ -31,8 +31,8 @@ class WarcFile(models.Model):
 
 
 class Page(models.Model):
-    """The stored response for one address of one run, unique by (run, key_hash): a later response for the same address replaces
-    it."""
+    """The stored response to the request for one address by one run. A later response for the same address and run replaces it:
+    (run, key_hash) is unique."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="pages", null=True, blank=True)
     host = models.ForeignKey("crawlmgr.Host", models.CASCADE, related_name="pages")

@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 
 class SettingsChange(models.Model):
-    """One change of the settings of an object (`kind` and `target`, such as "topic" and its key), with all values before and
-    after it. A change that was undone stays in the table."""
+    """One change of the settings of an object (`kind` and `target`, such as "topic" and its key), with all its settings before
+    and after the change. A change that was undone stays in the table."""
 
     kind = models.CharField(max_length=60)
     target = models.BigIntegerField(default=0)

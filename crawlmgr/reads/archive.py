@@ -22,14 +22,14 @@ def files() -> QuerySet[WarcFile]:
 
 
 def totals() -> dict[str, Any]:
-    """Returns the number of files in the archive, and the sums of their bytes and records; the sums are None if there are no
-    files."""
+    """Returns the totals of the archive by name: "files" (their number), "bytes" and "records" (sums over all files, None if
+    there are no files)."""
     return WarcFile.objects.aggregate(files=Count("id"), bytes=Sum("bytes"), records=Sum("records"))
 
 
 def bytes_by_day(now: datetime, days: int = DAYS_SHOWN) -> tuple[list[date], dict[date, int]]:
-    """Returns the last `days` days (UTC), oldest first, and by day the bytes of the files that were begun on it; days without
-    files are missing there."""
+    """Returns the last `days` days (UTC), oldest first, and for each day the total bytes of the WARC files that were begun on it;
+    days without files are missing from the dictionary."""
     today = now.astimezone(UTC).date()
     shown = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
     rows = WarcFile.objects.filter(created__gte=datetime.combine(shown[0], time(), UTC)).order_by()
@@ -60,5 +60,6 @@ def capture(pk: int) -> Page | None:
 
 
 def in_file(file: WarcFile, query: Mapping[str, str], size: int = 50) -> Slice:
-    """Returns one page of the list of captures in a WARC file; `query` is the request's query string, which tells which page."""
+    """Returns one page of the list of captures in a WARC file, with `size` captures; `query` are the parameters of the request's
+    query string, which tell the page (see `paging.cut`)."""
     return cut(Page.objects.filter(warc=file), size=size, query=query)

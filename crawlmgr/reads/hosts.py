@@ -1,4 +1,4 @@
-"""Queries on hosts: hosts that may not be requested yet and why, failing hosts, and hourly sums of requests and bytes."""
+"""Queries on hosts: hosts that may not be requested yet and why, failing hosts, and hourly totals of requests and bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from crawlmgr.models import Host, HostHour, Page, Run
 
 
 class Hour(NamedTuple):
-    """Sums of the requests in one hour."""
+    """Totals of one hour (UTC, given by its beginning) of one host or of all: number of requests, received bytes, failed
+    requests."""
 
     hour: datetime
     requests: int
@@ -20,27 +21,29 @@ class Hour(NamedTuple):
 
 
 class HostSeries(NamedTuple):
-    """The hourly sums of one host, oldest first; `key` is its name and port."""
+    """The hourly totals of one host, oldest first; `key` is its name, with the port if that is not the default."""
 
     key: str
     hours: list[Hour]
 
 
 def listed() -> QuerySet[Host]:
-    """Returns all hosts, without the text of their robots.txt."""
+    """Returns all hosts as a queryset that does not load the text of their robots.txt."""
     return Host.objects.defer("robots_text")
 
 
 class PauseCause(NamedTuple):
-    """Why a host may not be requested yet. `code` is one of retry_after, failures, crawl_delay, delay. `amount` is the number
-    of failures in a row for failures, 0 for retry_after, otherwise the delay in seconds between two requests."""
+    """Why a host may not be requested yet. `code` is "retry_after" (the server asked for a pause), "failures" (a pause after
+    failed requests), "crawl_delay" or "delay" (the delay between two requests, by robots.txt or by our own setting). `amount` is
+    the number of failures in a row for "failures", 0 for "retry_after", otherwise the delay in seconds."""
 
     code: str
     amount: float
 
 
 def pause_cause(key: str, now: datetime) -> PauseCause | None:
-    """Returns why a host may not be requested yet, given its key ("example.org:8080"); None if no such host is known."""
+    """Returns what limits the requests to the host with this key ("example.org:8080"); None only if the host is unknown. Whether
+    the host may already be requested again at `now` is left to the caller."""
     host = Host.objects.defer("robots_text").filter(key=key).first()
     if host is None:
         return None
@@ -63,7 +66,7 @@ def failing(rows: QuerySet[Host]) -> QuerySet[Host]:
 
 
 def hourly(now: datetime, hours: int, host: Host | None = None) -> list[Hour]:
-    """Returns the sums of each of the last `hours` hours over all hosts, or of one host, oldest first; hours without requests
+    """Returns the totals of each of the last `hours` hours over all hosts, or of one host, oldest first; hours without requests
     are left out."""
     rows = HostHour.objects.filter(hour__gt=now - timedelta(hours=hours))
     if host is not None:
@@ -73,7 +76,8 @@ def hourly(now: datetime, hours: int, host: Host | None = None) -> list[Hour]:
 
 
 def busiest(now: datetime, hours: int, limit: int = 7) -> list[HostSeries]:
-    """Returns the hosts with the most requests in the last `hours` hours, each with its hourly sums; makes three queries."""
+    """Returns the `limit` hosts with the most requests in the last `hours` hours, busiest first, each with its hourly totals;
+    makes three queries."""
     since = now - timedelta(hours=hours)
     recent = HostHour.objects.filter(hour__gt=since)
     top = [pk for pk, _n in recent.values_list("host_id").annotate(n=Sum("requests")).order_by("-n")[:limit]]
@@ -106,15 +110,16 @@ def recent_pages(host: Host, limit: int = 20) -> list[Page]:
 
 
 def totals() -> dict[str, Any]:
-    """Returns the sums of requests, bytes, errors and refused addresses over all hosts, from the hosts' own counters."""
+    """Returns the sums over all hosts of their counters "requests", "bytes", "errors" and "refused" (addresses that robots.txt
+    disallowed), by these names; each is None if there are no hosts."""
     return Host.objects.aggregate(
         requests=Sum("requests"), bytes=Sum("bytes"), errors=Sum("errors"), refused=Sum("refused_by_robots")
     )
 
 
 def wait_cause(run: Run, now: datetime) -> str:
-    """Returns why the host that a run waits for may not be requested yet, as a code of `PauseCause`; "" if the run waits for no
-    host."""
+    """Returns why the host that a run waits for may not be requested yet, as a code of `PauseCause`; "" if the run does not wait
+    for a host that is known."""
     if not run.active or not run.waiting_for or run.waiting_until is None or run.waiting_until <= now:
         return ""
     found = pause_cause(run.waiting_for, now)

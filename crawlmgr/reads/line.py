@@ -17,7 +17,8 @@ PATIENT = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """The requests in flight to one host: `number` of addresses in progress, and since when (`since`) the oldest of them is."""
+    """The requests in flight to one host: `number` of addresses in progress, and `since`, when the first of them was begun. `pk`
+    and `key` are the host's database key and name."""
 
     pk: int
     key: str
@@ -27,8 +28,8 @@ class OnHost:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A run's requests in flight: their `number`, the most that are allowed, `on` the numbers by database id of the host, and
-    `waited_for` the hosts that have taken long to respond, slowest first."""
+    """A run's requests in flight: their `number`, the maximum allowed (`most`), their number on each host by its database key
+    (`on`), and the hosts whose responses have taken long so far, slowest first (`waited_for`)."""
 
     number: int
     most: int
@@ -53,8 +54,8 @@ def of_run(run: Run, now: datetime, limit: int = 5) -> InFlight | None:
 
 
 def of_hosts(ids: Collection[int], now: datetime) -> dict[int, int]:
-    """Returns the number of addresses in progress on each of the hosts, by database key, over all runs; hosts without any are
-    left out."""
+    """Returns the number of addresses in progress on each of the hosts with the database keys `ids`, over all runs; hosts without
+    any are left out."""
     rows = Url.objects.filter(host_id__in=ids, state=UrlState.CLAIMED, lease_until__gt=now)
     return dict(rows.values_list("host_id").annotate(Count("id")).order_by())
 

@@ -23,7 +23,8 @@ ENDED, ENDED_SECONDS = "metrics-ended-runs", 60.0
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric with its values by label values. A `counter` only rises, unless rows of the database are deleted."""
+    """One metric: `values` maps label values, in the order of `labels`, to numbers. A `counter` only rises, unless rows of the
+    database are deleted; other metrics are gauges."""
 
     name: str
     help: str
@@ -33,7 +34,7 @@ class Metric:
 
 
 def _ended() -> dict[tuple[str, ...], int]:
-    """Returns the numbers of ended runs by kind and state, cached for a minute because the query reads all runs."""
+    """Returns the number of ended runs by (kind, state), cached for a minute because the query reads all runs."""
     counted = Run.objects.exclude(state__in=ACTIVE).order_by().values_list("kind", "state").annotate(Count("id"))
     return memory.remembered(ENDED, ENDED_SECONDS, lambda: {(kind, state): count for kind, state, count in counted})
 

@@ -15,9 +15,8 @@ from django.db.models.sql.where import WhereNode
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One page of a list, and tokens for the query string with which the pages beside it are requested ("" for none): `newer`
-    for the page before, `older` for the page after. `count` is the number of rows in the whole list, if `cut` was asked for it.
-    """
+    """One page of a list. `newer` and `older` are the tokens with which the query string requests the page before and the page
+    after it, "" if there is none. `count` is the number of rows in the whole list if `cut` counted them, otherwise None."""
 
     rows: list[Any]
     newer: str = ""
@@ -27,7 +26,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of a list: by `fields`, all descending or (`downwards` False) all ascending; the last field must be unique.
+    """The order of a list: by `fields`, all descending, or all ascending if `downwards` is False; the last field must be unique.
 
     With `nullable` the first field may be NULL; those rows come last on every database.
     """
@@ -43,9 +42,9 @@ BY_ID = Order()
 def cut(
     queryset: QuerySet[Any], order: Order = BY_ID, *, size: int = 50, query: Mapping[str, str] | None = None, count_to: int = 0
 ) -> Slice:
-    """Returns the page of a list that the query string asks for: after or before a token (`after`, `before`), the last one
-    (`last`), or else the first. With `count_to`, the first page gets the number of rows in the list as its `count`, counted up
-    to `count_to` + 1 by the query that finds the keys.
+    """Returns the page of a list, of `size` rows, that the parameters `query` of the query string ask for: after or before a
+    token (`after`, `before`), the last one (`last`), or else the first. With `count_to`, the first page gets the number of rows
+    in the list as its `count`, counted up to `count_to` + 1 by the query that finds the keys.
 
     Queries with joins are split: the keys of one page are read first, then the joined rows with these keys. A database without
     recent statistics of its indexes may otherwise join all rows before it sorts them.
@@ -59,7 +58,8 @@ def cut(
     wanted = max(size, count_to if counts else 0) + 1
     try:
         rows = _take(source, order, token, wanted, backwards)
-    except (TypeError, ValueError, ValidationError):  # the token was made for another list
+    # the token does not fit the types of these fields: it was made for another list
+    except (TypeError, ValueError, ValidationError):
         token = None
         rows = _take(source, order, None, wanted, backwards)
     count = len(rows) if counts else None
@@ -85,7 +85,8 @@ def _with_keys(queryset: QuerySet[Any], keys: Sequence[Any]) -> list[Any]:
 
 
 def _take(queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: int, backwards: bool) -> list[Any]:
-    """Returns the first `size` rows after those that `token` stands for; with `backwards` the rows before, nearest first."""
+    """Returns the first `size` rows after the row whose values are `token` (None: from the beginning of the list); with
+    `backwards` the rows before it (None: from the end), nearest first."""
     downwards = order.downwards != backwards
     signs = [("-" if downwards else "") + name for name in order.fields]
     if not order.nullable:
@@ -108,8 +109,8 @@ def _take(queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: 
 
 
 def _beyond(fields: Sequence[str], values: Sequence[Any] | None, downwards: bool) -> Q:
-    """Returns the condition for rows after `values` in the order of `fields`; a separate condition on the first field lets the
-    index be used."""
+    """Returns the condition for rows that come after one with the `values` in the order of `fields`, no condition if `values` is
+    None. It contains a separate condition on the first field, which lets the index be used."""
     if values is None:
         return Q()
     sign = "lt" if downwards else "gt"
@@ -121,7 +122,7 @@ def _beyond(fields: Sequence[str], values: Sequence[Any] | None, downwards: bool
 
 
 def _token(row: Any, order: Order) -> str:
-    """Returns the token for a row: its values of the order's fields, in a form for query strings."""
+    """Returns the token for a row: its values of the order's fields as text, which `_parse` reads back from a query string."""
     parts = []
     for name in order.fields:
         value = getattr(row, name)
@@ -137,7 +138,7 @@ def _token(row: Any, order: Order) -> str:
 
 
 def _parse(token: str, order: Order) -> list[Any] | None:
-    """Returns the values in a token; None for an invalid one."""
+    """Returns the values in a token, one for each field of the order; None for an invalid one."""
     parts = token.split("~")
     if len(parts) != len(order.fields):
         return None

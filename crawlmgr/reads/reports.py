@@ -18,13 +18,13 @@ from crawlmgr.services import memory, tallies
 MOST_HOSTS = 20
 MOST_FULL = 1000
 MOST_NAMES = 50
-MANY = 20_000  # number of requests from which the outcomes of an active run are cached for COUNTED_SECONDS
+MANY = 20_000  # the outcomes of an active run with at least this many requests are cached for COUNTED_SECONDS
 COUNTED_SECONDS = 60
 
 
 def report(run: Run, now: datetime) -> dict[str, Any]:
-    """Returns the report of a run as a dictionary, for the run's page in the web interface, the API and the command. Lists are
-    None for runs of older versions, which did not count what they contain."""
+    """Returns the report of a run as a dictionary, for the run's page in the web interface, the API and the command. Its lists of
+    statuses, types, seeds and hosts are None for runs of older versions of the program, which did not count them."""
     began, ended = run.started, run.finished or (now if run.active else run.progressed)
     counted = RunTally.objects.filter(run=run).exists() or not run.requests
     return {
@@ -45,15 +45,15 @@ def report(run: Run, now: datetime) -> dict[str, Any]:
 
 
 def _named(run: Run, what: str, name: str, number: str) -> list[dict[str, Any]]:
-    """Returns the counts of one kind ("status", "type", "seed"), largest first, as dictionaries with the given keys for name
-    and number."""
+    """Returns the largest counts of one kind `what` ("status", "type", "seed"), largest first, as dictionaries: the counted value
+    under the key `name`, the count under the key `number`, and except for seeds the "bytes"."""
     rows = RunTally.objects.filter(run=run, what=what).order_by("-number", "name")[:MOST_NAMES]
     sized = what != tallies.SEED
     return [{name: row.name, number: row.number, **({"bytes": row.bytes} if sized else {})} for row in rows]
 
 
 def _hosts(run: Run) -> list[dict[str, Any]]:
-    """Returns the hosts with the most pages in the run, with their counters."""
+    """Returns the hosts with the most pages in the run as dictionaries with their counters, at most MOST_HOSTS."""
     rows = RunHost.objects.filter(run=run).select_related("host").order_by("-fetched", "id")[:MOST_HOSTS]
     return [
         {"host": row.host.key, "id": row.host_id, "pages": row.fetched, "failed": row.failed, "bytes": row.bytes} for row in rows
@@ -61,8 +61,8 @@ def _hosts(run: Run) -> list[dict[str, Any]]:
 
 
 def outcomes(run: Run) -> list[dict[str, Any]]:
-    """Returns how many addresses of a run ended (or are) in which state and for which reason: as stored at the end of the run,
-    or counted now if it is active."""
+    """Returns how many addresses of a run are in which state for which reason, as dictionaries with "state", "reason" and "urls"
+    (their number): as stored at the end of the run, or counted now if it is active."""
     count = partial(tallies.outcomes, run.pk)
     stored: list[dict[str, Any]] | None = run.outcomes
     if stored is None or run.active:
@@ -77,6 +77,6 @@ def _limit(run: Run) -> int:
 
 
 def _full(run: Run) -> int:
-    """Returns the number of hosts that reached the run's limit of pages per host, at most MOST_FULL."""
+    """Returns how many hosts have reached the run's limit of pages per host, at most MOST_FULL; 0 without a limit."""
     limit = _limit(run)
     return len(RunHost.objects.filter(run=run, fetched__gte=limit)[:MOST_FULL].values_list("pk")) if limit else 0

@@ -16,9 +16,10 @@ RECENT = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The numbers in the status bar of the web interface. `silent` counts nodes that sent heartbeats within a day but do not
-    now; `waiting` counts those of the `running` runs that wait for a host or for their working hours; `queued` runs wait for a
-    worker."""
+    """The numbers in the status bar of the web interface. `nodes` are those alive and `workers` the sum of theirs; `silent`
+    counts nodes that sent heartbeats within a day but do not now; `waiting` counts those of the `running` runs that wait for a
+    host or for their working hours; `queued` runs wait for a worker. `last_error` is the newest error that still matters (see
+    `_errors`)."""
 
     nodes: int
     workers: int
@@ -33,7 +34,8 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A current problem: a code that the web interface translates, a count, and the run or host that it concerns."""
+    """A current problem: a code that the web interface translates, and, as far as the problem has them, a count, the run or host
+    that it concerns, and a time."""
 
     code: str
     count: int = 1
@@ -43,7 +45,7 @@ class Alarm:
 
 
 def alive_since(now: datetime) -> datetime:
-    """Returns the time limit for heartbeats: a node whose last heartbeat is earlier counts as lost."""
+    """Returns the time from which a heartbeat counts as recent: a node whose last one is earlier is lost."""
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
@@ -53,15 +55,15 @@ def all_paused() -> bool:
 
 
 def _made_good(kind: str = "kind", target: str = "target", pk: str = "pk") -> Exists:
-    """Returns a subquery that tells whether a later run on the same target has finished; the arguments name fields of the outer
-    query."""
+    """Returns a subquery that tells whether a later run (with a higher key) of the same kind and target has finished
+    successfully. The arguments name the fields of the outer query that hold kind, target and key of the earlier run."""
     later = Run.objects.filter(kind=OuterRef(kind), target=OuterRef(target), pk__gt=OuterRef(pk), state=RunState.FINISHED)
     return Exists(later)
 
 
 def _errors(now: datetime) -> QuerySet[Event]:
-    """Returns the errors of the last day that still matter: errors of a run no longer do once it, or a later run on the same
-    target, has finished."""
+    """Returns the errors of the last day that still matter, newest first: errors of a run no longer do once it, or a later run of
+    the same kind on the same target, has finished successfully."""
     told = Event.objects.filter(level__gte=Event.Level.ERROR, at__gte=now - RECENT).select_related("run")
     over = Q(run__isnull=False) & (Q(run__state=RunState.FINISHED) | _made_good("run__kind", "run__target", "run_id"))
     return told.exclude(over).order_by("-at")
@@ -89,7 +91,8 @@ def status(now: datetime) -> Status:
 
 
 def alarms(now: datetime, limit: int = 8) -> list[Alarm]:
-    """Returns current problems, most severe first; on the home page the crawlers add problems of their own."""
+    """Returns current problems, most severe first: at most `limit` failed runs and `limit` failing hosts, 2 * `limit` in all. On
+    the home page the crawlers add problems of their own."""
     found: list[Alarm] = []
     seen = Node.objects.aggregate(workers=Sum("workers"), nodes=Count("id"))
     alive = Node.objects.filter(heartbeat__gte=alive_since(now)).exists()

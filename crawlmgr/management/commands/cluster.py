@@ -22,5 +22,6 @@ class Command(BaseCommand):
         for name in (*settings.DISPATCHERS, *settings.WATCHERS, *settings.ALARM_CAUSES):
             import_string(name)
         gc.collect()
-        gc.freeze()  # otherwise garbage collection in a worker would write to every memory page that it shares with the others
+        # otherwise a worker's garbage collection would write to all memory that it shares with the others, and so copy it
+        gc.freeze()
         call_command("qcluster")

@@ -94,7 +94,8 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _remove(self, parts: dict[str, Part], as_json: bool) -> None:
-        """Deletes the demonstration's websites from the database; archived pages are kept, as when any site is deleted."""
+        """Deletes the demonstration's websites from the database and prints what was deleted; archived pages are kept, as when
+        any site is deleted."""
         now = SYSTEM.now()
         places = list(Host.objects.filter(pages__run__in=own_runs()).distinct().values_list("pk", flat=True))
         removed = {name: part.remove(now) for name, part in parts.items()}
@@ -131,8 +132,8 @@ def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:
 
 
 def _crawl(parts: dict[str, Part], web: dict[str, Served]) -> dict[str, Any]:
-    """Adds every part to the database, then crawls them, and returns their figures by part. The first part is crawled last, so
-    that its forum has new posts by then."""
+    """Adds every part to the database, then crawls them, and returns their figures (dictionaries) by part. The first part is
+    crawled last, so that its forum has new posts by then."""
     for name, part in parts.items():
         part.add(*web[name])
     made = {name: part.finish() for name, part in reversed(parts.items())}

@@ -60,8 +60,8 @@ class Command(BaseCommand):
             say(f"{manifest['rows']} rows written to {options['out']}")
 
     def partition(self, name: str, folder: Path, fmt: str, chosen: exports.Filter, options: dict[str, Any]) -> None:
-        """Writes a table as a folder of Parquet files. Raises CommandError for options that do not go with it, and if the
-        folder cannot be written."""
+        """Writes a table as a folder of Parquet files, and prints the manifest or one line. Raises CommandError for options that
+        cannot be combined with that, and if the folder cannot be written."""
         if fmt != "parquet" or options["columns"] or options["out"] == "-":
             raise CommandError("--partition goes with --format parquet and a folder after --out, without --columns.")
         try:
@@ -76,7 +76,7 @@ class Command(BaseCommand):
             say(f"{manifest['rows']} rows in {len(manifest['files'])} files written to {folder}")
 
     def print(self, name: str, fmt: str, chosen: exports.Filter, shape: exports.Shape) -> None:
-        """Writes the export to standard output; binary formats are first written to a temporary folder."""
+        """Writes the export to standard output; a binary format is first written to a file in a temporary folder."""
         try:
             if fmt in export_formats.TEXTS:
                 for piece in exports.stream(name, fmt=fmt, chosen=chosen, shape=shape):

@@ -37,7 +37,7 @@ class Address(NamedTuple):
 
 
 DEFAULT_ADDRESS = Address("127.0.0.1", 8000)
-ADDRESS = "serve.address"  # file in the data folder that holds the last address of the web server
+ADDRESS = "serve.address"  # name of the file in the data folder that holds the last address of the web server
 
 
 def served_at() -> str:
