@@ -43,13 +43,12 @@ class Space:
     documents: int
 
     def weigh(self, pages: Sequence[Mapping[str, float]]) -> sparse.csr_matrix:
-        """Returns the weights of pages by eq. (1) of the deep-web paper, (pages, words): (sum of K over the word's
-        occurrences) * ln(N / n_i), with N pages of which n_i contain the word. `pages` are the sums of K, by word, as in
-        `FormPageWords`. A word on every page has weight 0: it belongs to the page template.
+        """Returns the weights of pages by eq. (1) of the deep-web paper, (pages, words): S * ln(N / n_i), with N pages of which
+        n_i contain the word, and S the sum of the weights K of the word's occurrences on the page. `pages` give S for the words
+        of each page (see `FormPageWords`). A word on every page has weight 0: it belongs to the page template.
 
         If the space was made of a single page, the template is unknown, and ln(N / n_i) is replaced by 1. Words that are not in
-        the space are left out.
-        """
+        the space are left out."""
         idf = np.log(self.documents / self.frequencies) if self.documents > 1 else np.ones(len(self.words))
         places = {word: place for place, word in enumerate(self.words)}
         values, columns, starts = [], [], [0]
@@ -244,8 +243,8 @@ class ChosenK(NamedTuple):
 
 def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None, starts: int = 10) -> ChosenK:
     """Clusters pages (rows of `joined`) into the number K of clusters with the largest silhouette, from 2 to `k_max` (default:
-    max(10, sqrt(n/2)) for n pages) but at most half the pages; into one cluster if no K gives clusters that are clearly
-    separated."""
+    max(10, sqrt(n/2)) for n pages) but at most half the pages; into one cluster if the largest silhouette is below 0.03. `starts`
+    is the number of random starts of k-means for each K."""
     n = rows.shape[0]
     limit = min(n // 2, k_max or max(10, math.isqrt(n // 2)))
     best: tuple[float, Clustering] | None = None

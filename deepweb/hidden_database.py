@@ -84,12 +84,13 @@ def synthetic(
     mean_length: float = 120.0,
     own_share: float = 0.4,
 ) -> HiddenDatabase:
-    """Returns a generated database of `documents` records on `topics` subjects, in random ranking order.
+    """Returns a generated database of `documents` records on `topics` subjects, in random ranking order; answers are truncated at
+    `limit` records (None: not).
 
     All words come from one Zipf distribution over `vocabulary` words. A share `own_share` of a document's words is replaced by
     means of a permutation of the vocabulary that belongs to the document's topic, so that each topic has frequent words of its
-    own. The `stop_words` commonest words are refused in queries.
-    """
+    own. The lengths of documents are log-normal with the median `mean_length`. The `stop_words` commonest words are refused in
+    queries."""
     common = np.cumsum(1.0 / (np.arange(vocabulary) + 2.7))
     orders = np.array(
         [np.concatenate([np.arange(stop_words), stop_words + rng.permutation(vocabulary - stop_words)]) for _ in range(topics)]

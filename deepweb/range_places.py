@@ -21,7 +21,8 @@ _ENDS = frozenset(("from", "min", "max", "low", "high", "start", "end", "von", "
 
 
 class RangePlaces:
-    """Computes the position of each record in each range once, and keeps it."""
+    """The positions of seen records in the ranges that the form searches, each computed once and then kept. A position is the
+    record's value (a number, or a day's ordinal) in the field that the range searches."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], dict[int, float | None]] = {}

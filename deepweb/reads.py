@@ -92,7 +92,8 @@ def harvests(form: Form | None = None, size: int = 20, *, source: Source | None 
 
 
 def log(harvest: Harvest, query: Mapping[str, str], size: int = 50) -> Slice:
-    """Returns the queries of a harvest, newest first."""
+    """Returns one page of the list of a harvest's queries, newest first; `query` are the parameters of the address, which name
+    the page, `size` the number of queries per page."""
     return cut(Query.objects.filter(harvest=harvest).defer("found"), size=size, query=query)
 
 

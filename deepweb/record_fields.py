@@ -180,7 +180,8 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool
         waiting, scope = "", None
         for path, text, element in row:
             if scope is not None and not any(parent is scope for parent in element.iterancestors()):
-                waiting = ""  # The label has ended without a value.
+                # The element in which a value would belong to the last label has ended, so that the label has no value.
+                waiting = ""
             label = _LABEL.match(text)
             if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th") and not _has_link(element):
                 waiting, scope = _name(text), _scope(element)

@@ -143,12 +143,11 @@ class TemplateSearch:
         return found
 
     def verdict(self, template: Template, seen: Seen) -> bool | None:
-        """Tells whether a template (set of inputs) is informative, from the answers to queries that set it: they must differ
-        enough. None as long as there are too few answers.
+        """Tells whether a template (set of inputs) is informative: queries that set it returned at least two different answers
+        with records, and at least 20 % of their answers are different. False if that is not so after five queries, None before.
 
         An answer with the same records as the query without one of its inputs does not count as a different answer, since the
-        site ignores that input.
-        """
+        site ignores that input."""
         places = self._by_template.get(template, [])
         signatures = []
         for place in places:

@@ -47,7 +47,8 @@ class _Query(NamedTuple):
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
-    """Harvests each kind of form, or those named in `only_forms`, and returns a row of figures for each."""
+    """Harvests each kind of form, or those named in `only_forms`. Returns the number of kinds ("kinds"), of queries for each
+    ("queries") and of kinds with at least 85 % of the oracle's records ("at_85"), and the figures of each kind ("forms")."""
     names = [name for name in options["only_forms"].split(",") if name] or [kind.name for kind in KINDS]
     kinds = [small(BY_NAME[name], options["form_records"]) for name in names]
     with tempfile.TemporaryDirectory(prefix="forms-") as folder:

@@ -56,9 +56,9 @@ def start_due(now: datetime, limit: int = 50) -> int:
 
 @transaction.atomic
 def _start(form: Form, hours: Timing | None, now: datetime) -> bool:
-    """Creates a run for a form that is due and sets its next due time, in one transaction. Returns False if another process was
-    faster, or the harvest was refused.
-    """
+    """Creates a run for a form that is due and sets its next due time, in one transaction. Returns False without a run if the
+    form is outside its working hours `hours` (its start then moves to their beginning), another process was faster, or the
+    harvest was refused."""
     seconds = form.interval_seconds or MOST_SECONDS
     rows, name = Form.objects.filter(pk=form.pk), form.source.name
     if not due.claim(rows, "next_harvest", form.next_harvest, name=name, seconds=seconds, hours=hours, now=now):

@@ -26,12 +26,11 @@ SETTLED_BY = {
 
 
 def figures(harvests: Sequence[Harvest], stopped_by: str = "") -> dict[str, Any]:
-    """Returns the sums and rates of several harvests: all numbers that a page, the command line or a file shows. `stopped_by`
-    replaces the harvests' own reasons for ending.
+    """Returns the sums and rates of several harvests by name ("queries", "records", "efficiency" …): all numbers that a page, the
+    command line or a file shows. `stopped_by` replaces the harvests' own reasons for ending.
 
-    Counted queries are those for records and the random probes; `requests` include those of nonsense queries. `estimated_total`
-    and `coverage` are [lower, upper] bounds, None if a size is unknown.
-    """
+    Counted queries are those for records and the random probes; "requests" include those of nonsense queries. "estimated_total"
+    and "coverage" are [lower, upper] bounds, None if a size is unknown."""
     queries, valid = sum(h.queries for h in harvests), sum(h.valid for h in harvests)
     records, returned = sum(h.records for h in harvests), sum(h.returned for h in harvests)
     sized = bool(harvests) and all(h.low is not None and h.high is not None for h in harvests)
@@ -68,9 +67,8 @@ def share_of_cuts(ids: Sequence[int]) -> float | None:
 
 
 def result_of(run: Run) -> dict[str, Any]:
-    """Returns the result of a run of harvests as a dictionary: the figures and the curve of all its forms together, and the
-    figures of each form.
-    """
+    """Returns the result of a run of harvests: the entries of `figures` for all its forms together, their "curve" (see `curve`),
+    and "forms", a list with the main numbers of each form."""
     harvests = list(Harvest.objects.filter(run=run).select_related("form").order_by("position"))
     names = ("queries", "valid", "probes", "records", "requests", "details", "stopped_by")
     return {

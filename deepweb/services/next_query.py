@@ -97,10 +97,9 @@ class NextQuery:
         return self._trial()
 
     def _may_show_everything(self, valid: int) -> bool:
-        """Tells whether to try a query with an empty word, which may return all records. For a form whose words filter a list:
-        always; with other required choices: never. Otherwise after initial words without result, or if at least three of them
-        (`valid` is their number) returned records and their answers seem not to be truncated.
-        """
+        """Tells whether to try a query with an empty word, which may return all records. If the form is a filter (field,
+        operator, value): always; if it has other required choices: never. Otherwise if none of the first initial words (at least
+        two) returned records, or if at least three did (`valid` is their number) and their answers seem not to be truncated."""
         if self._bench.way.is_filter or self._bench.parts:
             return self._bench.way.is_filter
         if not valid:

@@ -56,8 +56,8 @@ def record_json(record: BoardRecord | ThreadRecord | PostRecord, offsets: Offset
 
 
 def to_json(reading: PageReading) -> dict[str, Any]:
-    """Returns the JSON document of a reading, as `forum inspect` prints it: kind, records, next, pages, and the other values.
-    """
+    """Returns the JSON document of a reading, as `forum inspect` prints it: kind, records, next, pages, title, engine,
+    confidence, complete, doubts, sort, boards and evidence, which are explained at `PageReading`."""
     offsets = dict(reading.utc_offsets)
     return {
         "kind": str(reading.kind),

@@ -22,8 +22,8 @@ _LONGEST = 700  # largest number of characters of a row that has no siblings of 
 
 
 def _alone(page: Page, node: int) -> bool:
-    """Tells whether an element can be the only row of a list: it is a table row or a list item by its tag, or contains a time.
-    """
+    """Tells whether an element can be the only row of a list: it is a table row, a list item, an article or a definition list by
+    its tag, or contains a time."""
     outline = page.outline
     return outline.tags[node] in ("tr", "li", "article", "dl") or bool(page.times_in(node, outline.ends[node]))
 
@@ -47,8 +47,9 @@ def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
 
 
 def _between(page: Page, node: int, before: int, after: int) -> Record:
-    """Returns the record of the link `node`: the largest element around it that lies after the link `before` and ends before
-    the link `after` (node numbers of other chosen links), is not the whole page and does not contain too much text."""
+    """Returns the record of the link `node`: the largest element around it that lies after the link `before` and ends before the
+    link `after` (node numbers of other chosen links) and is not the whole page or table. Elements with more than 700 characters
+    are too large, except the link's own parent."""
     outline, best, above = page.outline, node, page.outline.parents[node]
     for _ in range(_CLIMB):
         if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in _WHOLE:

@@ -40,7 +40,8 @@ def _tops(page: Page, bodies: list[int]) -> list[int]:
 
 
 def _is_much(page: Page, node: int, body: int) -> bool:
-    """Tells whether the element `node` contains much more text than the post's text in element `body`."""
+    """Tells whether the element `node` contains much more text than the post's text in element `body`: more than three times as
+    many characters, and 400 besides."""
     return page.outline.text_length(node) > 3 * page.outline.text_length(body) + 400
 
 
@@ -72,7 +73,7 @@ def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
 
 class LearnedPosts:
     """The posts around the texts that a model chose; `bodies` are the nodes of these texts. `untimed` holds the positions in
-    `bodies` of posts without a time."""
+    `bodies` of posts without a time; the attribute `posts` is the set of all these posts."""
 
     def __init__(self, page: Page, bodies: list[int]) -> None:
         self.page = page

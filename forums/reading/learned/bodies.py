@@ -61,7 +61,9 @@ def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bo
 
 
 def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
-    """Returns the features of each candidate by itself and compared with its parent and grandparent, (candidates, features)."""
+    """Returns the features of each candidate by itself and compared with its parent and grandparent, (candidates, features):
+    amounts of text, times, links, users and images, position and depth, distances to the nearest times and user links, words
+    before and inside it that name a role, tags, class names."""
     outline = page.outline
     first, last, end = signals.first[nodes], signals.last[nodes], signals.ends[nodes]
     parents = np.maximum(0, signals.parents[nodes])
@@ -117,8 +119,9 @@ def _below(signals: Signals) -> np.ndarray:
 
 
 def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray, groups: Groups) -> np.ndarray:
-    """Returns the features of each cluster of candidates, (clusters, features). own: features of the single candidates;
-    groups: the clusters."""
+    """Returns the features of each cluster of candidates, (clusters, features): number of members, their text and position, how
+    regularly they are spaced, what is between neighbours, and the mean of each feature in `own` (features of the single
+    candidates). groups: the clusters."""
     chars = np.expm1(own[:, 0])
     one, other = nodes[groups.before], nodes[groups.after]
     ends = np.minimum(signals.ends[one], other)

@@ -24,8 +24,9 @@ class Doubt(NamedTuple):
 
 
 def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
-    """Returns how reliable a reading is. shares: the probability of each kind in `KINDS`; is_stated: the kind is certain,
-    because the operator stated it or the shapes of links on the site's other pages decided it."""
+    """Returns how reliable the reading of the page is. second: the page with its two readings; shares: the probability of each
+    kind in `KINDS`; is_stated: the kind is certain, because the operator stated it or the shapes of links on the site's other
+    pages decided it."""
     if is_stated:
         shares = np.asarray([float(kind is reading.kind) for kind in KINDS])
     records = reading.records
@@ -55,8 +56,8 @@ def _words(second: Second, shares: np.ndarray, reading: PageReading, features: n
 
 
 def _left_out(second: Second, reading: PageReading) -> int:
-    """Returns the number of links that may name missing records: links with good scores in the same clusters as the records'
-    links, which name no record."""
+    """Returns the number of addresses of links that may name missing records: links that name no record, but are in a cluster
+    with links of records and have a score of at least COMPLETED times the mean of the page's three best."""
     scores = second.link_scores[:, 1 if reading.kind is PageKind.threadlist else 2] if len(second.link_scores) else np.zeros(0)
     urls = {getattr(record, "url", None) for record in reading.records}
     table = second.links

@@ -73,8 +73,8 @@ def _wording(text: str) -> tuple[float, float, float, float, float, float]:
 
 
 def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.ndarray:
-    """Returns the features of each link by itself, (links, features). keys: the links grouped by their key, that is by target.
-    """
+    """Returns the features of each link by itself, (links, features): its text, address, position, tags around it, and class
+    names. keys: the links grouped by their key, that is by target."""
     own_path = page.url.partition("?")[0].rstrip("/") + "/"
     words = [
         [
@@ -103,8 +103,8 @@ def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.nd
 
 def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups) -> np.ndarray:
     """Returns the node range of each link's row, (links, 2): the largest element around the link that contains no link of its
-    cluster with another key, extended to the next row if the two are siblings. nodes, keys: of each link; groups: the clusters.
-    """
+    cluster with another key, extended up to the row of the cluster's next link if the two are siblings. nodes, keys: of each
+    link; groups: the clusters."""
     order, own = groups.order, keys[groups.order]
     size, new_group = len(signals.ends) - 1, np.zeros(len(order), dtype=bool)
     new_group[groups.starts] = True
@@ -199,8 +199,9 @@ class _Beside:
 
 
 def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside: _Beside) -> np.ndarray:
-    """Returns the features of the row around each link, (links, features). nodes: the links; rows: the node range of each
-    link's row."""
+    """Returns the features of the row around each link, (links, features): amounts of text, links, users, times, numbers and
+    images, the link's position in it, labels of fields, the other links (`beside`), and the row's tag. nodes: the links; rows:
+    the node range of each link's row."""
     start, end = rows[:, 0], rows[:, 1]
     first, last = signals.first[start], signals.first[np.minimum(end, signals.size)]
     last = np.maximum(last, signals.last[start])
@@ -218,8 +219,9 @@ def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside:
 
 
 def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Returns the features of each cluster, (clusters, features). groups: the clusters; rows: the node range of each link's
-    row; inside: the features of these rows."""
+    """Returns the features of each cluster, (clusters, features): number of links, different targets and texts, share of the
+    page's text, how regularly they are spaced, means of the row features, the header above, and whether the rows' times descend.
+    groups: the clusters; rows: the node range of each link's row; inside: the features of these rows."""
     n, lengths, nodes = groups.sizes, seen.lengths, seen.nodes
     keys, texts = groups.distinct(seen.keys), groups.distinct(seen.texts)
     chars = np.expm1(inside[:, 0])

@@ -126,10 +126,10 @@ class Second:
     def threads(self) -> RowSet | None:
         """The list of threads; None if there is none.
 
-        It is the better of the two readings, unless the shapes of titles on the site's other lists are known and its titles do
-        not have them. Then the rows are those of all links of the page with such a shape. If there are none, it is the better
-        of the two readings all the same, or None if its rows look like the links beside the site's other lists.
-        """
+        It is the better of the two readings, unless the shapes of titles on the site's other lists are known and its own titles
+        do not fit them (no title with such a shape, or most addresses of another form). Then the rows are those of all links of
+        the page with such a shape. If there are none, it is the better of the two readings all the same, or None if its rows look
+        like the links beside the site's other lists."""
         chosen = self._better(0)
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
             return chosen
@@ -146,7 +146,7 @@ class Second:
 
     @cached_property
     def has_known_titles(self) -> bool:
-        """Tells whether titles of the chosen list have the shapes of titles on the site's other lists."""
+        """Tells whether at least one title of the chosen list of threads has the shape of titles on the site's other lists."""
         rows = self.threads.rows if self.known.titles and self.threads else []
         return any(self._is_known(row.title) for row in rows)
 
@@ -194,7 +194,8 @@ class Second:
         return [rows for rows in self.rivals(kind) if rows]
 
     def list_features(self, kind: int, lists: Sequence[RowSet]) -> np.ndarray:
-        """Returns the input of the model that predicts the quality of lists, (lists, features)."""
+        """Returns the features (see `list_view`) of each of `lists`, from which the model predicts a list's quality: (lists,
+        features). kind: 0 threads, 1 boards."""
         scores = self.link_scores[:, kind + 1] if len(self.link_scores) else np.zeros(0)
         return np.asarray([list_view(self.links, scores, rows, kind) for rows in lists], dtype=np.float32)
 
@@ -231,8 +232,8 @@ class Second:
 
     @cached_property
     def are_posts_elsewhere(self) -> bool:
-        """Tells whether the models' posts replace those of the rules: the two readings have no text in common, and the rules'
-        texts have far lower scores."""
+        """Tells whether the models' posts replace those of the rules: the two readings have no text in common, and the mean score
+        of the rules' texts is less than half of that of the models' texts."""
         known = [body for body in self.found.posts.bodies if body is not None] if self.found.posts else []
         nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
         if self.posts is None or not known or agreement(self.page.outline, nodes, self.found.posts):
@@ -242,7 +243,8 @@ class Second:
 
     @cached_property
     def kind_features(self) -> np.ndarray:
-        """The features from which the page's kind is predicted, (1, features)."""
+        """The features from which the model predicts the page's kind, (1, features): those of the whole page, its links, its
+        texts and its words (see `links_view`, `bodies_view`, `words_view`)."""
         named = links_view(self.page, self.links, self.link_scores)
         written = bodies_view(self.page, self.bodies, self.body_scores, self.chosen)
         apart = [written[1] - named[1], written[1] - named[9]]
@@ -264,13 +266,13 @@ class Second:
 
     @property
     def is_little(self) -> bool:
-        """Tells whether the page has too little text for the models."""
+        """Tells whether the page has too little text for the models (fewer than LITTLE characters), so that the rules decide."""
         return self.page.text_total < LITTLE
 
     def settled(self, shares: np.ndarray, expect: PageKind | None) -> PageKind:
-        """Returns the page's kind: the likeliest by the models (`shares`, probabilities of `KINDS`), except that the rules
-        decide if the page has too little text, or if the models are in doubt and the rules are certain. `expect`: the kind that
-        the site's model expects."""
+        """Returns the page's kind: the likeliest by the models (`shares`, probabilities of `KINDS`). The rules decide if the page
+        has too little text, or if the likeliest kind has a probability below DOUBTED and the rules' certainty is at least
+        CERTAIN. `expect`: the kind that the site's model expects."""
         likeliest = KINDS[int(shares.argmax())]
         if likeliest is PageKind.other and shares[:-1].sum() >= OF_A_FORUM:
             likeliest = KINDS[int(shares[:-1].argmax())]
@@ -283,9 +285,9 @@ class Second:
         return kind if sure >= CERTAIN else likeliest
 
     def agreed(self, expect: PageKind | None) -> PageKind | None:
-        """Returns the kind `expect` of the site's model if the rules are certain of it or known shapes of links show a list of
-        threads, whatever the models say; otherwise None. For example, the last page of a list may have only two rows, which
-        look like boards."""
+        """Returns `expect`, the kind that the site's model expects, if the rules find this kind with a certainty of at least
+        CERTAIN, or if it is a list of threads and known shapes of links show one, whatever the models say; otherwise None. For
+        example, the last page of a list may have only two rows, which look like boards."""
         if expect is PageKind.threadlist and (self.has_known_titles or self.has_only_others):
             return expect
         kind, sure = ruled(self.page, self.verdict, expect) if expect is not None else (None, 0.0)
@@ -300,8 +302,8 @@ class Second:
         return boards is None or not any(row.title.key == self.page.key for row in boards.rows)
 
     def doubt_features(self, shares: np.ndarray, kind: PageKind, records: int, named: float) -> np.ndarray:
-        """Returns the features from which the reliability of a reading as `kind` with `records` records is predicted, (1,
-        features). named: share of posts with an author."""
+        """Returns the features (see `doubt_view`) from which the reliability of a reading as `kind` with `records` records is
+        predicted, (1, features). shares: the probability of each kind in `KINDS`; named: share of posts with an author."""
         place = KINDS.index(kind)
         rest: list[float] = []
         if kind in (PageKind.threadlist, PageKind.index) and records and len(self.link_scores):

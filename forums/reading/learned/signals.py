@@ -84,7 +84,9 @@ class Signals:
 
     @cached_property
     def of_page(self) -> list[float]:
-        """The features of the page as a whole, which all its candidates share."""
+        """The features of the page as a whole, which all its candidates share: what its address suggests, numbers of nodes,
+        characters, links and times, shares of linked text, users and numbers, text areas and password fields, and words that name
+        a role."""
         page = self.page
         path = page.url.partition("//")[2].partition("/")[2]
         lead = leads_to(page.pattern)

@@ -54,13 +54,12 @@ _FIELDS = 0.25
 
 @dataclass
 class Sample:
-    """A training page: its file and true records, its intermediate reading (`second`), and the labels of its candidate links
-    and texts.
+    """A training page: its file and true records (`saved`), its two readings by rules and models (`second`), and the labels of
+    its candidate `links` and texts (`bodies`), see `labels`.
 
     `group` is its forum software or site; all pages of a group are in the same `fold` of the cross-validation. `weight` is 1 /
-    sqrt(number of pages with the same software), a quarter of that for pages used only for training. `given` and `worth` are
-    the cross-validated scores that `second` uses.
-    """
+    sqrt(number of pages with the same software), a quarter of that for pages used only for training. `given` and `worth` are the
+    cross-validated scores that `second` uses."""
 
     saved: Saved
     second: Second
@@ -254,7 +253,8 @@ def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
 
 
 def recipe() -> str:
-    """Returns a line with the settings by which the models of the first stage (links and texts) are trained."""
+    """Returns a line with the settings by which the models of the first stage (links and texts) are trained; stored scores are
+    valid only for the same line."""
     return f"{LINKS} {ROUNDS} {SEEDS} {BODIES} {FOLDS} {_MOST} {_MOST_MORE}"
 
 
@@ -291,7 +291,8 @@ class Judged(NamedTuple):
 
 def judge(samples: Sequence[Sample]) -> Judged:
     """Runs the stages after the scores of links and texts: kind of page, choice of the list, reading, reliability. Each uses
-    models trained without the page's group. The samples must have scores of links and texts."""
+    models trained without the page's group. The samples must have scores of links and texts (`Sample.given`); the scores of the
+    later stages are added to them."""
     listed = _listed(samples)
     for fold in range(FOLDS):
         known, kept = _parts(samples, fold)

@@ -68,8 +68,8 @@ def figures(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> Figures:
 
 
 def card(samples: Sequence[Sample], leave_out: str, found: Figures) -> Figures:
-    """Returns the model card: training data, method, and accuracy (`found`, from `figures`) on forum software or sites left
-    out."""
+    """Returns the model card, a JSON document with training data, method, and accuracy (`found`, from `figures`) on forum
+    software or sites (`leave_out`) left out of the training."""
     engines = Counter(sample.saved.engine for sample in samples if counts(sample))
     others = sum(not sample.saved.is_forum for sample in samples)
     return {
@@ -89,7 +89,8 @@ def card(samples: Sequence[Sample], leave_out: str, found: Figures) -> Figures:
 
 
 def table_rows(found: Figures) -> list[list[Any]]:
-    """Returns the rows of the printed table: total, kinds of pages, each forum software."""
+    """Returns the rows of the printed table: total, kinds of pages, each forum software. A row is its name and the values of
+    `FIGURES`."""
     rows = [["macro", *(found["macro"][name] for name in FIGURES)]]
     rows += [[f"macro {kind}", *(row[name] for name in FIGURES)] for kind, row in found["kinds"].items()]
     return rows + [[engine, *(row[name] for name in FIGURES)] for engine, row in found["engines"].items()]
@@ -102,7 +103,8 @@ def reliability_rows(found: Figures) -> list[list[Any]]:
 
 
 def reliability_words(found: Figures) -> list[str]:
-    """Returns summaries in one line each: the calibration error, and how many pages of no forum were read as a forum's."""
+    """Returns one or two lines of text: the calibration error with the share of perfect readings among those of high confidence,
+    and, if there are pages of no forum, how many of these were read as a forum's."""
     told = found["reliability"]
     sure = f"{told['sure_perfect']:.3f} of {told['sure_pages']}" if told["sure_pages"] else "none"
     made = [

@@ -17,7 +17,9 @@ Document = Mapping[str, Any]
 _BLANKS = re.compile(r"[\s\u200b\u200e\u200f\ufeff]+")
 _SESSION = re.compile(r"[0-9a-fA-F]{32}")
 _OFFSET = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)([+-]\d\d:?\d\d)")
-_KEY, _INSIDE, _SHORTEST, _SHORT_TEXT = 30, 400, 8, 15  # numbers of characters used when posts are paired by their texts
+# Pairing of posts by text: characters compared at the beginning of a text; characters among which a beginning may occur later;
+# shortest beginning searched there; shortest predicted text that may be part of a beginning.
+_KEY, _INSIDE, _SHORTEST, _SHORT_TEXT = 30, 400, 8, 15
 ENOUGH = 0.9
 """A reading is incomplete if it has less than this share of the page's true records."""
 
@@ -208,8 +210,9 @@ FIGURES = ("kind", "recall", "precision", "all_right", "replies", "times", "auth
 
 
 def pooled(tallies: Sequence[Tally]) -> dict[str, float | None]:
-    """Returns the figures over all records and fields of several pages, as shares in [0, 1]; None where there is nothing to
-    count."""
+    """Returns the figures of several pages, by name, as shares in [0, 1]; None where there is nothing to count: pages of the
+    right "kind", "recall" and "precision" of records, correct fields such as "titles", and "silent", the pages that are
+    incomplete without reporting a doubt."""
 
     def share(right: float, asked: float) -> float | None:
         return right / asked if asked else None
