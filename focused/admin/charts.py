@@ -137,6 +137,23 @@ def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None 
     ]
 
 
+def so_far(trails: Mapping[str, Sequence[bool]]) -> list[Chart]:
+    """Makes charts of pages on topic and harvest rate from finished repetitions, while a comparison is at work. `trails`: for
+    each strategy, whether each fetched page was on topic.
+    """
+    found, rates = [], []
+    for index, (name, marks) in enumerate(trails.items()):
+        x, sums, colour = list(range(1, len(marks) + 1)), np.cumsum(np.asarray(marks, dtype=int)), COLOURS[index % len(COLOURS)]
+        found.append(Series(name, x, [int(number) for number in sums], colour, line=True))
+        rates.append(Series(name, x, [int(number) / n for n, number in zip(x, sums, strict=True)], colour, line=True))
+    fetched, share = _("pages fetched"), _("pages on topic per page fetched (share)")
+    note = _("one finished repetition of each strategy, judged by the topic's own words")
+    return [
+        chart("chart-found", _("Pages on topic so far"), found, x=fetched, y=_("pages on topic"), numbers=True, note=note),
+        chart("chart-rates", _("Harvest rate so far"), rates, x=fetched, y=share, numbers=True),
+    ]
+
+
 def _lengths(results: Sequence[Mapping[str, Any]]) -> Chart:
     top = max((int(length) for one in results for length in one["tunnel_lengths"]), default=0)
     names = [str(length) for length in range(1, top + 1)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,6 +36,8 @@ OTHERS_DRAWS = 3
 CURVES = 8
 """Maximum number of entries drawn in a chart."""
 MOST_LABELS_BYTES = 4_000_000
+RELEVANT = 4
+"""Position of the mark "on topic" in a step of a stored trail."""
 POINTS = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far")
 FIRST = ("adaptive", "breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
 
@@ -172,7 +175,9 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     results = [{**one, "entry": one["strategy"], "strategy": shown(one["strategy"])} for one in stored]
     sweep = SWEEPS.get(found.setup.get("sweep", ""))
     total = len(comparisons.runs_of(found)) + 1
-    done = found.parts.count() + bool(stored)
+    made = Counter(key.rpartition("#")[0] for key in found.parts.values_list("key", flat=True))
+    done = made.total() + bool(stored)
+    draws, names = found.setup.get("draws", 1), comparisons.entries(found)
     context = {
         "comparison": found,
         "topic": found.topic,
@@ -182,6 +187,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "done": done,
         "total": total,
         "share": round(100 * done / total),
+        "entries": [] if results else [(shown(name), made[name], draws, 100 * made[name] // draws) for name in names],
         "results": results,
         "labelled": bool(found.setup.get("labels")),
         "left_out": any(one.get("left_out") for one in stored),
@@ -193,6 +199,8 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "heat_title": sweep_title(found.setup["sweep"]) if sweep is not None else "",
         "charts": charts.compared(best(results), found.result.get("pages_in_archive")) if results else [],
     }
+    if made and not results and request.GET.get("part") != "live":
+        context["charts"] = charts.so_far(_finished(found, names[:CURVES]))
     title = f"{_('Comparison')} #{pk}"
     way = [*trail(found.topic), (_("Compare strategies"), reverse("admin:topic-compare", args=[found.topic_id]))]
     item = f"topic:{found.topic_id}"
@@ -202,6 +210,15 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     if found.run is None or not found.run.active:
         answer["X-Desk-Reload" if request.GET.get("active") else "X-Desk-Done"] = "1"
     return answer
+
+
+def _finished(found: Comparison, names: Sequence[str]) -> dict[str, list[bool]]:
+    """Returns for each entry that has finished a repetition whether the pages of one of them were on topic, in the order of
+    their fetches; by the entry's display name.
+    """
+    keys = {key.rpartition("#")[0]: key for key in found.parts.order_by("-id").values_list("key", flat=True)}
+    parts = {part.key: part.trail["steps"] for part in found.parts.filter(key__in=[keys[name] for name in names if name in keys])}
+    return {shown(name): [bool(step[RELEVANT]) for step in parts[keys[name]]] for name in names if keys.get(name) in parts}
 
 
 @act("topics/comparison/<int:pk>/choose/", "comparison-choose", "focused.change_topic")

@@ -56,7 +56,12 @@ def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
 def topic_search(request: HttpRequest, pk: int) -> HttpResponse:
     """Searches the pages of all runs of a topic."""
     topic, text = find_topic(pk), _asked(request)
-    context = {"row": None, "topic": topic, **(_found(request, text, topic.user_words, topic=pk) if text else {})}
+    context: dict[str, Any] = {"row": None, "topic": topic}
+    if text:
+        context |= _found(request, text, topic.user_words, topic=pk)
+    elif runs := [run for run in reads.topic_runs(topic) if run.pages]:
+        last = next((run for run in runs if run.pages >= SIZE), runs[0])
+        context |= {"last": last, "rows": reads.newest_pages(last.pk, SIZE)}
     return page(request, "focused/pages.html", context, title=_("Search"), item=f"topic:{pk}", trail=trail(topic))
 
 

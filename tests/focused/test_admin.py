@@ -128,6 +128,27 @@ def comparison(client: Client, topic: Topic) -> Comparison:
     return found
 
 
+def test_a_comparison_at_work_shows_what_is_done_and_the_curves_so_far(client: Client, crawled: Run) -> None:
+    found = comparison(client, Topic.objects.get())
+    room = f"/admin/topics/comparison/{found.pk}/"
+    assert "chart-found" in client.get(room).content.decode() and "Repetitions done" not in client.get(room).content.decode()
+    Comparison.objects.filter(pk=found.pk).update(result={})
+    found.parts.exclude(pk=found.parts.order_by("pk").first().pk).delete()
+    html = client.get(room).content.decode()
+    assert "Repetitions done" in html and "Pages on topic so far" in html
+    found.parts.all().delete()
+    html = client.get(room).content.decode()
+    assert "Repetitions done" in html and "Pages on topic so far" not in html
+
+
+def test_the_search_of_a_topic_begins_with_its_newest_pages_or_says_how_to_begin(client: Client, crawled: Run) -> None:
+    topic = Topic.objects.get()
+    assert "Newest pages" in client.get(f"/admin/topics/{topic.pk}/search/").content.decode()
+    new = Topic.objects.create(name="new", added=datetime(2026, 5, 1, tzinfo=UTC))
+    html = client.get(f"/admin/topics/{new.pk}/search/").content.decode()
+    assert "No page has been fetched yet." in html and f"/admin/topics/{new.pk}/crawl/" in html
+
+
 def test_a_comparison_runs_in_the_background_and_exports_every_point(client: Client, crawled: Run) -> None:
     found = comparison(client, Topic.objects.get())
     results = {one["strategy"]: one for one in found.result["results"]}
