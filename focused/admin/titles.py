@@ -142,9 +142,9 @@ def _words() -> Mapping[str, str]:
 
 
 def choice(name: str) -> str:
-    """Returns the display name of a parameter's choice, followed by its identifier."""
+    """Returns the display name of a parameter's choice."""
     title = CHOICES.get(name) or _words().get(name)
-    return f"{_(title)} ({name})" if title else name
+    return _(title) if title else name
 
 
 def part(name: str) -> str:

@@ -127,13 +127,13 @@ def test_everything_has_a_name_in_both_languages(language: str) -> None:
                 for one in parameters:
                     title = titles.parameter(one.name, owner)
                     assert title != one.name and (language == "en" or not title.isascii()), (owner, one.name)
-                    assert all(choice in titles.choice(choice) != choice for choice in one.choices), one
+                    assert all(language == "en" or titles.choice(choice) != choice for choice in one.choices), one
 
 
 def test_forms_show_the_names_beside_the_identifiers(client: Client) -> None:
     made = topic(strategy="ant_colony")
     text = client.get(f"/admin/topics/{made.pk}/crawl/").content.decode()
-    assert "Ant colony" in text and "Evaporation (ρ)" in text and '<span class="soft small mono">rho</span>' in text
+    assert "Ant colony" in text and "Evaporation (ρ)" in text and "Name on the command line: rho" in text
     assert 'data-slides="p_rho"' in text
     for address in (f"/admin/topics/{made.pk}/", "/admin/topics/"):
         assert "Ant colony" in client.get(address).content.decode()
