@@ -127,7 +127,10 @@ def try_out(request: HttpRequest, pk: int) -> HttpResponse:
     """Scores a text or a page against the topic and explains the score."""
     topic = find(pk)
     text, url = request.POST.get("text", "")[:MOST_TEXT], request.POST.get("url", "").strip()
-    context: dict[str, Any] = {"topic": topic, "text": text, "url": url, "charts": []}
+    reading = readings.of(topic) or {}
+    context: dict[str, Any] = {
+        "topic": topic, "text": text, "url": url, "reading": reading, "charts": [charts.lexicon(reading["vector"])] if reading else []
+    }  # fmt: skip
     if request.method == "POST" and (text.strip() or url):
         relevance = Relevance(topics.definition(topic))
         began = time.monotonic()
