@@ -99,8 +99,8 @@ def _workers(now: datetime) -> list[Cause]:
 
 
 def _runs(now: datetime) -> list[Cause]:
-    """Finds runs that failed within the last day, unless a newer run on the same target has ended since, and runs that ended
-    because they reached their goal."""
+    """Finds runs that failed within the last day, unless a newer run of the same kind on the same target has ended since, and
+    runs that ended within the last day because they reached their goal."""
     ended = Run.objects.filter(finished__gte=now - LATELY)
     rows = list(ended.filter(state=RunState.FAILED).order_by("-pk")[:200])
     newest = {

@@ -54,9 +54,9 @@ class Archive:
     def write(self, response: FetchResponse, now: datetime, revisit: Page | None = None) -> tuple[WarcFile, RecordPointer] | None:
         """Appends an exchange and returns its WARC file and the position of the response record; None if there was no response.
 
-        With `revisit`, an earlier page with the same content, only a revisit record that refers to it is written. Cookies,
-        credentials and all other headers from a site's settings are left out, so that readers of the archive cannot log in
-        with them. Raises DiskLow."""
+        With `revisit`, an earlier page with the same content, only a revisit record that refers to its record is written (the
+        whole response if that record cannot be read). Cookies, credentials and all other headers from a site's settings are left
+        out, so that readers of the archive cannot log in with them. Raises DiskLow."""
         if not response.status:
             return None
         if self.written % CHECK_SPACE_EVERY == 0 and shutil.disk_usage(settings.ARCHIVE_DIR).free < settings.MIN_FREE_BYTES:
@@ -261,8 +261,9 @@ def close_left(now: datetime) -> int:
 
 
 def check(*, quick: bool = False) -> dict[str, Any]:
-    """Compares every WARC file with the database (see `check_one`). Returns {"ok": whether there was no problem, "files": for
-    each file its name, numbers of records and pages, and the "problem" or ""}. With `quick` the records are not read."""
+    """Compares every WARC file with the database (see `check_one`). Returns {"ok": True if there was no problem, "files": [one
+    dictionary per file with "file" (its name), "records" and "pages" (numbers), "problem" ("" if there is none)]}. With `quick`
+    the records are not read."""
     files = []
     for pk in list(WarcFile.objects.order_by("pk").values_list("pk", flat=True)):
         row = WarcFile.objects.filter(pk=pk).first()

@@ -89,13 +89,14 @@ def repeat(target: int, seconds: int | None, now: datetime) -> None:
 
 
 def retime(target: int, hours: Timing, now: datetime) -> None:
-    """Moves the next backup into the working hours `hours`, which were changed. Called through settings.TIMED."""
+    """Moves the next backup into the working hours `hours`, which a user has just changed. Called through settings.TIMED;
+    `target` is ONLY."""
     for one in BackupPlan.objects.filter(pk=target, next_at__isnull=False):
         BackupPlan.objects.filter(pk=target).update(next_at=timings.soonest(hours, one.next_at, now, one.every_hours * 3600))
 
 
 def entries(now: datetime, most: int) -> list[Recurring]:
-    """Returns the backup schedule for the list of scheduled items; an empty list if there is no automatic backup."""
+    """Returns the backup schedule for the list of scheduled items, as a list of one; [] if there is no automatic backup."""
     rows = BackupPlan.objects.filter(pk=ONLY, next_at__isnull=False)[:most]
     return [Recurring(KIND, row.pk, KIND, row.every_hours * 3600, row.next_at, crawls=False) for row in rows]
 

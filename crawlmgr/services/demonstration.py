@@ -29,7 +29,8 @@ def _replay() -> Path:
 
 
 def note_replay(at: datetime | None) -> None:
-    """Notes the time in the past that the demonstration has reached; None: it has caught up with the present."""
+    """Records the point in the past up to which the demonstration has replayed its recorded day, for `replaying`; None: it has
+    caught up with the present."""
     if at is None:
         _replay().unlink(missing_ok=True)
     else:
@@ -37,7 +38,8 @@ def note_replay(at: datetime | None) -> None:
 
 
 def replaying() -> datetime | None:
-    """The time in the past that the demonstration is replaying, None if it is not."""
+    """Returns the point in the past that the demonstration, which first replays a past day, has reached; None if it has caught up
+    with the present or does not run."""
     try:
         if time.time() - _replay().stat().st_mtime > REPLAY_SECONDS:
             return None
