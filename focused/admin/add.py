@@ -54,9 +54,9 @@ class TopicForm(forms.Form):
 
 
 def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
-    """Returns the submitted samples as pairs of name and text: from pasted text (a line of three or more dashes separates
-    several samples) and from files. Raises ValueError with a one-line message if a file, or all files together, are too large.
-    """
+    """Returns the submitted samples as pairs of name and text: from pasted text (a line of three or more dashes separates two
+    samples) and from files. Empty ones are left out. Raises ValueError with a one-line message if there are too many files, or
+    one of them or all together are too large."""
     parts: list[list[str]] = [[]]
     for line in request.POST.get("texts", "").splitlines():
         if line.strip().strip("-—") == "" and len(line.strip()) >= 3:
@@ -73,7 +73,7 @@ def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
         told = {"number": MOST_FILES, "size": MOST_FILES_BYTES // 1_000_000}
         raise ValueError(_("At most %(number)s files of %(size)s MB together can be sent at once.") % told)
     for file in files:
-        text = text_of(file).replace("\0", "").strip()  # a file that is not text may contain any byte
+        text = text_of(file).replace("\0", "").strip()  # NUL characters, which a binary file may contain, cannot be stored
         if text:
             found.append((file.name or _("file"), text))
     return found
@@ -112,9 +112,8 @@ def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
 
 
 def tell_bad_lines(request: HttpRequest, bad: list[BadLine], what: str) -> None:
-    """Shows a message with the number and text of the lines that are not addresses and were left out; `what` names the list in
-    which they were.
-    """
+    """Shows a message with the number and text of the lines that are not addresses and were left out, if there are any; `what` is
+    the display name of the list in which they were."""
     if bad:
         told = "; ".join(f"{line.number}: {line.text[:80]}" for line in bad[:LINES_TOLD])
         more = "; …" if len(bad) > LINES_TOLD else ""

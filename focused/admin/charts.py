@@ -18,7 +18,8 @@ WORDS_SHOWN = 30
 
 
 def lexicon(vector: Mapping[str, float]) -> Chart:
-    """Makes a bar chart of the heaviest words of the topic's vector; negative words are drawn below zero."""
+    """Makes a bar chart of the WORDS_SHOWN heaviest words of the topic's vector, and of some negative words, which are drawn
+    below zero."""
     top = sorted(vector.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = [*top[:WORDS_SHOWN], *[pair for pair in top[WORDS_SHOWN:] if pair[1] < 0][:10]]
     heaviest = max((abs(weight) for _word, weight in shown), default=1.0) or 1.0
@@ -47,7 +48,7 @@ def shares(parts: Sequence[tuple[str, float]]) -> Chart:
 
 
 def harvest(row: TopicRun) -> Chart:
-    """Makes a chart of relevant pages by fetched pages, and of the harvest rate so far."""
+    """Makes a line chart over the number of fetched pages: relevant pages, and the harvest rate so far."""
     points = reads.curve(row.run_id, row.pages)
     x = [fetched for fetched, _relevant in points]
     series = [
@@ -60,7 +61,8 @@ def harvest(row: TopicRun) -> Chart:
 
 
 def tunnels(lengths: Mapping[int, int]) -> Chart:
-    """Makes a chart of the number of relevant pages by the number of off-topic pages on the path to them."""
+    """Makes a bar chart of the lengths of tunnels; `lengths` maps numbers of off-topic pages on a path to the numbers of relevant
+    pages reached through them."""
     top = max(lengths, default=0)
     names = [str(length) for length in range(1, top + 1)]
     values = [lengths.get(length, 0) for length in range(1, top + 1)]
@@ -70,9 +72,9 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
 
 
 def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
-    """Makes charts for strategies that score links by three objectives: the pheromone on links when they were chosen (if any),
-    and the links by two of the objectives, with Pareto fronts over all three in different colours.
-    """
+    """Makes charts for strategies that score links by three objectives (anchor, page, target): if the strategy uses pheromone, a
+    chart of that of each link when it was chosen; and a chart of the links by two of the objectives, with the Pareto fronts over
+    all three in different colours."""
     scored = [one for one in reasons if {"anchor", "page", "target"} <= one.parts.keys()]
     found = [_fronts(scored)]
     if any("pheromone" in one.parts for one in scored):
@@ -87,9 +89,8 @@ def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
 
 
 def _fronts(scored: Sequence[reads.Reason]) -> Chart:
-    """Makes a scatter chart of links by anchor score and expected relevance of the target; the first three Pareto fronts over
-    the three objectives are coloured.
-    """
+    """Makes a scatter chart of links by the relevance of the anchor and the expected relevance of the target; the first three
+    Pareto fronts over the three objectives have colours of their own."""
     points = np.array([[one.parts["anchor"], one.parts["page"], one.parts["target"]] for one in scored]).reshape(-1, 3)
     names = [_("first front"), _("second front"), _("third front")]
     series, left = [], set(range(len(scored)))
@@ -108,9 +109,8 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
 
 
 def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None = None) -> list[Chart]:
-    """Makes charts of the strategies' curves of pages found, harvest rate and similarity. Charts of important pages are
-    included only if the archive has more pages than are counted as important.
-    """
+    """Makes charts of the strategies' curves: pages found, harvest rate, similarity, important pages, and lengths of tunnels.
+    Charts of important pages are left out if the archive has no more pages than are counted as important."""
     found, rates, likeness, important, ranked = [], [], [], [], []
     for index, one in enumerate(results):
         colour = COLOURS[index % len(COLOURS)]

@@ -98,9 +98,8 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _presets() -> dict[str, str]:
-    """Returns the parameter presets that can take part in a comparison, built-in ones and those saved by users: display names
-    by entry name.
-    """
+    """Returns the display names, by entry name ("strategy preset"), of the parameter presets that can take part in a comparison:
+    those saved by users, and built-in ones other than the defaults and the weights of `dolphin`."""
     found = {}
     for one in strategies():
         strategy = str(one["name"])
@@ -111,10 +110,9 @@ def _presets() -> dict[str, str]:
 
 
 def _labels(request: HttpRequest, topic: Topic) -> str:
-    """Returns the text of the label file by which a comparison is measured, from the operator's marks or the uploaded file; ""
-    if pages are to be judged by similarity. Raises ValueError with a one-line message if there is none or the file is too
-    large.
-    """
+    """Returns the text of the label file by which a comparison is measured, made from the operator's marks or uploaded; "" if
+    pages are to be judged by similarity. Raises ValueError with a one-line message if no page is marked, or no file was uploaded
+    or it is too large."""
     judge = request.POST.get("judge", "")
     if judge == "marks":
         text = comparisons.marks_as_labels(topic)
@@ -158,9 +156,8 @@ def find_comparison(pk: int) -> Comparison:
 
 
 def best(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the entries to draw in a chart, at most `CURVES`, in their given order: those with the largest area under the
-    recall curve.
-    """
+    """Returns the entries to draw in a chart, in their given order: the at most `CURVES` ones with the largest area under the
+    recall curve."""
     if len(results) <= CURVES:
         return results
     least = sorted((one["area"] for one in results), reverse=True)[CURVES - 1]

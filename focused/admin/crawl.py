@@ -60,7 +60,7 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     scope = options.pop("scope", {})
     wrong: dict[str, dict[str, str]] = {"p": {}, "o": {}}
     if request.method == "POST":
-        # otherwise the submitted parameter fields belong to another strategy than the selected one
+        # if the names differ, the submitted parameter fields are those of another strategy than the selected one
         if request.POST.get("shown", name) == name:
             values, wrong["p"] = fields.read(own, request.POST, "p_")
         options, wrong["o"] = fields.read(general, request.POST, "o_")
@@ -131,7 +131,7 @@ def _carry_out(
         Scope.from_mapping(wishes["scope"])
         if request.POST.get("keep"):
             save()
-    except ValueError as error:  # checked before anything is saved, because a scheduled run would fail with invalid values
+    except ValueError as error:  # checked before saving, because a scheduled run would fail with invalid values
         messages.error(request, str(error))
         return None
     made: list[Run] = []

@@ -42,7 +42,7 @@ class Field:
 
     @property
     def number(self) -> str:
-        """The value of a number field as text, without a fraction of zero; what was typed if it is not a number."""
+        """The value of a number field as text, a whole number without decimals; what the user typed if it is not a number."""
         return _plain(self.value)
 
     @property

@@ -14,7 +14,8 @@ from focused.strategies import strategy_class
 
 
 def completed(text: str) -> str:
-    """Returns the page's text (Markdown) with a section for every strategy; added sections come before the last one."""
+    """Returns `text`, the guide's page on strategies in Markdown, with a section for every strategy that has none; these are
+    inserted before the last section."""
     before, last = text.rsplit("\n## ", 1)
     missing = [name for name in titles.strategies() if f"{{#{_anchor(name)}}}" not in text]
     return "\n## ".join([before, *(_section(name) for name in missing), last])

@@ -18,9 +18,8 @@ SYMBOL = re.compile(r"[(（](\w{1,2})[)）]$")
 
 
 def shown(entry: str) -> str:
-    """Returns the display name of a comparison's entry: the name of its strategy, then the parameters or the label that
-    distinguish it.
-    """
+    """Returns the display name of a comparison's entry (such as "dolphin links"): the strategy's, followed by the parameters or
+    the label after the first word, which distinguish entries of one strategy."""
     strategy, _sign, rest = entry.partition(" ")
     entered = {NOW: _("saved parameters"), TYPED: _("entered parameters")}.get(rest)
     told = entered or (titles.preset(rest) if rest in titles.PRESETS else _point(strategy, rest))
@@ -28,9 +27,8 @@ def shown(entry: str) -> str:
 
 
 def _point(strategy: str, told: str) -> str:
-    """Returns the display form of the parameters at one point of a sweep, such as "alpha=0.25 beta=0.5", with symbols or names
-    for the parameters; any other label unchanged.
-    """
+    """Returns the part `told` of an entry's name for display: parameters at one point of a sweep, such as "alpha=0.25 beta=0.5",
+    get their symbols or display names; any other label is returned unchanged."""
     values = [part.partition("=") for part in told.split()]
     if not all(name and value for name, _sign, value in values):
         return told
@@ -44,9 +42,8 @@ def _symbol(name: str, strategy: str) -> str:
 
 
 def axes(sweep: Sweep) -> dict[str, str]:
-    """Returns the display names of the parameters that a sweep varies ("x", "y"), and of the third one that is the remainder to
-    1 ("rest"), if there is one.
-    """
+    """Returns the display names of the parameters of a sweep: of the two that it varies (keys "x", "y"), and of the third, which
+    is 1 minus these two (key "rest"), if there is one."""
     places = {"x": sweep.x, "y": sweep.y, "rest": sweep.rest}
     return {place: "τ" if name == TAU else titles.parameter(name, sweep.strategy) for place, name in places.items() if name}
 
@@ -62,9 +59,8 @@ def sweep_title(name: str) -> str:
 
 
 def named(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
-    """Returns a dictionary for each comparison with the comparison and the display names of its entries; the entries of a sweep
-    are summarised by its title.
-    """
+    """Returns for each comparison a dictionary with `comparison` and `names`, the display names of its entries; for the entries
+    of a sweep there is one name, the sweep's title with their number."""
     rows = []
     for one in comparisons:
         sweep = SWEEPS.get(one.setup.get("sweep", ""))

@@ -53,9 +53,9 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _save(topic: Topic, request: HttpRequest) -> tuple[int, int]:
-    """Saves the submitted ontology to the topic. Returns the number of its concepts, and the number of those that were kept.
-    Raises ValueError with a one-line message if it is invalid or too large.
-    """
+    """Saves the submitted ontology and its weight to the topic; of an ontology too large for a topic, only the part around the
+    topic's words. Returns the number of its concepts, and the number of those that were saved. Raises ValueError with a one-line
+    message if it is invalid, the file is too large, or none of the topic's words are in a large one."""
     file, table = request.FILES.get("file"), request.POST.get("table", "").strip()
     weight = _weight(request.POST.get("weight", ""))
     if file is not None and (file.size or 0) > MOST_BYTES:

@@ -94,9 +94,8 @@ def _found(
 
 @room("topics/page/<int:pk>/", "topic-page", "focused.view_topic")
 def page_why(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one page of a run: the path from a seed, the parts of its priority, and the contribution of each word to its
-    similarity.
-    """
+    """Shows one page of a run: the path of pages from a seed to it, the parts of its priority, and the contribution of each word
+    to its similarity to the topic."""
     one = TopicPage.objects.filter(pk=pk).first()
     row = reads.topic_run(one.run_id) if one is not None else None
     if one is None or row is None:

@@ -31,9 +31,9 @@ def wanted(request: HttpRequest) -> bool:
 def carry_out(
     request: HttpRequest, strategy: str, values: dict[str, Any], wrong: dict[str, str]
 ) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """Applies, saves or deletes a preset, whichever button was pressed. Returns the parameter values that the form then shows,
-    and error messages for them by name.
-    """
+    """Applies, saves or deletes a preset of the parameters, depending on the button that was pressed, and shows a message.
+    `values` and `wrong` are the submitted parameter values and error messages by name. Returns those that the form then shows:
+    these, or those of the applied preset."""
     kind = tuning.preset_kind(strategy)
     if "preset" in request.POST:
         found = tuning.preset(strategy, request.POST["preset"])

@@ -72,9 +72,8 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _walked(row: TopicRun) -> list[Chart]:
-    """Returns the charts of pheromone and Pareto fronts, for strategies that score links by three objectives; otherwise an
-    empty list.
-    """
+    """Returns the charts of `charts.walked` (pheromone and Pareto fronts) for strategies that score links by three objectives;
+    otherwise an empty list."""
     if row.run.parameters["strategy"] not in WITH_OBJECTIVES:
         return []
     return charts.walked(reads.reasons(row.pk, row.pages))

@@ -17,15 +17,15 @@ from focused.models import Topic
 
 
 def _sums(now: datetime) -> tuple[int, int]:
-    """Returns the numbers of fetched pages and of relevant pages of the topic crawls that are active or ended within a day."""
+    """Returns the total numbers of fetched pages and of relevant pages of the topic crawls that are active or ended within a
+    day."""
     found = runs.lately("topic", now - DAY)
     return sum(run.fetched for run in found), sum(run.items for run in found)
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Returns the figure of relevant pages found by the last day's crawls; nothing if there is no topic or the user may not see
-    them.
-    """
+    """Returns the figure of relevant pages found by the last day's crawls; () if there is no topic or the user may not see
+    topics."""
     if not request.user.has_perm("focused.view_topic") or not Topic.objects.exists():
         return ()
     fetched, items = remembered("topics", lambda: _sums(now))

@@ -124,7 +124,8 @@ def strategy(name: str) -> str:
 
 
 def parameter(name: str, owner: str = "") -> str:
-    """Returns a parameter's display name; `owner` is its strategy, or "options" for options of a run."""
+    """Returns a parameter's display name; its identifier if there is none. `owner` is the parameter's strategy, or "options" for
+    options of a run."""
     if owner != "options" and owner not in strategies():
         return name
     known = RunOptions if owner == "options" else strategy_class(owner, settings.TOPIC_STRATEGIES).Settings
@@ -142,13 +143,13 @@ def _words() -> Mapping[str, str]:
 
 
 def choice(name: str) -> str:
-    """Returns the display name of a parameter's choice."""
+    """Returns the display name of a parameter's choice; its identifier if there is none."""
     title = CHOICES.get(name) or _words().get(name)
     return _(title) if title else name
 
 
 def part(name: str) -> str:
-    """Returns the display name of a part of a link's score."""
+    """Returns the display name of a part of a link's score; its identifier if there is none."""
     title = PARTS.get(name) or _words().get(name)
     return _(title) if title else name
 
@@ -160,7 +161,7 @@ def parts(values: Mapping[str, float]) -> list[tuple[str, str, float]]:
 
 
 def queue(name: str) -> str:
-    """Returns the display name of a strategy's queue."""
+    """Returns the display name of a strategy's queue; its identifier if there is none."""
     if name.startswith("layer"):
         return _("layer %(number)s") % {"number": name.removeprefix("layer")}
     title = QUEUES.get(name) or _words().get(name)
@@ -173,9 +174,8 @@ def preset(name: str) -> str:
 
 
 def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Returns the display name of one of a topic's settings for the history of changes. `way` is the path of keys to the
-    setting, `values` all settings.
-    """
+    """Returns the display name of one of a topic's settings for the history of changes. `way` is the path of keys to the setting,
+    such as ("options", "scope", "depth"); `values` are all the topic's settings."""
     if way == ("strategy",):
         return _("Strategy")
     if way[:2] == ("options", "scope"):
@@ -185,7 +185,6 @@ def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
 
 
 def value(way: tuple[str, ...], set_to: Any) -> Any:
-    """Returns the value of one of a topic's settings for the history of changes: a strategy's display name, any other value
-    unchanged.
-    """
+    """Returns the value `set_to` of one of a topic's settings (`way` is the path of keys to it) for the history of changes: the
+    display name for a strategy, any other value unchanged."""
     return strategy(set_to) if way == ("strategy",) and set_to else set_to

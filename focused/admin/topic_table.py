@@ -47,7 +47,8 @@ def _of_last(name: str) -> Any:
 
 
 def _figure(name: str, title: Any) -> Column:
-    """Returns a column of the table for one counter of each topic's newest run."""
+    """Returns a column for the table of topics that shows the counter `name` of each topic's newest run, under the heading
+    `title`."""
     value, key = _of_last(name), f"last_{name}"
     order = falling(key, nullable=True)
     return Column(name, title, value, lambda topic: tags.number(value(topic)), order, {key: reads.of_last_run(name)}, look="num")

@@ -44,7 +44,8 @@ def find(pk: int) -> Topic:
 
 
 def trail(topic: Topic | None = None) -> list[tuple[str, str]]:
-    """Returns the breadcrumb of a topic's pages: titles and addresses of the pages above."""
+    """Returns the breadcrumb of a page about topics: (title, address) of each page above it, with the topic's own page last if
+    `topic` is given."""
     found = [(_("Topics"), reverse("admin:topics"))]
     return [*found, (topic.name, reverse("admin:topic", args=[topic.pk]))] if topic is not None else found
 
@@ -93,7 +94,7 @@ def read_samples(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("topics/<int:pk>/seeds/", "topic-seeds", "focused.change_topic")
 def seeds(request: HttpRequest, pk: int) -> HttpResponse:
-    """Adds seeds, pasted or from a file, or deletes selected ones."""
+    """Adds seeds, pasted or from a file, or deletes the selected ones."""
     topic = find(pk)
     if request.POST.get("do") == "remove":
         chosen = numbers(request.POST.getlist("seed"))
@@ -116,7 +117,7 @@ def seeds(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("topics/<int:pk>/samples/", "topic-samples", "focused.change_topic")
 def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
-    """Adds samples (addresses, text, files) or deletes selected ones."""
+    """Adds samples (addresses to fetch, pasted text, files) or deletes the selected ones."""
     topic, now = find(pk), datetime.now(UTC)
     if request.POST.get("do") == "remove":
         chosen = numbers(request.POST.getlist("sample"))
@@ -148,7 +149,7 @@ def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("topics/<int:pk>/schedule/", "topic-schedule", "focused.change_topic")
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets the interval at which the topic is crawled again, or none."""
+    """Sets the interval at which the topic is crawled again, or removes it."""
     topic, wish = find(pk), request.POST.get("interval", "")
     seconds = number(wish)
     if seconds not in {value for value, _name in INTERVALS}:

@@ -1,6 +1,5 @@
-"""`bench choosing`: measures the CPU time per page of each strategy relative to best_first, for the whole crawl loop and for
-choosing links alone.
-"""
+"""`bench choosing`: measures the CPU time per page of each strategy relative to that of `best_first`, for the whole crawl loop
+and for choosing links alone."""
 
 from __future__ import annotations
 
@@ -33,14 +32,13 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Crawls every topic of the packs (recorded webs) for half of its pages with every strategy, and measures CPU time per
-    page, twice.
+    """Crawls every topic of the packs (recorded webs) for half of its pages with every strategy, and measures CPU time per page
+    in two crawls.
 
-    `whole`: the first crawl of a newly opened archive, which includes taking pages from the archive, decoding, parsing,
-    judging, scoring links and choosing the next one. `alone`: a second crawl of the same archive, whose pages are then already
-    parsed and cached, so that mainly scoring and choosing remain. Network and database are left out; they cost every strategy
-    the same. Returns a dictionary with the number of topics and a row for each strategy.
-    """
+    `whole`: the first crawl of a newly opened archive, which includes taking pages from the archive, decoding, parsing, judging,
+    scoring links and choosing the next one. `alone`: a second crawl of the same archive, whose pages are then already parsed and
+    cached, so that mainly scoring and choosing remain. Network and database are left out; they cost every strategy the same.
+    Returns a dictionary with `topics` (their number) and `rows`, one for each strategy (see `_row`)."""
     if not options["data"]:
         raise CommandError("bench choosing needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
     names = list(dict.fromkeys([BASE, *filter(None, options["strategies"].split(","))]))
@@ -78,9 +76,9 @@ def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float
 
 
 def _row(name: str, own: list[tuple[float, float]], base: list[tuple[float, float]]) -> dict[str, Any]:
-    """Returns a table row for the strategy `name`: mean milliseconds per page over the topics, and their ratio to the mean of
-    best_first (`base`). `own` and `base` hold (whole, alone) in seconds for each topic.
-    """
+    """Returns the row of the result for the strategy `name`: mean milliseconds per page over the topics, and the ratio of this
+    mean to that of `best_first`, both for whole crawls and for choosing alone. `own` and `base` hold (whole, alone) in seconds
+    for each topic, for this strategy and for `best_first`."""
     whole, alone = (mean(column) for column in zip(*own, strict=True))
     base_whole, base_alone = (mean(column) for column in zip(*base, strict=True))
     return {

@@ -21,9 +21,8 @@ DEFINITION = {
 
 
 def fill(sizes: Sizes) -> None:
-    """Inserts topics with runs and pages in the numbers that `sizes` gives. The pages are distributed evenly over the runs, and
-    the search index is rebuilt as after a restore.
-    """
+    """Inserts topics with runs and pages; `sizes` gives the number of pages, which are distributed evenly over the runs. Rebuilds
+    the search index, as after a restore."""
     now, first, each = sizes.now, sizes.runs + 10, max(1, sizes.topic_pages // RUNS)
     insert(Topic, TOPICS, id=Sql("i + 1"), name=Sql("printf('Topic %02d', i)"), keywords={"crawler": 1.0}, added=now)
     insert(Seed, TOPICS * 3, topic_id=Sql("1 + i / 3"), url=Sql("printf('http://host%05d.example/', i)"), url_hash=Sql("i"), position=Sql("i % 3"))
@@ -46,7 +45,8 @@ def fill(sizes: Sizes) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """Returns the URL arguments with which `bench desk` opens the views of one object, by view name."""
+    """Returns by view name the URL arguments with which `bench desk` opens the views that show one topic, run, page or
+    comparison."""
     run: dict[str, object] = {"pk": sizes.runs + 11}
     of_topic = ["topic", "topic-search", "topic-compare", "topic-words", "topic-try", "topic-crawl", "topic-delete", "comparison", "comparison-points"]
     of_topic += ["topic-ontology"]

@@ -1,4 +1,4 @@
-"""`bench focused`: compares a live topic crawl with Scrapy, using the same links and scoring, in pages per CPU second."""
+"""`bench focused`: compares a live topic crawl with Scrapy, which uses the same links and scoring, in pages per CPU second."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs this program and Scrapy alternately against one local server, in several rounds. The ratio in the result is that of
-    the medians.
-    """
+    """Runs this program and Scrapy alternately against one local server, in several rounds. Returns the measurements of both; the
+    ratio is that of their medians."""
     sides = ("focused.benches.focused_ours", "focused.benches.focused_scrapy")
     sizes = {"pages": options["pages"], "links": options["links"], "size_bytes": options["size"]}
     try:

@@ -24,9 +24,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures every size and graph in a process of its own, one size after another in each round, and returns the medians.
-    `ratio` in a row is the speed relative to the smallest size of the same graph.
-    """
+    """Measures every size and kind of graph in a process of its own, one size after another in each round, and returns the
+    medians over the rounds. `ratio` in a row is the speed relative to the smallest size of the same kind of graph."""
     sizes = [int(size) for size in options["sizes"].split(",")]
     rows = []
     for graph in options["graphs"].split(","):
@@ -50,7 +49,7 @@ def _median(values: list[float]) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Formats the result as a text table with a row for each graph and size."""
+    """Formats the result as a text table with a row for each kind of graph and size."""
     rows = [
         (
             *(r["graph"], r["waiting"], round(r["pages_per_second"], 1), round(r["ratio"], 3)),

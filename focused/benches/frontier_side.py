@@ -39,7 +39,7 @@ WARM_UP = 100
 
 
 def address(number: int) -> str:
-    """Returns the URL with a number: about 60 characters, distributed over a thousand hosts."""
+    """Returns the URL of the page with this number: about 60 characters, on one of a thousand hosts."""
     return f"http://host{number % 1000}.example/section/{number // 7919}/page-{number}.html"
 
 
@@ -87,9 +87,8 @@ def fill(graph: MemoryGraph | DatabaseGraph, size: int) -> None:
 
 
 class Loop:
-    """Runs the crawl loop, with one transaction per page if the graph is in the database. Measures the CPU seconds in total,
-    and those spent in the source of pages.
-    """
+    """Runs the crawl loop, with one transaction per page if the graph is in the database. Measures the CPU seconds in total
+    (`seconds`), and those spent on generating and parsing pages (`source_seconds`)."""
 
     def __init__(self, walk: Walk, source: MadeUp) -> None:
         self._walk, self._source = walk, source
@@ -123,7 +122,8 @@ class Loop:
 
 
 def main(kind: str, size: int, pages: int) -> None:
-    """Fills a graph of the given kind with `size` URLs, warms up, fetches `pages` pages and prints the measurements."""
+    """Fills a graph of the given kind ("memory" or "database") with `size` URLs, fetches some pages that do not count, then
+    `pages` pages, and prints the measurements as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     run = runs.create("topic", "bench", parameters={}, now=SYSTEM.now(), start=False)
     topic = Relevance(Topic("bench", (), (" ".join(WORDS[:8]), " ".join(WORDS[4:12]))))
@@ -143,7 +143,7 @@ def main(kind: str, size: int, pages: int) -> None:
 
 
 def used(kind: str) -> int:
-    """Returns the bytes of this process's memory or, for the kind "database", of the database file."""
+    """Returns the bytes in use: by this process's memory for the kind "memory", by the database file for "database"."""
     if kind == "memory":
         return resident()
     sql.fetch("PRAGMA wal_checkpoint(TRUNCATE)", ())

@@ -1,6 +1,5 @@
-"""`bench laboratory`: runs a comparison of all strategies over several draws of a recorded web, as started in the web
-interface. Measures time and memory, and whether the results are the same after a kill.
-"""
+"""`bench laboratory`: runs a comparison of all strategies over several draws of a recorded web, like one started in the web
+interface. Measures time and memory, and whether a comparison that is killed and continued has the same results."""
 
 from __future__ import annotations
 
@@ -30,9 +29,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs the whole comparison in a process of its own; then a small one twice, once killed with SIGKILL when half of its runs
-    are stored, and continued.
-    """
+    """Runs the whole comparison in a process of its own; then a small one twice: undisturbed, and killed with SIGKILL when half
+    of its runs are stored, then continued. Returns the measurements, and whether the two results are the same."""
     if not options["data"]:
         raise CommandError("bench laboratory needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
     try:

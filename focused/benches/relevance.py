@@ -1,6 +1,5 @@
-"""`bench relevance`: measures how well scores separate relevant pages from others: similarity alone, the learning judge, and
-the learning judge with ten marks.
-"""
+"""`bench relevance`: measures how well scores separate relevant pages from others: similarity alone, the learning judge's scores,
+and those after ten pages were marked."""
 
 from __future__ import annotations
 
@@ -59,11 +58,10 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 def judged(
     topic: Topic, archive: Archive, labels: Mapping[str, Label], left_out: frozenset[str], marks: int
 ) -> dict[str, float]:
-    """Computes the AUC over all labelled pages of a recorded web: by similarity, by the learning judge, and by the judge after
-    `marks` correct marks. Returns the three figures by the names in SIDES.
+    """Computes the AUC (area under the ROC curve) of three scores over the labelled pages of a recorded web: similarity, the
+    learning judge's score, and that after `marks` correct marks. Returns the three figures by the names in SIDES.
 
-    Samples, seeds and the pages `left_out` do not count, and marked pages are excluded from the last figure.
-    """
+    Samples, seeds and the pages `left_out` do not count, and marked pages are excluded from the last figure."""
     pages = [page for url in archive.urls() if (page := archive.get(url)) is not None and page.words]
     relevance = Relevance(topic)
     feedback = Feedback(relevance.samples)

@@ -13,8 +13,7 @@ PAGES = 5000  # budget of pages: larger than the number of pages in the web, so 
 
 def begin(url: str, number: int) -> int:
     """Adds a topic for the generated web `number`, which is served at `url`, and queues a crawl of the whole web; returns the
-    run's id.
-    """
+    run's id."""
     web = TopicWeb(number)
     settings = {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0}
     topic = topics.add(

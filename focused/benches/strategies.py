@@ -66,9 +66,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prior]:
-    """Returns the prior for each pack (recorded web with labelled topics), trained on all other packs. Empty if there is only
-    one pack: then the prior that comes with the program is used.
-    """
+    """Returns for each pack (recorded web with labelled topics), by name, the prior trained on all other packs, which `adaptive`
+    starts with. Empty if there is only one pack: then the prior that comes with the program is used."""
     if len(found) < 2:
         return {}
     priors = {}
@@ -107,9 +106,9 @@ def _topic_rows(
 
 
 def _entry(name: str, without: Prior | None) -> Entry:
-    """Returns the entry of a comparison for a strategy by its name, with `without` as its prior; "adaptive:frozen" is
-    `adaptive` with learning switched off. Raises CommandError for any other variant.
-    """
+    """Returns the entry of a comparison for a strategy by its name. `without` is its prior, if it uses one; None for the one that
+    comes with the program. "adaptive:frozen" is `adaptive` with learning switched off. Raises CommandError for any other
+    variant."""
     strategy, _, variant = name.partition(":")
     if variant not in ("", "frozen") or (variant and strategy not in PRIORED):
         raise CommandError(f"no variant {name}")
@@ -147,10 +146,10 @@ def _row(
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns a row per strategy: mean recall at each share and mean area over the topics; number of topics within 3 points of
-    recall of the best strategy that is not trained, and within 5 % of the reference at 25 % of the pages; and the difference in
-    recall at 25 % from best_first with its 95 % interval (paired bootstrap over topics).
-    """
+    """Returns a row for each strategy: mean recall at each share of the pages, and mean area under the recall curve, over the
+    topics; in how many topics its recall at 25 % of the pages is at most 3 points below that of the best strategy without trained
+    prior (`near_best`), and in how many it finds at least 95 % as many pages as the pack's reference figure (`within_5_percent`);
+    and how far its mean recall at 25 % is above that of `best_first`, with the 95 % interval (paired bootstrap over topics)."""
     summary = []
     base = [_recall(row) for row in rows if row["strategy"] == "best_first"]
     best: dict[tuple[str, str], float] = {}

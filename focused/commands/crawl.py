@@ -112,7 +112,8 @@ def _stored(topic: Topic) -> str:
 
 
 def _check(strategy: str, parameters: dict[str, Any], wishes: dict[str, Any], scope: dict[str, Any]) -> None:
-    """Checks the arguments before anything is started. Raises a CommandError with exit status 2 if they are invalid."""
+    """Checks the arguments of the command before anything is started. Raises a CommandError with exit status 2 if they are
+    invalid."""
     try:
         read_settings(strategy_class(strategy, django_settings.TOPIC_STRATEGIES).Settings, parameters)
         read_settings(RunOptions, {name: value for name, value in wishes.items() if value is not None})

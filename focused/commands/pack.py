@@ -68,9 +68,8 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _files(options: dict[str, Any], folder: Path) -> list[Path]:
-    """Returns the WARC files to pack. The pages of a run are exported to a file in the temporary folder `folder`; ValueError if
-    there are none.
-    """
+    """Returns the WARC files to pack: those given, or one in the temporary folder `folder` to which the pages of a run were
+    exported. Raises ValueError if there is no such run or none of its pages is in the archive."""
     if options["run"] is None:
         return list(options["archive"])
     database.ready()

@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Comparison(models.Model):
-    """A comparison of strategies over the same archived pages. `setup` holds its entries and conditions, `result` the figures
-    once all runs are finished, `parts` the steps of each finished run, `problem` why it could not be computed.
-    """
+    """A comparison of strategies over the same archived pages. `setup` holds its entries and conditions (see
+    `services.comparisons.start`), `parts` the fetches of each finished run of a strategy, `result` the figures, {} until all runs
+    are finished; `problem` tells why it could not be computed. `run` is the job that computes it."""
 
     topic = models.ForeignKey("focused.Topic", models.CASCADE, related_name="comparisons")
     run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, related_name="+")
@@ -29,7 +29,7 @@ class Comparison(models.Model):
 
     @property
     def trails(self) -> dict[str, dict[str, Any]]:
-        """The steps of the finished runs by the runs' keys, in the order in which the runs finished."""
+        """The stored fetches of the finished runs, by the run's key, in the order in which the runs finished."""
         return {part.key: part.trail for part in self.parts.order_by("id")}
 
     def __str__(self) -> str:
@@ -37,9 +37,8 @@ class Comparison(models.Model):
 
 
 class ComparisonPart(models.Model):
-    """One run of one strategy within a comparison: its steps and duration (`trail`). `key` names the entry and the random draw.
-    Written once, when the run is finished.
-    """
+    """One run of one strategy within a comparison: its fetches and duration (`trail`). `key` names the entry and the random draw.
+    Written once, when the run is finished."""
 
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="parts")
     key = models.CharField(max_length=200)

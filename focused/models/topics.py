@@ -69,10 +69,8 @@ class Seed(models.Model):
 
 
 class SampleDocument(models.Model):
-    """A sample text of a topic: pasted, from a file, or the main text of a page (`url`). `problem` says why it has no text yet.
-
-    `words` are its TextRank keywords with weights, null before they have been extracted.
-    """
+    """A sample text of a topic: pasted, from a file, or the main text of a page (`url`). `problem` is a code that says why it has
+    no text (yet), "" otherwise. `words` are its TextRank keywords with weights, null before they have been extracted."""
 
     topic = models.ForeignKey(Topic, models.CASCADE, related_name="documents")
     name = models.CharField(_("name"), max_length=300)
