@@ -62,7 +62,7 @@ class _Timer:
 
     def start(self) -> None:
         if signal.getsignal(signal.SIGPROF) is not _Timer.rings:
-            # never removed: a signal that comes after `stop` would end the process without a handler
+            # the handler is never removed: without it, a signal that comes after `stop` would end the process
             signal.signal(signal.SIGPROF, _Timer.rings)
         _Timer._running = self
         signal.setitimer(signal.ITIMER_PROF, self.seconds)

@@ -222,7 +222,8 @@ CODES: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
 
 
 def _line(error: BaseException) -> str:
-    """Returns a code (of CODES, or "unsent"), type and message of an error in one line of at most 300 characters."""
+    """Returns an error in one line of at most 300 characters: a code (one of CODES, or "unsent"), a colon, its type and
+    message."""
     causes = list(_causes(error))
     code = next((code for code, types in CODES if any(isinstance(one, types) for one in causes)), "unsent")
     return " ".join(f"{code}: {type(error).__name__}: {error}".split())[:300]

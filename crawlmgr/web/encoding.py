@@ -121,7 +121,7 @@ def _is_utf8(text: str, body: bytes) -> bool:
 
 def _decode_declared(body: bytes, declared: str | None) -> tuple[str, str]:
     """Returns text and encoding name from the first of these that fits the bytes: the header's charset (`declared`; None without
-    one), the page's own declaration, detection."""
+    one), the page's own declaration, detection. A header that says windows-1252 comes after the page's own declaration."""
     in_page = meta_charset(body)
     if declared in ("windows-1252", None) and in_page:
         # a header with windows-1252 is often just Apache's default, so the page's own declaration comes first

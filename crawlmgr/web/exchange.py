@@ -149,10 +149,10 @@ class Hop:
 class FetchResponse:
     """The response to a request, complete or not: with `failure` set, body and headers hold what had arrived by then.
 
-    `request_url` is the address asked for, `url` the one that answered after `redirects`. `body` is decoded (Content-Encoding
-    undone) and possibly truncated; `raw_body` is as received, with chunks joined but Content-Encoding kept. `cut` is "body" if
-    the body is incomplete because of a size or time limit or a broken connection, otherwise None. `address` is the IP address
-    connected to.
+    `request_url` is the address asked for, `url` the one that answered after `redirects`. `status` is 0 if no response arrived.
+    `body` is decoded (Content-Encoding undone) and possibly truncated; `raw_body` is as received, with chunks joined but
+    Content-Encoding kept. `cut` is "body" if the body is incomplete because of a size or time limit or a broken connection,
+    otherwise None. `address` is the IP address connected to.
     """
 
     request_url: str
@@ -229,7 +229,8 @@ def request_headers(
 
 
 def is_accepted(content_type: str, accepted: tuple[str, ...]) -> bool:
-    """Tells whether a media type begins with one of the prefixes `accepted`; a missing media type is accepted."""
+    """Tells whether a media type begins with one of the prefixes `accepted`. A missing media type is accepted; if there are no
+    prefixes, all are."""
     if not accepted or not content_type.strip():
         return True
     return content_type.strip().lower().startswith(accepted)

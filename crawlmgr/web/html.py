@@ -21,14 +21,14 @@ CONTEXT_CHARS = 200
 
 # Pages of up to this many characters are parsed to a tree; the worst known page of this size takes lexbor about half a second.
 _TREE_CHARS = 400_000
-# Shorter pages are not checked for tags with thousands of attributes (see `_has_endless_tag`): their cost is small.
+# Shorter pages are not checked for tags with thousands of attributes (`_has_endless_tag`), which cost little in them.
 _UNCHECKED_CHARS = 100_000
 _TAG_CHARS = 20_000
 _WHOLE_TAG = re.compile(rf"!--|(?:[^\"'>]|\"[^\"]*\"|'[^']*'){{0,{_TAG_CHARS}}}+>")
 _TREE_TAGS, _TREE_UNCLOSED = 6_000, 1_500
-_HEAD_CHARS = 100_000  # where a title is searched for if the page is not parsed to a tree
+_HEAD_CHARS = 100_000  # beginning of the page in which its title is searched for if it is not parsed to a tree
 _FEED_BYTES = 1 << 14
-_MAX_DEPTH = 1_000  # most open elements in the stream of events: each end tag may cost libxml2 a search through all of them
+_MAX_DEPTH = 1_000  # the stream ends at more open elements: for each end tag libxml2 may search all of them
 
 _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)
@@ -384,7 +384,7 @@ class _Stream:
 
 
 def _scan_stream(html: str, page: _Page) -> None:
-    """Fills `page` from libxml2's parsing events; stops early where more than _MAX_DEPTH elements are open."""
+    """Fills `page` from libxml2's parsing events; stops as soon as more than _MAX_DEPTH elements are open."""
     data = html.encode("utf-8", "replace")
     stream = _Stream(page)
     parser = etree.HTMLParser(target=stream, encoding="utf-8", huge_tree=True)

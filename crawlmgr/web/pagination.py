@@ -209,7 +209,7 @@ class _Paths:
         return frozenset((target.host, target.path.rstrip("/")) for target in targets)
 
     def link_to(self, host: str, path: str) -> bool:
-        """Tells whether the page links to this host and path (without a "/" at its end)."""
+        """Tells whether a link of the page leads to this host and path; `path` is given without a final slash."""
         return (host, path) in self._all
 
 
@@ -270,8 +270,8 @@ def _adds_a_page(target: Address, pages: list[Address], paths: _Paths) -> bool:
 
 
 def _bare_number(path: str) -> tuple[str, int | None]:
-    """Returns a path without its last segment if that is a number of at most four digits, and this number; otherwise the whole
-    path and None."""
+    """Returns (path without its last segment, that segment as a number) if it is a number of at most four digits, otherwise
+    (whole path, None)."""
     base, _slash, last = path.rstrip("/").rpartition("/")
     return (base, int(last)) if last.isascii() and last.isdigit() and len(last) <= 4 else (path.rstrip("/"), None)
 

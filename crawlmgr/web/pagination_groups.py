@@ -77,7 +77,7 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
     groups = _without_shared_links(groups)[:_MOST_GROUPS]
     for group in groups:
         if group.score < _LEAST_SCORE and _continues(group, links):
-            # the pager shows the current page, although its address has another form, as on forums with rewritten URLs
+            # this pager belongs to the page although the page's own address has another form, as on forums with rewritten URLs
             group.score += 2.5
     rows = Counter(_place(group.links[0][1].element) for group in groups)
     for group in groups:

@@ -22,14 +22,16 @@ CURSORS = re.compile(
 _PATH_COUNTER = re.compile(
     r"(?:page|paged|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)(?:[-_=.,/]|__)?$", re.I
 )
-_SHORT_CURSORS = frozenset(("t", "ts", "key", "marker"))  # cursor names that often hold the id of the page's contents instead
+# names of cursor parameters that in other sites hold the id of what the page shows
+_SHORT_CURSORS = frozenset(("t", "ts", "key", "marker"))
 _NOISE = re.compile(
     r"sid|phpsessid|s|session_?id|utm_\w+|sort\w*|order\w*|dir|direction|sk|sd|highlight|hl|extra|filter"
     r"|scope|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile|mode|view|ajax",
     re.I,
 )
 _SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|max-results", re.I)
-# Usual numbers of threads or posts per page: with a single link, its address is believed to count entries only in such a step.
+# Usual numbers of threads or posts per page. If only one numbered link is known, the number in its address is believed to count
+# entries only if it grows by one of these from page to page.
 _STEPS = frozenset((5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200))
 _TAIL = re.compile(r"\d+$")
 _ROUTED = re.compile(r"[^=&]*[/\d][^=&]*(?:&|$)")

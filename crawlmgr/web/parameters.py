@@ -19,7 +19,7 @@ _MAYBE_SESSION_NAMES = frozenset(
         "sid", "s", "session", "sess", "ses",
     }
 )
-# what a session id looks like, or an empty value
+# values of parameters that are dropped as session ids; the empty value is one of them
 _SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")
 _TRACKING_NAMES = frozenset(
     {

@@ -46,7 +46,7 @@ def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
             return "too_deep"
         if any(segments.count(segment) >= limits.max_segment_repeats for segment in set(segments)):
             return "repeated_segment"
-    years = _YEAR.findall(tail)  # the year is searched for first, because that is faster and few addresses contain one
+    years = _YEAR.findall(tail)  # searched for before `_CALENDAR`, because that is faster and few addresses contain a year
     if years and _CALENDAR.search(tail):
         near = limits.current_year
         if near is None or any(abs(int(year) - near) > limits.calendar_years for year in years):

@@ -164,7 +164,7 @@ def _escaped(prefix: str, rest: str) -> str:
     return prefix + safe_url_string(_ANY_ORIGIN + text)[len(_ANY_ORIGIN) :]
 
 
-# Form of most links (absolute, rooted or relative), in which nothing needs to be escaped or resolved.
+# Form of most links (absolute, beginning with "/", or relative), in which nothing needs to be escaped or resolved.
 _EASY_HREF = re.compile(
     r"(?:(?P<whole>https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?(?=/))|(?P<rooted>(?=/))"
     r"|(?:\./)?(?P<near>[A-Za-z0-9_~-](?:[!$-,;=@_~A-Za-z0-9.-])*))"

@@ -18,8 +18,8 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # constants of glibc's malloc.h
-# Blocks from this size on are requested from the system and returned to it. It is more than libdeflate allocates for compressing
-# a record: requesting that each time would take twice as long as compressing.
+# Memory blocks of at least this size are taken from the system singly, and returned to it when freed. The limit is above what
+# libdeflate allocates for compressing a record: taking that from the system each time would take twice as long as compressing.
 _BIG_BYTES = 786_432
 _KEPT_BYTES = 4_000_000  # bytes of free memory kept at the end of a malloc arena
 _NEW_OBJECTS = 20_000
@@ -30,7 +30,7 @@ IDLE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Ended(Generic[Key, Value]):
-    """A finished job: the key it was started with, and its value or the error it raised."""
+    """A finished job: the key it was started with, and its value or the error it raised; the other of the two is None."""
 
     key: Key
     value: Value | None
