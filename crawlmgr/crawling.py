@@ -17,8 +17,8 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 @dataclass(slots=True)
 class Stored:
     """The result of storing one page: links to add to the frontier, the amounts by which the run's counters increase (`counts`),
-    the new state of the page's address, and the reason (a short code) for that state. `title` and `relevance` are stored with the
-    page."""
+    the new state of the page's address, and the reason for that state, a short code ("" for none). `title` and `relevance` are
+    stored with the page."""
 
     links: Sequence[NewUrl] = ()
     counts: dict[str, int] = field(default_factory=dict)

@@ -62,7 +62,7 @@ def without_secrets(text: str) -> str:
 
 @contextmanager
 def about(**values: Any) -> Iterator[None]:
-    """Context manager: log lines written inside carry `values` (run, host), unless they set their own."""
+    """Context manager: all log lines written inside carry `values` (run, host), except those that set other values themselves."""
     token = _about.set({**(_about.get() or {}), **values})
     try:
         yield
@@ -87,8 +87,8 @@ def _further(record: logging.LogRecord) -> dict[str, Any]:
 
 
 class Text(logging.Formatter):
-    """Formats records as lines like `2026-03-01T12:00:00Z WARNING lease_lost run=7: …`; without `traces`, tracebacks are left
-    out."""
+    """Formats records as lines like `2026-03-01T12:00:00Z WARNING lease_lost run=7: …`, followed by the traceback of an exception
+    if `traces` is true."""
 
     def __init__(self, traces: bool = True) -> None:
         super().__init__()

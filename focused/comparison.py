@@ -154,7 +154,8 @@ the number of targets so far."""
 
 
 def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) -> Iterator[tuple[object, ...]]:
-    """Yields a tuple with the columns `TRAIL` for every page that every strategy fetched, in the order of the fetches.
+    """Yields a tuple with the columns `TRAIL` for every page that a strategy fetched, strategy by strategy, in the order of the
+    fetches.
 
     The column `label` is "" for pages without a label. If there are no labels at all (`labels` is None), `label` and `target`
     hold the crawler's own judgement."""

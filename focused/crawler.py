@@ -129,10 +129,9 @@ class TopicCrawler:
         return Stored(links=self._follow(run, session, now))
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
-        """Adds the next addresses to the frontier. Called by the engine when no address waits there. Reports addresses that
-        were dropped from the frontier to the strategy, takes pages from the archive as long as they are there, and returns the
-        addresses that must be requested; or, as a string, the reason why the run has ended.
-        """
+        """Called by the engine when no address waits in the frontier. Reports addresses that were dropped from the frontier to
+        the strategy, takes chosen pages from the archive as long as they are there, and returns the addresses that must be
+        requested, to be added to the frontier; () to be called again; or, as a string, a code of the reason why the run ends."""
         session = self.session(run)
         if sql.fetch(_EDITED, (session.run_id,)):
             self._edits(session, now)

@@ -81,9 +81,8 @@ def run_ids(topic: Topic) -> list[int]:
 
 
 def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
-    """Returns pairs (pages fetched, relevant pages among them) at some 160 points of a run. Reads only these rows by index,
-    whatever the run's length.
-    """
+    """Returns pairs (pages fetched, relevant pages among them) at some 160 points of a run that has fetched `pages` pages; [] for
+    none. Reads only these rows by index, whatever the run's length."""
     if not pages:
         return []
     step = max(1, ceil(pages / CURVE_POINTS))
@@ -105,8 +104,8 @@ class Reason(NamedTuple):
 
 
 def reasons(run_id: int, pages: int) -> list[Reason]:
-    """Returns the `Reason` of at most REASONS pages, evenly distributed over the run. Reads only these rows by index, whatever
-    the run's length."""
+    """Returns the `Reason` of at most REASONS pages, evenly distributed over a run that has fetched `pages` pages. Reads only
+    these rows by index, whatever the run's length."""
     step = max(1, ceil(pages / REASONS))
     rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=list(range(0, pages, step)))
     found = rows.order_by("number").values_list("number", "relevant", "why")
@@ -217,9 +216,8 @@ def files_of(run_id: int) -> list[int]:
 
 
 def budget(files: Sequence[int]) -> int:
-    """Returns a number of fetches suitable for comparing strategies over archive files: a quarter of their pages, at least 20;
-    0 if they have no pages.
-    """
+    """Returns a number of fetches suitable for comparing strategies over the WARC files with these ids: a quarter of the pages in
+    them, at least 20; 0 if they have no pages."""
     held = Page.objects.filter(warc__in=files, status=200).values("url_hash").distinct().count()
     return max(20, held // 4) if held else 0
 
