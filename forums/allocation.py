@@ -51,8 +51,8 @@ def square_root(rates: Floats, total: int, costs: Floats | None = None) -> Ints:
     """Returns numbers of visits by the square-root law: m_i proportional to sum_h sqrt(f_i(h)), divided by sqrt(cost_i) for
     unequal costs; at least 1, sum `total`.
 
-    rates: (n, bins), f_i(h), importance included; costs: (n,), requests per visit. Source: Cauchy-Schwarz on D = sum_i int f_i /
-    (2 u_i); Sia, Cho and Cho.
+    rates: (n, bins), f_i(h), importance included; costs: (n,), requests per visit. Source: the Cauchy-Schwarz inequality for the
+    delay D = sum over i of the integral of f_i / (2 u_i), with u_i visits per hour; Sia, Cho and Cho.
     """
     roots = np.sqrt(rates).sum(axis=1)
     return rounded(roots / np.sqrt(costs) if costs is not None else roots, total)

@@ -5,7 +5,7 @@ This file imports no numpy, because every command imports the models, and the mo
 
 from __future__ import annotations
 
-LEAST_THETA, MOST_THETA, USUAL_THETA = 0.01, 1.0, 0.5  # weight of a reply relative to a new thread
+LEAST_THETA, MOST_THETA, USUAL_THETA = 0.01, 1.0, 0.5  # bounds and default of theta, a reply's weight relative to a new thread
 LEAST_IMPORTANCE, MOST_IMPORTANCE = 0.01, 1000.0
 FIRST_DOUBT = 0.3  # initial `doubt` of an overview source: a board keeps at least this share of its index without sources
 THETA_BOUNDS = f"theta lies between {LEAST_THETA:g} and {MOST_THETA:g}"

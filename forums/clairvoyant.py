@@ -31,13 +31,16 @@ class Bound:
 def priced(times: Floats, weights: Floats, price: float) -> tuple[float, int]:
     """Minimises delay + price * visits for one board whose events are known; returns (delay, visits) of the minimum.
 
-    times: ascending, hours; visits are placed at events only. f[b] = price + min_a f[a] + sum over events a+1..b of weight (t_b -
-    t); the lines have slope -W_a and queries ascend, so one pass over a convex hull is enough, O(n).
+    times: ascending, hours; visits are placed at events only. Let f[b] be the least cost of the events 1..b with a visit at t_b,
+    the time of event b: f[b] = price + min_a (f[a] + sum over events a+1..b of weight (t_b - t)). As a function of t_b, each a
+    gives a line with slope -W_a, the sum of the weights of 1..a; t_b ascends, so one pass over a convex hull is enough, O(n).
     """
     weight = np.concatenate([[0.0], np.cumsum(weights)]).tolist()
     moment = np.concatenate([[0.0], np.cumsum(weights * times)]).tolist()
     value, visits = [0.0], [0]
-    hull = [0]  # lower hull: numbers of events a that may be the previous visit, as lines y(t) = f[a] + S_a - t W_a
+    # lower hull: numbers of events a that may be the previous visit, as lines y(t) = f[a] + S_a - t W_a, where S_a is the sum of
+    # weight times time over the events 1..a
+    hull = [0]
     head = 0
     for number, moment_now in enumerate(times.tolist(), start=1):
         while head + 1 < len(hull) and _line(value, moment, weight, hull[head + 1], moment_now) <= _line(

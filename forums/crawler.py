@@ -28,7 +28,8 @@ from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
-THREADS_CHECKED = 3  # threads per slice that are compared with the model if nothing is odd; most pages of a kind judged together
+# number of a slice's first threads that are compared with the model; also the largest number of pages of a kind judged together
+THREADS_CHECKED = 3
 AFTER_ALL = 1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
 API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again
 PUT_BACK = 3  # number of times that a page may be queued again, for example until the site has been learned again

@@ -25,9 +25,10 @@ Bools = NDArray[np.bool_]
 DAY_SECONDS = 86400.0
 HEADER = ["board", "thread", "kind", "ts"]
 KEPT_BAD_ROWS = 20
-# the year 1900: datetime covers the years 1 to 9999, but time windows and time zones extend beyond an event's time
+# valid times of an event: from the year 1900 to the last second of 8999, well within the years 1 to 9999 that datetime covers,
+# because periods before and after an event are computed, too
 EARLIEST_TS = -2208988800
-LATEST_TS = 221845391999  # the last second of the year 8999
+LATEST_TS = 221845391999
 
 
 class EventsError(ValueError):

@@ -16,7 +16,7 @@ Arrays = dict[str, "Floats | Bools | Ints"]
 DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
 SOURCE_DOUBTED_AT = 3  # number of consecutive contradictions, over all boards of a source, from which on the source is ignored
 MOST_WRONG = 8
-LONGEST_LAG_HOURS = 1.0  # a visit that finds more posts than reported contradicts the source if this lag cannot explain it
+LONGEST_LAG_HOURS = 1.0  # largest lag of a source's figures by which posts found but not reported are explained
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
 
@@ -321,7 +321,7 @@ class Overview:
         if (not found and not self.told[row]) or not self.covers.counted()[pair]:
             return
         if self.covers.hidden[pair] and self.told[row] - self.found[row] < found and not self.guessed[row]:
-            self.covers.apart[pair] += 1  # a lag is learned only from the row's own board
+            self.covers.apart[pair] += 1  # the row may not count this hidden board; a lag is learned only from its own board
             if not len(elsewhere):
                 self._even(row)
             return
@@ -379,7 +379,7 @@ class Overview:
         lag = self.lag_hours[source]
         if self.newest[source]:  # the newest list's threads were fetched, so a visit must not find further posts
             right = not found
-        elif self.guessed[row] and told:  # the source did not say how many
+        elif self.guessed[row] and told:  # the source did not say how many posts are new
             right = found > 0
         elif missing > 0:
             needed = lag + (as_of - float(earlier[max(len(earlier) - missing, 0)])) / HOUR_SECONDS

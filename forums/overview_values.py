@@ -12,7 +12,7 @@ from forums.bounds import FIRST_DOUBT
 from forums.events import Floats, Ints
 
 LEAST_DOUBT = 0.02  # smallest `doubt` of a source (see `Overview.doubts`)
-FLAG_WEIGHT = 0.65  # mean weight of an event where a page only shows that there is something new
+FLAG_WEIGHT = 0.65  # an event's mean weight, relative to a new thread's, assumed if a page only shows that something is new
 FINENESS_SECONDS = 60.0  # precision of the times that pages show
 MOST_TOLD = 500  # largest number of events of one board into which the posts reported by one reading are divided
 

@@ -35,8 +35,9 @@ NEWEST_ROWS = 40  # number of threads that a newest list shows
 
 Shows = Callable[[BoardLog, Ints, float], Sight]
 
-PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # eq. (5) and (7) of the forum paper without changes
-OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)  # a board without events may get posts; tuned on other data
+PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # rates by eq. (5) and (7) of the forum paper, without shrinkage or prior
+# with a prior, so that a board without events in the history has a rate above 0; tuned on logs that are not in the benchmarks
+OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)
 LOOP_PROFILE = ProfileOptions()
 
 
@@ -360,7 +361,7 @@ def run_all(
     simulation: Simulation, policies: Sequence[str], visits_per_board: Sequence[int]
 ) -> Iterator[tuple[Outcome, float | None]]:
     """Yields the outcome of every policy at every budget, looping over budgets first, with the ratio of its delay to era's (None
-    if that is 0)."""
+    if era's delay is 0)."""
     for number in visits_per_board:
         base = simulation.run("era", number)
         for policy in policies:

@@ -29,7 +29,8 @@ def _name(row: SiteRow) -> str:
 
 
 def _figure(name: str, title: Any) -> Column:
-    """Returns a column for one of the forum's counters."""
+    """Returns a column for the forum's counter `name`, sortable with the largest first."""
+
     def value(row: SiteRow) -> int:
         return int(getattr(row.site, name))
 

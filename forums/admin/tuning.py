@@ -267,8 +267,8 @@ def _sentence(mean: float, equal: float, visits: int) -> str:
 
 
 def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[str, Any]:
-    """Returns the requests needed for the visits, compared with the sites' limits; for a single site the submitted limit counts.
-    """
+    """Returns the requests per day that the visits need (`asked`), their limit (None: none), the number of sites above theirs
+    (`over`), and the visits that remain within the limits. For a single site (`one`) the limit is the submitted one."""
     first = {board.site_id: board.site for board in known.boards}
     limits = [first[pk].requests_per_day for pk in known.rhythm.sites]
     if len(limits) == 1 and "requests_per_day" in form.data:
@@ -300,7 +300,7 @@ def _compared(found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def waits(longer: float) -> str:
-    """Returns how much longer posts wait, in percent, as words."""
+    """Returns a text such as "12 % longer waits"; longer: by how many percent posts wait longer, below 0 if they wait shorter."""
     percent = round(longer)
     if percent == 0:
         return _("equally long waits")
@@ -330,8 +330,9 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
 
 
 def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
-    """Returns the results that era, bra, optimal and the adaptive policy would have had over the last days of stored posts; or,
-    as `problem`, why they cannot be computed."""
+    """Returns, as `rows`, the visits and delays that era, bra, optimal and the adaptive policy would have had over the last days
+    of stored posts, with the length of test and history; or only `problem`, the code of the reason why they cannot be
+    computed."""
     if len(known.boards) > MOST_REPLAYED_BOARDS or plan.visits_per_day > reads.MOST_REPLAYED_VISITS:
         return {"problem": "too_large"}
     try:

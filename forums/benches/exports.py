@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Measures each format: the largest resident memory of the process in bytes for an empty and a full export, and CPU seconds.
-    """
+    """Returns as `formats` a row for each format: the largest resident memory of the process in bytes for an empty and for a full
+    export, and the CPU seconds."""
     with tempfile.TemporaryDirectory(prefix="crawlmgr-exports-", dir=options["data"]) as name:
         folder = Path(name)
         environment = {key: text for key, text in os.environ.items() if not key.startswith(("CRAWLMGR_", "DATABASE_URL"))}

@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures the sizes in ascending order, so that the peak memory belongs to the size just measured."""
+    """Returns as `sizes` the figures of `measure` for each number of boards; in ascending order, so that the peak memory of the
+    process belongs to the size just measured."""
     rows = []
     for boards in sorted(int(part) for part in options["boards"].split(",")):
         say(f"planning {boards} boards")
@@ -45,8 +46,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
-    """Measures one size: the timetable, the start of the adaptive policy from 20 days of history, and one day of it without and
-    with index pages."""
+    """Returns the seconds, CPU seconds and peak memory for one number of boards with random rates: to compute the timetable, to
+    start the adaptive policy from 20 days of history, and to simulate one day of it without and with index pages. visits: per
+    board and day."""
     rng = np.random.default_rng(boards)
     rates = rng.lognormal(0.0, 1.5, boards)[:, None] * rng.dirichlet(30 * DIURNAL / DIURNAL.sum(), boards)
     began, worked = time.perf_counter(), time.process_time()

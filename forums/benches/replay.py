@@ -34,11 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs one process per policy; ratios have 95 % intervals over paired days.
+    """Runs one process per policy and returns their results as `policies`, with ratios of delays and their 95 % intervals over
+    days.
 
-    `ratio`, `simulated_ratio`: relative to the first policy. `agreement`: measured divided by simulated. `ratio_agreement`: the
-    measured ratio divided by the simulated one; they agree if 1 is within its interval, since measurement and simulation share
-    only the days.
+    `ratio`, `simulated_ratio`: measured and simulated delay relative to that of the first policy. `agreement`: measured divided
+    by simulated delay. `ratio_agreement`: `ratio` divided by `simulated_ratio`; they agree if 1 is within its interval, since
+    measurement and simulation share only the days.
     """
     if not options["data"]:
         raise CommandError("this bench needs --data DIR with event logs", returncode=2)

@@ -25,7 +25,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
     """Measures with the teacher off and on, each in a fresh installation: inspects sites, reads them in full, visits them again.
-    """
+    Returns as `sites` two rows per site (teacher "off" and "on") with the figures of `teacher_side`."""
     file = Path(options["sites"]).resolve()
     try:
         names = [str(entry["name"]) for entry in json.loads(file.read_text(encoding="utf-8"))]

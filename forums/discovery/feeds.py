@@ -18,7 +18,7 @@ from forums.reading.apis import api_address
 
 FEED, API = "feed", "api"
 MOST_FEEDS = 3
-_LISTS = {  # software with JSON for guests: paths below the root that show figures of boards, or all boards' threads
+_LISTS = {  # by forum software: paths below the root of JSON lists that guests may read: the boards' figures, all boards' threads
     "discourse": ("categories", "latest"),
     "nodebb": ("categories", "recent"),
     "flarum": ("tags", "all"),

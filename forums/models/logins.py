@@ -20,7 +20,8 @@ class LoginState(models.TextChoices):
 
 class SiteLogin(models.Model):
     """A site's login. `secret` (user and password) and `session` (cookies given by the operator or set by the site) are encrypted
-    texts; neither is ever shown, archived or put into a run's parameters. `reason` is the code of why it failed."""
+    texts; neither is ever shown, archived or put into a run's parameters. `reason` is the code of why the last login failed, ""
+    if none did."""
 
     site = models.OneToOneField("forums.Site", models.CASCADE, related_name="login")
     method = models.CharField(_("method"), max_length=6, choices=LoginMethod.choices)

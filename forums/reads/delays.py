@@ -23,8 +23,8 @@ MOST_ITEMS = 300_000
 
 @dataclass(slots=True)
 class Expected:
-    """Sums over planned visits that were made: pairs [expected, measured] of weighted event-hours by board, local day and local
-    hour."""
+    """Sums over planned visits that were made. Each of the three dicts has values [expected, measured], weighted event-hours: by
+    board id, by local day and by local hour (0 to 23) of the visits. `visits` is their number."""
 
     boards: dict[int, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
     days: dict[date, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))

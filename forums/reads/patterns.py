@@ -24,7 +24,7 @@ class Pattern:
 
 
 def pattern(board: Board, local: ZoneInfo, now: datetime, days: int = PATTERN_DAYS) -> Pattern:
-    """Counts posts and visits of a board by hour and weekday; two queries."""
+    """Counts posts and visits of a board in the last `days` days by hour and weekday; two queries."""
     since = now - timedelta(days=days)
     week = [[0] * 24 for _ in range(7)]
     visits = [0.0] * 24

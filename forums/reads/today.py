@@ -55,8 +55,8 @@ def by_day(now: datetime, days: int) -> list[Brought]:
 
 
 def late(now: datetime) -> int:
-    """Counts the boards whose visit is overdue by more than LATE, in forums that are not paused; 0 while all crawling is paused.
-    """
+    """Counts the boards whose visit is overdue by more than LATE (ten minutes), in forums that are not paused; 0 while all
+    crawling is paused."""
     return int(late_boards(Board.objects.all(), now).aggregate(count=Count("id"))["count"])
 
 

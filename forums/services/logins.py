@@ -140,7 +140,7 @@ class Membership:
         return self.start(run)
 
     def start(self, run: Run) -> list[NewUrl]:
-        """Returns the login form's address, once per run."""
+        """Marks the run as logging in, and returns the login form's address; called once per run."""
         assert self.row is not None  # noqa: S101 - callers have asked
         _note(run, "trying")
         return [NewUrl(self.row.address, FORM, key=f"{FORM} {self.row.address}", priority=PRIORITY)]
@@ -159,8 +159,8 @@ class Membership:
         return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
 
     def step(self, run: Run, item: Url, response: FetchResponse, now: datetime) -> list[NewUrl]:
-        """Processes the response of a login step and returns the next one; the last step, a check, decides whether the login is
-        valid."""
+        """Processes the response of a login step and returns the next step; after the last one, a check that decides whether the
+        login is valid, []."""
         self.refresh(response)
         if item.kind == FORM:
             return self._filled(run, response, now)

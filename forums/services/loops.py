@@ -23,7 +23,7 @@ from forums.services import arrays, hours, loop_sources, rests
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
-# with 90 seconds between rankings, the last ranking of a day is at most 90 seconds before its end
+# rankings are made every RANK_SECONDS or somewhat later: a ranking in the last 90 seconds of a day counts as its last one
 OPTIONS = LoopOptions(tick_seconds=90.0)
 READ_SLACK = timedelta(minutes=5)
 

@@ -112,7 +112,8 @@ def follow(site_id: int, rows: Iterable[Shown]) -> int:
 
 
 def follow_boards(site_id: int, model: SiteModel) -> int:
-    """Assigns the addresses in a model to stored boards that match only by name; returns how many."""
+    """Gives the addresses of a model's boards to those stored boards that the model lacks under their own address, but has under
+    another one with the same unique name; returns how many."""
     stored = {board.key: board for board in Board.objects.filter(site_id=site_id)}
     found = {board_key(board.url): board for board in model.boards}
     lost = [board for key, board in stored.items() if key not in found]

@@ -43,7 +43,7 @@ def note(site: Site, now: datetime) -> None:
         values["names_threads"] = one["kind"] == SourceKind.NEWEST
         OverviewSource.objects.get_or_create(site=site, url_hash=key, defaults=values)
     others = OverviewSource.objects.filter(site=site).exclude(url_hash__in=list(named))
-    others.exclude(kind=SourceKind.SITEMAP).update(enabled=False)  # a sitemap may be named by another one
+    others.exclude(kind=SourceKind.SITEMAP).update(enabled=False)  # a sitemap may have been found in another one
 
 
 def _sitemaps(site: Site) -> tuple[str, ...]:

@@ -202,7 +202,8 @@ def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> Str
 
 
 def untold(site: Site) -> dict[str, Any]:
-    """Returns what is kept of a layout change after it was dismissed: whether the site has moved to other addresses."""
+    """Returns the value of `Site.layout` after a layout change was dismissed: {"moved": True} if the site's addresses have
+    changed, otherwise {}."""
     return {"moved": True} if site.layout.get("moved") else {}
 
 

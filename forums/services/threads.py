@@ -17,7 +17,7 @@ from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
-ARRIVED_SINCE = 2  # number of posts that may have been made between reading the list and the thread
+ARRIVED_SINCE = 2  # posts by which a thread may exceed the count in its row: made between reading the list and the thread
 MOST_REPLIES = 2**31 - 1  # largest number that the column can store, whatever a page claims
 HOUR_SECONDS = 3600  # only posts whose times are known to this precision or better are counted by hour
 
@@ -300,8 +300,8 @@ def opened(thread: Thread, records: Sequence[PostRecord]) -> None:
 
 
 def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
-    """Ends the fetching of a thread: it is no longer pending. pages: values of its fields about pages to store. Returns whether
-    it was fetched for the first time."""
+    """Ends the fetching of a thread: it is no longer pending. pages: the address and number of its last page, by field name.
+    Returns whether it was fetched for the first time."""
     first = thread.fetched_at is None
     newest = Post.objects.filter(thread=thread, gone_at__isnull=True).aggregate(at=Max("posted"))["at"]
     values: dict[str, object] = {"pending": False, "misses": 0, "fetched_at": now, "gone_at": None, **pages}

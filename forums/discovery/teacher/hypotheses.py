@@ -21,7 +21,7 @@ from forums.reading.rules import select, value_of
 
 MOST_FROM = 3  # number of rows or posts from which selectors are derived
 LONGEST_NAME = 60
-# login links, which stand where profile links are
+# addresses of login and registration links, which may stand in the place of a user's profile link but are none
 _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)
 
 
