@@ -68,7 +68,8 @@ def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, 
 
 def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
     found = marks.any(axis=1)
-    if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:  # Records often have several of the values.
+    # If records often have several of the values, one that has a value may have the others too.
+    if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:
         either: np.ndarray = np.maximum(marks, shares)
         return either
     members = marks.copy()

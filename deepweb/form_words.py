@@ -75,7 +75,9 @@ def concepts_in(text: str) -> frozenset[str]:
     ['password', 'recover']
     """
     folded = words(text)
-    if len(folded) < _SHORT:  # "sign up" and "signup" are equal; in a long text, joined neighbours could form other words
+    # Add the text without spaces, so that "sign up" is found as "signup"; in a long text, joined neighbours could form other
+    # words.
+    if len(folded) < _SHORT:
         folded += folded.replace(" ", "") + " "
     plain, other = _flat()
     found = {name for stem, name in plain if stem in folded}

@@ -148,7 +148,8 @@ class JointYield:
             return _Base(terms, members, float(told))
         total = self._sizes.total
         matching = total * float(np.prod([self._sizes.sizes[name][place] / total for name, place in bound]))
-        if len(bound) > 1:  # corrects for correlation between the choices in the seen records
+        # multiplied by the ratio of the seen records that match all choices to those expected if the choices were independent
+        if len(bound) > 1:
             matching *= (members.sum() + _PSEUDO) / (matching / total * len(members) + _PSEUDO)
         return _Base(terms, members, matching)
 

@@ -93,7 +93,8 @@ class Furniture(NamedTuple):
 
 
 class ResultList(NamedTuple):
-    """The distinct records of one page in order, and the layout by which they were read (None if nothing was found)."""
+    """The distinct records of one page in order, and the layout by which they were read. If nothing was found, the layout is the
+    one known before, None if there was none."""
 
     records: tuple[FoundRecord, ...]
     shape: ListShape | None
@@ -358,9 +359,8 @@ def _old_lines(page: Outline, furniture: Furniture) -> frozenset[int]:
 
 
 def _are_alike(page: Outline, nodes: Sequence[int]) -> bool:
-    """Tells whether sibling elements have similar structure: on average, consecutive ones share at least half of their inner
-    elements' tags and classes.
-    """
+    """Tells whether sibling elements have similar structure: of the first twelve, consecutive ones share on average at least half
+    of their inner elements' tags and classes."""
     sets = [frozenset(page.shapes[node + 1 : page.ends[node]]) for node in nodes[:12]]
     shared = [len(a & b) / max(1, len(a | b)) if a or b else 1.0 for a, b in zip(sets, sets[1:], strict=False)]
     return sum(shared) >= 0.5 * len(shared)

@@ -230,11 +230,10 @@ class Seen:
 def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> int | None:
     """Returns the number of records at which a site truncates its answers, None if there is no evidence of it.
 
-    Totals stated by the site (`stated`, parallel to `outcomes`) are used first: the limit is the size of the largest answer
-    with fewer records than stated. Otherwise it is the most frequent size among the first 10 answers that returned records,
-    provided that this size occurred at least three times among them and that no answer was larger. Answers that were not read
-    to their end are ignored.
-    """
+    Totals stated by the site (`stated`, parallel to `outcomes`) are used first: the limit is the size of the largest answer with
+    fewer records than stated. Otherwise it is the most frequent size among the first 10 answers to single terms (or to other
+    queries, if there are none) that returned records, provided that this size occurred at least three times among them and that
+    no answer was larger. Answers that were not read to their end are ignored."""
     told = [
         outcome.returned
         for outcome, total in zip(outcomes, stated, strict=False)
@@ -244,7 +243,7 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
         return max(told)
     outcomes = [outcome for outcome in outcomes if outcome.returned > 0 and not outcome.partial]
     sizes = [outcome.returned for outcome in outcomes if len(outcome.query) == 1]
-    sizes = sizes or [outcome.returned for outcome in outcomes]  # The harvest queried only ranges.
+    sizes = sizes or [outcome.returned for outcome in outcomes]  # no answer to a single term, so the harvest queried only ranges
     first = sizes[:CUT_FROM_QUERIES]
     if not first or max(sizes) != max(first):
         return None

@@ -141,7 +141,9 @@ class NextQuery:
             if valid or is_last
             else max(TRIES_A_WAY, len(self._bench.parts) if self._bench.way.is_filter else 0)
         )
-        if self._bench.seen.records and not valid:  # a choice without a word was queried to learn words that the site contains
+        # Records are known although no word returned any: they were found by a choice without a word, and their words are tried
+        # too.
+        if self._bench.seen.records and not valid:
             tries += TRIES_A_WAY
         seed = next((term for term in self._seeds(valid) if not self._bench.seen.was_asked((term, *part))), None)
         return Ask(QueryKind.SEED, Choice((seed, *part))) if seed is not None and asked < tries + valid else None

@@ -30,9 +30,9 @@ def narrowed(rows: QuerySet[Record], text: str) -> QuerySet[Record]:
 
 
 def _indexed(words: Sequence[str]) -> list[int] | None:
-    """Returns the ids of candidate records from SQLite's index: for one rare word, otherwise for all words that are long enough
-    for the index. None if none is, if too many records match, or on PostgreSQL, which uses its index by itself.
-    """
+    """Returns the ids of candidate records from SQLite's index: for the first word that is rare enough, otherwise for all words
+    together. Words shorter than LEAST_LETTERS are not searched for. None if no word is long enough, if more than MOST_FOUND
+    records match, or on PostgreSQL, which uses its index by itself."""
     known = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= LEAST_LETTERS]
     if connection.vendor != "sqlite" or not known:
         return None

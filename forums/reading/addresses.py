@@ -169,10 +169,10 @@ def _plain(host: str, segments: list[str], query: list[tuple[str, str]], keep_pa
 
 @lru_cache(maxsize=16_384)
 def thread_key(url: str) -> str:
-    """Returns the key of the thread that `url` leads to: "host t:ID" with the site's own id if the address contains one,
-    otherwise the address without page, session and anchor. All addresses of one thread (further pages, last post, print
-    version, another board's slug) have the same key, as far as the address alone shows it; an address with only a post's id has
-    a key of its own.
+    """Returns the key of the thread that `url` leads to: "host t:ID" with the site's own id if the address names one as that of a
+    thread; "host #NUMBER" if the last part of the path only begins with a number (`/12-some-title`); otherwise the address
+    without page, session and anchor. All addresses of one thread (further pages, last post, print version, another board's slug)
+    have the same key, as far as the address alone shows it; an address with only a post's id has a key of its own.
 
     >>> thread_key("https://a.org/viewtopic.php?f=2&t=31&start=25") == thread_key("https://a.org/viewtopic.php?t=31#p9")
     True

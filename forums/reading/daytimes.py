@@ -1,4 +1,4 @@
-"""Clock times below day headings such as "Yesterday" or "12 May": each gets the date of the heading above it."""
+"""Clock times below day headings such as "Monday, 12 May": each gets the date of the heading above it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Days(NamedTuple):
 
 
 def days_of(page: Outline, dates: DateContext) -> Days:
-    """Returns the day headings of a page and the clock times below them. Both are empty if the page has fewer than two clock
-    times, or if a clock time comes before the first heading or does not form a full time with it: then the page is not grouped
-    by days."""
+    """Returns the day headings of a page (headings or wide table cells with a date and at least one digit) and the clock times
+    below them. Both are empty if the page has fewer than two clock times, or if a clock time comes before the first heading or
+    does not form a full time with it: then the page is not grouped by days."""
     none = Days(frozenset(), {})
     if sum(1 for piece in page.pieces if _CLOCK.fullmatch(piece.text)) < 2:
         return none

@@ -116,7 +116,8 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
             ):
                 mask = "*"  # a slug beside an id says nothing about the kind of page
             elif mask[0] == "*" and kinds[url][at] and len(named[host, at, kinds[url][at]]) > 1:
-                # These are different kinds of pages, as in forum-my-cars and thread-their-boats.
+                # If slugs in this position begin with words for different kinds of pages, as in forum-my-cars and
+                # thread-their-boats, the word is part of the pattern.
                 mask = f"{kinds[url][at]}-{mask}"
             kept.append(mask)
         result[url] = f"{host}/{'/'.join(kept)}" + (f"?{query_mask}" if query_mask else "")

@@ -65,8 +65,9 @@ class PostRows:
 
     @cached_property
     def _ids(self) -> list[tuple[str, str] | None]:
-        """For each post (attribute and id, id), from the one attribute that looks most like an id and that at least half of
-        the posts have, each with a different value; None for posts without it."""
+        """For each post a pair: its id with the text before it in the attribute ("post|123"), and the id alone ("123"). All are
+        from the one attribute (or link) that looks most like an id, which at least half of the posts have, each with a different
+        value. None for posts without it."""
         found: dict[str, dict[int, str]] = defaultdict(dict)
         for at, span in enumerate(self.spans):
             for prefix, value in self._id_candidates(span):
@@ -245,8 +246,8 @@ class PostRows:
 
 
 def sequential(values: list[str], is_place: bool) -> bool:
-    """Tells whether ids only number the posts of the page: 1, 2, 3 … or, if the attribute may hold a position (`is_place`),
-    from a number that ends in 1: 21, 22, 23 …"""
+    """Tells whether ids only number the posts on the page: 1, 2, 3 … or, if the attribute may hold a position (`is_place`), at
+    least three successive numbers from one that ends in 1: 21, 22, 23 …"""
     numbers = [int(value) for value in values if value.isdigit()]
     return (
         len(numbers) == len(values)
@@ -284,7 +285,8 @@ _FEWEST = 6  # smallest number of characters of a first post whose element is na
 
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:
     """Returns the first post of a thread if its structure differs from that of the replies `posts`: around a time before the
-    replies, the element with the longest text that has an author and contains no reply. None if there is none."""
+    replies, the element with the longest text that has an author and contains no reply; or else a text that comes separately
+    below the page's header (see `_below_head`). None if there is none."""
     first, outline = posts.spans[0], page.outline
     best: PostSet | None = None
     least = 8 if page.is_dense else 20

@@ -245,7 +245,8 @@ def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
         if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
             score -= 1.2
         if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
-            score -= 1.5  # A form or label that also contains the time is the header of the post.
+            # Names are not in forms and labels, except in one that also contains the time, which is the header of the post.
+            score -= 1.5
         if outline.classes[up] and _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
             score -= 1.5
         if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:

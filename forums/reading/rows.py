@@ -55,7 +55,8 @@ def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
         while (shorter := _INSIDE.sub("", outer)) != outer:
             outer = shorter
             if outer in columns and not columns[outer].keys() & columns[inner].keys():
-                # In some rows the number, for example a rounded one, is inside an additional element.
+                # In some rows the number is inside an additional element, for example a rounded one: these rows belong to the
+                # same column.
                 columns[outer].update(columns.pop(inner))
                 break
     return columns

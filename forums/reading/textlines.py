@@ -90,8 +90,8 @@ def _text(element: HtmlElement) -> str:
 
 
 def _heads(lines: list[Line], base: str) -> list[int]:
-    """Returns the indices of the lines that begin a record: those whose first link has the most frequent address pattern.
-    Empty if these are fewer than FEWEST or lead to the same pages too often."""
+    """Returns the indices of the lines that begin a record: those whose first link has the most frequent address pattern. Empty
+    if these are fewer than FEWEST, or if fewer than 80 % of them lead to different pages."""
     found: dict[int, str] = {}
     for at, line in enumerate(lines):
         link = _link(line)
@@ -109,8 +109,8 @@ def _heads(lines: list[Line], base: str) -> list[int]:
 
 
 def _are_records(lines: list[Line], heads: list[int]) -> bool:
-    """Tells whether lines are records that begin at the indices `heads`: most have a number beside their link, their mean
-    length is limited, and hardly any is already in a block element."""
+    """Tells whether lines are records that begin at the indices `heads`: most have a number beside their link, they have at most
+    LONGEST characters on average, and at most a tenth of their parts are already in block elements."""
     numbered = total = 0
     for at, end in _spans(lines, heads):
         link = _link(lines[at])

@@ -92,7 +92,8 @@ class ThreadPeople(ThreadFields):
             texts = [at for at in reversed(row.pieces) if self._may_be_name(row, at)]
             named = {self._place(row, pieces[at].node, by_shape): at for at in texts}
             at = named.get(column)
-            if at is None:  # An icon before the name, as in pinned rows, changes its column.
+            # An icon before the name, as in pinned rows, changes its column: try the column without sibling indices.
+            if at is None:
                 alike = [other for other in named if _bare(other) == _bare(column)]
                 at = named[alike[0]] if len(alike) == 1 else None
             if at is not None:

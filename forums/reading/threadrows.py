@@ -184,7 +184,7 @@ class ThreadRows(ThreadPeople):
     @cached_property
     def _addresses(self) -> list[str]:
         """The address of each row's thread: that of the title or, if at least half of the titles lead to other sites as on
-        link-sharing sites, that of the link to the discussion."""
+        link-sharing sites, that of the link to the discussion (see `_talk_pattern`), provided that enough rows have one."""
         own = [row.title.url for row in self.rows]
         if 2 * sum(row.title.is_local for row in self.rows) > len(self.rows):
             return own
@@ -249,7 +249,7 @@ class ThreadRows(ThreadPeople):
 
 
 def _span(moment: Moment) -> tuple[float, float]:
-    """Returns the first and the last second, as epoch seconds, that a time of this precision can mean."""
+    """Returns the first and the last second, as epoch seconds, of the period that the time can mean by its precision."""
     at = moment.value.timestamp()
     return (at - moment.precision_seconds, at) if moment.relative else (at, at + moment.precision_seconds)
 
@@ -261,16 +261,17 @@ def _marks_in(text: str, pattern: re.Pattern[str]) -> frozenset[str]:
 
 
 def _marked(words: list[list[str]], pattern: re.Pattern[str]) -> list[bool]:
-    """Returns one flag per row: whether a text of the row contains a word of the pattern that not all rows contain. `words`:
-    the texts of each row."""
+    """Returns one flag per row: whether a text of the row contains a word that matches `pattern` and that not all rows contain.
+    `words`: the texts of each row."""
     found = [frozenset[str]().union(*(_marks_in(text, pattern) for text in texts)) for texts in words]
     everywhere = frozenset.intersection(*found) if len(found) >= 2 else frozenset()
     return [bool(own - everywhere) for own in found]
 
 
 def sort_of(records: list[ThreadRecord]) -> str | None:
-    """Returns the order of a list of threads, "last_reply" or "created", if at least 90 % of its successive times do not
-    increase; None if the list shows no order. Pinned threads are ignored; times too coarse to be compared count as equal."""
+    """Returns the order of a list of threads: "last_reply" or "created", if at least 70 % of the threads have this time and at
+    least 90 % of the successive times do not increase; None if the list shows no order. Pinned threads are ignored; times too
+    coarse to be compared count as equal."""
     for name in ("last_reply", "created"):
         moments = [moment for record in records if not record.pinned and (moment := getattr(record, name)) is not None]
         spans = [_span(moment) for moment in moments]
