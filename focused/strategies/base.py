@@ -118,18 +118,16 @@ class Strategy:
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """The addresses that a rule of the strategy skipped before fetching as duplicates, each with the address that was kept
-        instead.
-        """
+        """The addresses that a rule of the strategy took for duplicates and left out before they were fetched, each with the
+        address that was kept instead."""
         return {}
 
     rule: ClassVar[str] = "given_up"
     """Identifier of the rule by which the strategy drops links; `ending` returns it."""
 
     def ending(self) -> str:
-        """Returns why `select` has returned None: "frontier" if every known URL was selected, or `rule` if some were dropped
-        instead.
-        """
+        """Returns a code that tells why `select` has returned None: "frontier" if every known URL was selected, or `rule` if a
+        rule of the strategy dropped some."""
         return self.rule if self.graph.waiting(GIVEN_UP) else "frontier"
 
     sum_to_one: ClassVar[tuple[str, ...]] = ()
