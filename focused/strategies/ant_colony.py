@@ -244,8 +244,7 @@ class AntColony(Strategy):
         self._links.close(node.url)
 
     def score(self, rows: Rows) -> Vector:
-        """Returns the scores R(l), eq. (9) of the ant colony paper, of links by row number; h1, h2, h3 are scaled to the sum
-        1."""
+        """Returns the scores R(l), eq. (9) of the ant colony paper, of the links with these row numbers (h1 to h3 sum to 1)."""
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
         scores: Vector = self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
         return scores
