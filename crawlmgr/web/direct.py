@@ -106,7 +106,7 @@ class _Head(Answer):
         self.reason = reason.strip()
         self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
         headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]  # not public in http.client
-        self.headers = self.msg = headers  # http.client has an e-mail message here; Headers has the methods of it that are called
+        self.headers = self.msg = headers  # type: ignore[assignment]  # an e-mail message there; Headers has the methods called here
         bare = status in (204, 304, _SWITCHING) or self._method == "HEAD"  # type: ignore[attr-defined]  # not public in http.client
         self.chunked = not bare and (headers.get("transfer-encoding") or "").lower() == "chunked"
         self.chunk_left = None
