@@ -33,14 +33,13 @@ class Captures(NamedTuple):
 
     @property
     def good_turing(self) -> float:
-        """The Good-Turing estimate 1 - f1 / n, in [0, 1]: which share of the records that further answers return would be
-        known already.
-        """
+        """The Good-Turing estimate 1 - f1 / n, in [0, 1], of the share of known records among those that further answers will
+        return; 0 if nothing was returned."""
         return 1 - self.once / self.returned if self.returned else 0.0
 
 
 def captures(times: Sequence[int]) -> Captures:
-    """Counts the returns; `times` holds, for each distinct record, how often it was returned."""
+    """Returns the counts of distinct records and returns; `times` holds, for each distinct record, how often it was returned."""
     spread = Counter(times)
     return Captures(len(times), sum(times), spread[1], spread[2])
 

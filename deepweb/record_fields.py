@@ -144,8 +144,8 @@ def _is_of_the_page(element: HtmlElement) -> bool:
 
 
 def _is_leaf(element: HtmlElement) -> bool:
-    """Tells whether an element is one value: it contains only text, or text and inline elements that are not named as values.
-    """
+    """Tells whether an element is one value: it contains only text, or only text and inline elements of which none has a name
+    (class or item property), or text of its own and at most three inline elements."""
     inside = []
     for node in element.iterdescendants():
         if isinstance(node.tag, str):

@@ -67,7 +67,7 @@ def unproved(columns: Iterable[str], told: Mapping[str, Sequence[int]]) -> froze
 
 
 def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
-    """Returns a word of these texts that only a site with this matching mode finds: for `PARTS` two neighbouring Chinese
+    """Returns a Chinese word of these texts that only a site with this matching mode finds: for `PARTS` two neighbouring
     characters that are in no dictionary word, otherwise a word of the mode with at least two characters. None if there is none.
     """
     for text in texts[:200]:
@@ -87,13 +87,12 @@ def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
 def how_words_combine(
     words: Sequence[str], found: Sequence[Mapping[str, Any]], mode: WordMode, *, fewer: bool | None = None
 ) -> str:
-    """Returns how a site combines several words in one box: "phrase", "and" or "or", judged by the fields of the records that
-    the words found together.
+    """Returns how a site combines several words in one box: "phrase" (only records with the words side by side), "and" or "or".
+    `found` are the fields of the records that the words found together.
 
     "phrase" if nothing was found. Otherwise, if `fewer` is known, "and" if it is True (the words found fewer records together
-    than one of them alone), else "or". Otherwise "and" if nearly all records contain every word; else "or", which may be wrong
-    if result lists show too little of the records.
-    """
+    than one of them alone), else "or". Otherwise "and" if nearly all records contain every word; else "or", which may be wrong if
+    result lists show too little of the records."""
     if found and fewer is not None:
         return "and" if fewer else "or"
     texts = ["\n".join(map(str, record.values())) for record in found]

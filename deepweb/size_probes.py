@@ -143,18 +143,18 @@ def _systematic(weights: np.ndarray, count: int, rng: np.random.Generator) -> np
 def estimate_size(
     plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen: int, counts: Mapping[Term, int] | None = None
 ) -> Estimate:
-    """Estimates the size N = sum over the probes q of (1 / pi_q) * sum over the records that q returned of 1 / degree, with a
-    95 % interval; pi_q is the probability that q was drawn (`ProbePlan.inclusion`).
+    """Estimates the size N = sum over the probes q of (1 / pi_q) * sum over the records that q returned of 1 / degree, with a 95
+    % interval; pi_q is the probability that q was drawn (`ProbePlan.inclusion`).
 
-    The degree of a record is the number of pool words that find it: those among its terms, or also separate words and phrases
-    of its text, or also substrings of it. The narrowest of these definitions by which the probes found at least 90 % of the
-    records that they returned is used. A probe with a truncated answer contributes 0; correspondingly, a word counts in a
-    degree with the probability that an answer to a word as frequent is complete (`_chances`). `counts` are, for each word of
-    the pool, the records with it among some that are fully known (default: the weights).
+    The degree of a record is the number of pool words that find it: those among its terms, or also separate words and phrases of
+    its text, or also substrings of it. The narrowest of these definitions by which the probes found at least 90 % of the records
+    that they returned is used. A probe with a truncated answer contributes 0; correspondingly, a word counts in a degree with the
+    probability that an answer to a word as frequent is complete (`_chances`). `counts` are, for each word of the pool, the
+    numbers of records with it among some that are fully known (default: the weights).
 
-    If no definition fits (other fields are searched), half of the answers were truncated, or the pool reaches less than half
-    of the records, the result is that of `coverage.estimate`, if its interval is narrow enough.
-    """
+    The result is that of `coverage.estimate`, if its interval is narrow enough, in these cases: fewer than ten complete answers;
+    no definition fits (other fields are searched); more than half of the answers were truncated; the pool reaches less than half
+    of the records."""
     whole = [answer for answer in answers if not answer.overflowed]
     rough = _rough(answers, records_seen)
     if len(whole) < _FEW:
@@ -178,7 +178,7 @@ def estimate_size(
 
 
 def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
-    """Returns the result of `coverage.estimate`, but without an interval if Chao1 and Lu-Li are below the number of seen
+    """Returns the result of `coverage.estimate`, but without an interval if both Chao1 and Lu-Li are below the number of seen
     records, or if not all records of every probe are known."""
     sized = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
     reason = ""

@@ -198,11 +198,11 @@ _SCRIPTS = {
 
 
 def first_words(language: str, given: Sequence[str], of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """Returns the first query words: the words `given` by the user; without these, common words of the language, alternating
-    with words of the form's cluster (`of_cluster`) and of its page (`of_page`).
+    """Returns the first query words: the words `given` by the user; without these, common words of the language, alternating with
+    words of the form's cluster (`of_cluster`) and of its page (`of_page`), then common English words and a few others ("the",
+    "1", "*").
 
-    For a language that is not written in Latin letters, only words in its own script are taken from the cluster and the page.
-    """
+    For a language that is not written in Latin letters, only words in its own script are taken from the cluster and the page."""
     if given:
         return list(dict.fromkeys(word.strip() for word in given if word.strip()))
     common = _COMMON.get(language, _COMMON["en"]).split()

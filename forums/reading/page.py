@@ -55,19 +55,18 @@ def read_page(
     """Reads the page at `url`, fetched at `fetched_at` (aware). Never raises for a page's contents.
 
     Pages are read by content: groups of similar links are scored as lists of boards or of threads, groups of elements around
-    times as posts; the reading with the highest score gives the kind. `timezone` (IANA name) and `day_first` are the site's,
-    for times without zone and dates such as 3/4/2026. With `hints` false, the forum software is not recognised and not used as
-    a hint. `expect` is the kind expected by the site's model at this address, which decides close cases; `rules` are the
-    operator's corrections; `counts_posts` tells whether the numbers in the site's lists are posts (True) or replies (False), if
-    known.
+    times as posts, by hand-written rules and by trained models (see `Second`); the likeliest kind of page is taken. `timezone`
+    (IANA name) and `day_first` are the site's, for times without zone and dates such as 3/4/2026. With `hints` false, the forum
+    software is not recognised and not used as a hint. `expect` is the kind expected by the site's model at this address, which
+    decides close cases; `rules` are the operator's corrections; `counts_posts` tells whether the numbers in the site's lists are
+    posts (True) or replies (False), if known.
 
     `known` are the shapes of links on the site's other lists (see `shapes_of`). They are used only if `expect` is a list of
     threads: links that look like the titles there are taken as threads, and a group of links that look like links beside the
     threads there is not.
 
-    If a page exceeds the limits of `bounded_markup`, its beginning is read. A page that takes more than about 1.5 seconds of
-    CPU is of kind `other` with the evidence "over_budget".
-    """
+    If a page exceeds the limits of `bounded_markup`, its beginning is read. A page that takes more than about 1.5 seconds of CPU
+    is of kind `other` with the evidence "over_budget"."""
     return read_regions(
         html,
         url,

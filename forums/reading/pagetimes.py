@@ -53,8 +53,8 @@ class TimedPage:
 
     @cached_property
     def times(self) -> list[Time]:
-        """All times on the page outside lines of more than 220 characters, in page order; a time in an attribute precedes
-        those in its element's text."""
+        """All times on the page in page order, except those in the text of lines of more than 220 characters; a time in an
+        attribute precedes those in its element's text."""
         return self._times[0]
 
     @cached_property

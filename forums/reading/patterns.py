@@ -32,7 +32,7 @@ _PLAIN = re.compile(r"[A-Za-z]+(?:\.(?:php|p?html?|shtml|xhtml|aspx?|jspa?|do|cg
 
 @lru_cache(maxsize=8_192)
 def _mask(segment: str) -> str:
-    """Returns a path segment with numbers written as # and the words of a slug as *."""
+    """Returns a path segment with numbers written as # and the words of a slug as *; a single word stays."""
     if segment.isdigit():
         return "#"
     if _HASH.match(segment):
@@ -164,8 +164,9 @@ def _query_values(query: list[tuple[str, str]]) -> str:
 
 
 def _crowded(company: dict[str, set[str]]) -> bool:
-    """Tells whether one position in addresses of the same length takes so many different words that they are names, not part
-    of the pattern. company: for each word, the rest of the addresses that have it in this position."""
+    """Tells whether one position in addresses of the same length takes so many different words that they are names, not part of
+    the pattern: at least three words that only one address has, or a slug. company: for each word, the rest of the addresses that
+    have it in this position."""
     alone = sum(1 for mask, others in company.items() if len(others) == 1 and (mask.isalpha() or _WORD_ID.match(mask)))
     return alone >= 3 or any(mask.startswith("*") for mask in company)
 

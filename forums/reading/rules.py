@@ -112,8 +112,8 @@ def _text(found: Any) -> str:
 
 
 def value_of(page: Page, role: str, found: list[Any]) -> Any:
-    """Converts what the selector of a field (`role`) found to the field's value: a flag, address, time, number or text. None
-    if it found nothing or no such value."""
+    """Converts what the selector of a field (`role`) found to the field's value: an address, time, number or text; None if it
+    found nothing or no such value. For a flag (pinned, locked): whether it found anything."""
     if role in _FLAGS:
         return bool(found)
     if not found:
@@ -138,8 +138,7 @@ def corrected(
     """Returns the records of a page with their elements, as changed by the rules.
 
     `found` are the (element, record) pairs read without rules, `empty` is the record to fill for elements that only the rules
-    select. Records left without an address or author are dropped.
-    """
+    select. Records left with neither an address nor an author are dropped."""
     known = {field.name for field in fields(empty)}
     if rules.records:
         own = {id(element): record for element, record in found}
