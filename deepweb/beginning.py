@@ -48,8 +48,7 @@ def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
     others = [Way(name) for name in dict.fromkeys(texts) if name != first]
     beside = [Way(first, (name,)) for name in open_ if name not in chosen]
     filters = [way for way in [filter_way(form, personal)] if way is not None]
-    begin = sorted([Way(first), *filters], key=lambda way: way.box == first and not way.is_filter and bool(filters))
-    return [*begin, *beside, *others, *([Way(first)] if beside or others else [])]
+    return [*filters, Way(first), *beside, *others, *([Way(first)] if beside or others else [])]
 
 
 def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:

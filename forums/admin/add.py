@@ -41,7 +41,6 @@ INTERVALS = (
 EVIDENCE = {
     "given": gettext_noop("Set by you."),
     "stated": gettext_noop("The pages state it."),
-    "clock": gettext_noop("The pages show their own time of day."),
     "pairs": gettext_noop("Computed from times that the pages show in two notations."),
     "future": gettext_noop("Computed from the newest times; please check."),
     "language": gettext_noop("Guessed from the language only; please check."),
