@@ -113,8 +113,8 @@ class JointYield:
         return None
 
     def _is_done(self, query: Query) -> bool:
-        """Tells whether some or all terms of this query were queried before and answered completely, so that all records that
-        match the query are known."""
+        """Tells whether an earlier query of some or all terms of this query was answered completely, so that all records that
+        match this query are known."""
         return any(whole <= set(query) for whole in self._whole)
 
     def _commonest(self) -> list[int]:
@@ -200,8 +200,8 @@ class JointYield:
         return Offer(Choice(query, new), new * self._learned(query))
 
     def _learned(self, query: Query) -> float:
-        """Returns the ratio of actual to predicted new records over earlier queries that set the same inputs as `query`,
-        shrunk towards 1."""
+        """Returns the ratio of actual to predicted new records over the latest earlier queries that set the same inputs as
+        `query`, shrunk towards 1."""
         kind = _kind(query)
         if kind not in self._learned_of:
             told = [o for o in self._seen.outcomes[-_LATEST:] if o.predicted > 0 and _kind(o.query) == kind]

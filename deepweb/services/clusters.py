@@ -48,8 +48,8 @@ def cluster(
     """Clusters all search forms again into `k` clusters, by the method "kmeans" or "literal" (the paper's algorithm as printed).
     If `k` is None, the number is chosen by silhouette, or is the paper's 9 for "literal". `c1` and `c2` weigh the words of pages
     and of forms; `seed` is that of the random numbers. A name given by an operator stays with the cluster that contains most of
-    its forms. Returns a dictionary with `k`, `silhouette`, and `clusters` (id, name, terms and forms of each). Raises ValueError
-    if there are no search forms."""
+    its forms. Returns a dictionary with "k", "silhouette", and "clusters": a list with the id ("cluster"), "name", "top_terms"
+    and "forms" (ids) of each. Raises ValueError if there are no search forms."""
     forms = clusterable()
     if not forms:
         raise ValueError("there is no search form yet")

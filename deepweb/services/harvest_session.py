@@ -130,8 +130,8 @@ class HarvestSession:
         return counts
 
     def columns_of_inputs(self) -> set[str]:
-        """Returns the names of the record fields that the inputs other than the text box select by, since their values are
-        choices of these inputs."""
+        """Returns the names of the record fields whose values can be typed into free inputs of the form other than the text box
+        for words."""
         return {column for columns in self.asking.columns.values() for column in columns}
 
     def _rebuild(self) -> None:
@@ -168,9 +168,9 @@ class HarvestSession:
 
     # --- processing of answers
     def take(self, row: Query) -> dict[int, tuple[int | None, bool]]:
-        """Adds a finished query to the log. Returns what it shows about earlier queries, by their number: pairs of the total
-        number of results, None if unknown, and whether the answer was truncated.
-        """
+        """Adds a finished query to the log. Returns, by query number, what is now known about this and earlier queries: the total
+        number of results (None if unknown), and whether the answer was truncated. Empty for probes and nonsense queries, which
+        are not logged."""
         self._shown.load(row.found)
         self.known.update(row.found)
         if not is_counted(row):

@@ -58,10 +58,10 @@ def start(
     begin: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Creates a run that harvests these forms with one common budget; forms that must not be submitted are left out. `begin`
-    false creates the run without starting it. Raises Refused if none of the forms may be submitted, ValueError for invalid
-    options or no form, runs.Busy if a form is already being harvested or its site is being deleted.
-    """
+    """Creates a run that harvests these forms with one common budget; forms that must not be submitted are left out. `wishes` are
+    the options (see `HarvestOptions`), `settings` crawl settings that override those of the sites. `begin` false creates the run
+    without starting it; `scheduled` marks a run that a schedule starts. Raises Refused if none of the forms may be submitted,
+    ValueError for invalid options or no form, runs.Busy if a form is already being harvested or its site is being deleted."""
     HarvestOptions.from_mapping(wishes)
     CrawlSettings.from_mapping(settings or {})
     allowed = [form for form in chosen if forms.why_not(form) is None]

@@ -28,9 +28,8 @@ SCALE_UP = 2.0
 
 
 def next_probe(bench: HarvestSession) -> Ask | None:
-    """Returns the next random probe, and plans the probes if necessary; None when all planned ones were sent, or if probes
-    cannot give an estimate.
-    """
+    """Returns the next random probe, and plans the probes if necessary. None when all planned ones were sent, if the harvest has
+    fewer than 20 queries, no records or no probes among its options, or if its words do not suffice for a plan."""
     counted = len(bench.log)
     if bench.wishes.probes == 0 or counted < FROM_QUERIES or not bench.seen.records:
         return None
@@ -47,7 +46,8 @@ def next_probe(bench: HarvestSession) -> Ask | None:
 
 
 def _is_cut_too_often(bench: HarvestSession) -> bool:
-    """Tells whether the answers to probes were truncated so often that a new plan with rarer words is needed."""
+    """Tells whether a new plan with rarer words is needed: more than 60 % of at least 40 answers to probes were truncated, and
+    there were fewer than three plans."""
     probes = bench.state.get("probes", [])
     cut = sum(bool(probe["overflowed"]) for probe in probes)
     return (
