@@ -90,8 +90,8 @@ def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: 
 
 
 def with_address(rules: SiteRules | None, pattern: str, kind: PageKind) -> SiteRules:
-    """Returns the rules with the statement that addresses matching `pattern` are of this kind. Raises ValueError for an invalid
-    regular expression."""
+    """Returns the rules with the statement that addresses matching `pattern` are of this kind. Raises ValueError for an invalid,
+    empty or too long regular expression."""
     rules = rules or SiteRules()
     try:
         re.compile(pattern)

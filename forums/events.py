@@ -165,7 +165,7 @@ def read_events(path: Path) -> tuple[Events, BadRows]:
     """Reads an event log from CSV, uncompressed or gzip (name ends in .gz); returns the events and the rows left out.
 
     Columns: `board,thread,kind,ts` (kind new or reply, ts in UTC epoch seconds), rows in any order. Invalid rows are left out and
-    counted with their line number. EventsError if the file cannot be opened, is not text, or has another header or no valid row.
+    counted with their line number. EventsError if the file cannot be opened or unpacked, or has another header or no valid row.
     """
     reading = _Reading()
     try:

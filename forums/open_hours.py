@@ -27,7 +27,8 @@ MINUTES = 1440
 
 
 def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
-    """Returns the open hours of a day on the clock of `zone`, as pairs (begin, end) in hours; () if the site is closed all day.
+    """Returns the open hours of a day on the clock of `zone`, as pairs (begin, end) in hours; () if the site is closed all day. A
+    site without working hours (window None) is open all day.
 
     >>> spans(windows.parse("22:00-06:00", ZoneInfo("UTC")), date(2026, 5, 1), ZoneInfo("UTC"))
     ((0.0, 6.0), (22.0, 24.0))

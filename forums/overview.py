@@ -118,8 +118,8 @@ class Overview:
     def gains(self, forecast: Floats, index: Floats, now: float, open_now: Bools, eta: float) -> tuple[Floats, Floats]:
         """Returns the weighted event-hours gained by reading each source now, (S,), and the part of each (row, board) pair in
         them, (pairs,). forecast: (n,), F_i(y) y / 2; index: (n,), the boards' index for visits. Reading an index page gains eta
-        times the forecasts of its boards, less what its lag leaves out; reading a newest list gains the index of the visits that
-        it replaces; either is multiplied by 1 - `doubt` of the source. Boards that are false in `open_now`, (n,), do not count.
+        times the forecasts of its boards, reading a newest list the index of the visits that it replaces, either less what the
+        source's lag leaves out and times 1 - `doubt`. Boards that are false in `open_now`, (n,), do not count.
         """
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]

@@ -173,7 +173,8 @@ def train(history: ThreadHistory, start: float, stop: float, rng: np.random.Gene
     after `stop` is used.
 
     Each triple starts at a random post; the fetch follows after a log-uniform time (at most 60 days), now after another (at most
-    14 days), so that young, busy and silent threads all occur. The model learns the number of posts between fetch and now.
+    14 days), so that young, busy and silent threads all occur. The model learns the number of posts between fetch and now. If
+    these sum to fewer than LEAST_REPLIES, a model without weights is returned (see `HazardModel`).
     """
     inside = np.flatnonzero((history.times >= start) & (history.times < stop - HOUR_SECONDS))
     if not len(inside):

@@ -140,7 +140,8 @@ def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
 
 def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict[str, str], urls: dict[str, str]) -> None:
     """Adds to `parents` the parent of each board that only one other board's page links to, if no index or list of all boards
-    links to it. Links in thread rows and breadcrumbs do not count. urls: addresses of boards by key."""
+    links to it. Links in thread rows and breadcrumbs do not count. Does nothing if fewer than four boards' pages are in the
+    sample. urls: addresses of boards by key."""
     lists = {candidate.key: candidate.pages[0] for candidate in chosen if candidate.pages}
     if len(lists) < 4:
         return

@@ -26,8 +26,8 @@ _LISTS = {  # by forum software: paths below the root of JSON lists that guests 
 
 
 def candidates(pages: Iterable[PageFacts], root: str, engine: str) -> tuple[SourceFound, ...]:
-    """Returns the feeds linked by pages that show several boards, those of the root page first, and the JSON lists of the forum
-    software `engine`.
+    """Returns up to MOST_FEEDS feeds linked by the root page or by pages that show several boards, those of the root page first,
+    and the JSON lists of the forum software `engine`.
 
     A feed linked by the page of one board is left out, because it covers that board only, and so is any feed on another host.
     """

@@ -51,8 +51,8 @@ def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
 
 
 def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
-    """Yields the addresses to fetch for overview pages: the links of the first one, one after the other until one leads to a
-    list; then the link of the same form on every overview page.
+    """Yields the addresses to fetch for overview pages: up to MOST_TRIED links of the page with most links; once one of them
+    leads to a list, the link of the same form on every overview page.
 
     overviews: overview pages of boards; pages: all pages of the sample.
     """

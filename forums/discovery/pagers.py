@@ -89,8 +89,8 @@ def settled(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list
 
 
 def untried(pages: Sequence[PageFacts]) -> Iterator[str]:
-    """Yields addresses to fetch to find out which next-page link is right: all targets on the first two pages of each kind that
-    have several next-page links."""
+    """Yields addresses to fetch to find out which next-page link is right: for each kind of page without a chosen position, all
+    targets on the first two pages that have several next-page links."""
     for kind in KINDS:
         several = [page for page in pages if page.kind is kind and len({page_key(url) for _at, url in page.reading.rivals}) > 1]
         for page in several[:MOST_TRIED]:

@@ -271,8 +271,8 @@ def board_visits(board: Board, limit: int = 60) -> list[Visit]:
 
 
 def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> list[BoardDays]:
-    """Returns the posts per day of the busiest boards of a site, in the site's time zone; the last entry, without a name, sums
-    all other boards."""
+    """Returns the posts per day, over the last `days` days, of the `top` boards of a site with most posts, in the site's time
+    zone; a last entry without a name sums all other boards, if they have posts."""
     since = now - timedelta(days=days)
     sums = BoardHour.objects.filter(board__site=site, hour__gt=since)
     totals = sums.values("board_id", "board__name").annotate(n=Sum("threads") + Sum("replies")).order_by("-n")
@@ -290,7 +290,8 @@ def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> lis
 
 
 def board_by_day(board: Board, local: ZoneInfo, now: datetime, days: int = 30) -> dict[date, tuple[int, int]]:
-    """Returns the numbers of new threads and replies of one board by day."""
+    """Returns the numbers of new threads and replies of one board by local day, over the last `days` days; days without posts are
+    missing."""
     found: dict[date, tuple[int, int]] = {}
     rows = BoardHour.objects.filter(board=board, hour__gt=now - timedelta(days=days)).values_list("hour", "threads", "replies")
     for hour, opened, replies in rows:

@@ -45,7 +45,8 @@ def _at(row: incremental.Row) -> datetime:
 
 def changed(thread: Thread | None, row: incremental.Row) -> bool:
     """Tells whether a thread has posts not fetched yet: it is unknown, or its entry is newer than its newest fetched post. If the
-    entry is newer only for another reason (an edit), the thread is not requested again once it was fetched after that time."""
+    entry is newer only for another reason (an edit), the thread is not requested again once it was fetched after that time. False
+    for a thread marked as deleted."""
     if thread is None:
         return True
     if thread.gone_at is not None:

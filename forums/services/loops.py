@@ -288,8 +288,8 @@ def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], flo
 
 
 def used(plan: Plan, now: datetime) -> int | None:
-    """Returns the visits charged to the current day's budget, including those counted for the time before a plan began; None if
-    the plan's adaptive policy was never built."""
+    """Returns the visits charged to the current day's budget, including those counted for the time before a plan began; 0 if none
+    was charged today or the budget has changed since; None if the plan's adaptive policy was never built."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None

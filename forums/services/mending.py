@@ -109,7 +109,8 @@ def _counted_back(post: Post, record: PostRecord) -> bool:
 
 
 def thread(one: Thread, records: Sequence[PostRecord]) -> bool:
-    """Updates author and times of a thread from its stored posts; returns whether anything changed."""
+    """Updates author and times of a thread from its stored posts, unless no posts were read (`records` is empty); returns whether
+    anything changed."""
     first = Post.objects.filter(thread=one, page=1, position=0, gone_at__isnull=True).first()
     newest = Post.objects.filter(thread=one, gone_at__isnull=True).aggregate(at=Max("posted"))["at"]
     values: dict[str, object] = {}
@@ -125,8 +126,8 @@ def thread(one: Thread, records: Sequence[PostRecord]) -> bool:
 
 
 def rows(site: Site, records: Sequence[ThreadRecord]) -> int:
-    """Updates threads from the rows of a list: title, flags, count and change signature; returns how many changed. Of several
-    lists the oldest must be passed first, so that the newest takes precedence."""
+    """Updates threads from the rows of a list: title, flags, count and change signature; returns how many changed. If `records`
+    are of several lists, the rows of the oldest must come first, so that the newest take precedence."""
     pairs = {(row := threads.to_row(record)).key: (row, record) for record in records}
     changed = 0
     for one in Thread.objects.filter(site=site, key__in=list(pairs)):

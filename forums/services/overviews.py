@@ -33,8 +33,8 @@ DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose responses are no
 
 
 def note(site: Site, now: datetime) -> None:
-    """Stores the sources listed in the site's model and, from robots.txt, its sitemaps; sources that the model no longer lists
-    are not read any more."""
+    """Stores the sources listed in the site's model and, from robots.txt, its sitemaps; other sources that the model no longer
+    lists are not read any more, sitemaps excepted."""
     named = {url_hash(one["url"]): one for one in site.structure.get("sources", ())}
     named |= {url_hash(url): {"url": url, "kind": SourceKind.SITEMAP} for url in _sitemaps(site)}
     for key, one in named.items():

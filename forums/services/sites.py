@@ -115,8 +115,9 @@ def save(
     now: datetime,
     user: Any = None,
 ) -> Site:
-    """Creates (or updates) the site found by an inspection, with the chosen boards. Raises ValueError with a one-line message if
-    no board is chosen or a value is invalid."""
+    """Creates (or updates) the site found by an inspection, with the chosen boards. interval_seconds: of new boards; settings:
+    crawl settings that replace those of the inspection; an empty name or time zone stands for the one found. Raises ValueError
+    with a one-line message if no board is chosen or a value is invalid."""
     result = run.result
     chosen = set(board_urls)
     boards = [b for b in result.get("boards", []) if b["url"] in chosen]
@@ -151,7 +152,8 @@ def save(
 
 
 def _save_boards(site: Site, boards: list[dict[str, Any]], interval_seconds: int, now: datetime) -> None:
-    """Creates or updates boards in the order of the inspection's result, each below its parent board if that is among them."""
+    """Creates or updates boards in the order of the inspection's result, each below its parent board if that is among them.
+    Boards that exist keep their interval."""
     kept: dict[str, Board] = {}
     for index, found_board in enumerate(boards):
         data = {

@@ -283,7 +283,7 @@ def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> N
 
 
 def opened(thread: Thread, records: Sequence[PostRecord]) -> None:
-    """Sets author and creation time of a thread from the posts of its first page."""
+    """Sets the creation time of a thread, and its author if not known yet, from the posts of its first page."""
     if not records:
         return
     first = records[0]
