@@ -214,8 +214,8 @@ def predictions(
     told: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[tuple[FormType, float]]:
-    """Returns the type predicted for each example as by `cross_validate`, whose parameters it takes, and the model's
-    confidence in it, in [0, 1]."""
+    """Returns the type predicted for each example as by `cross_validate`, whose parameters it takes, and the model's confidence
+    in it, in [0, 1]. A form without controls gets the type other with confidence 0."""
     fold_of = folds_by_domain((example.domain for example in examples), folds, random_seed)
     if len(fold_of) < folds:
         raise TrainingError(f"{len(fold_of)} domains cannot be split into {folds} folds")

@@ -23,9 +23,9 @@ _NUMBER = re.compile(r"\d{2,}")
 
 
 def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]], box: str) -> bool:
-    """Tells whether a site searches for substrings: at least 3 times, a query of one word found a record that contains the
-    word only inside or at the end of other words, as "art" in "party", which search by whole words or stems would not find.
-    `listed` are the fields of the records by id, `box` is the text box queried."""
+    """Tells whether a site searches for substrings: at least 3 records returned for queries of one word contain the word only
+    inside or at the end of other words, as "art" in "party", which search by whole words or stems would not find. `listed` are
+    the fields of the records by id, `box` is the text box queried."""
     count = 0
     for entry in log:
         query = entry.choice.query

@@ -66,8 +66,9 @@ class Range:
 
 
 def whole_range(low: FormField, high: FormField) -> Range | None:
-    """Returns the widest range that two inputs accept, from the form's declarations; None if they take neither numbers nor
-    dates."""
+    """Returns the widest range that two inputs accept: from the minimum and maximum that the form declares for numbers, or else
+    years from 1500 to 2100, other numbers from 0 to 1,000,000, dates from 1900 to 2100. None if the inputs take neither numbers
+    nor dates."""
     said = f"{low.words} {high.words}"
     if low.kind in ("date", "month", "datetime-local") or low.kind == "text" and _mask_of(f"{low.words} {low.value}"):
         mask = {"date": "%Y-%m-%d", "month": "%Y-%m", "datetime-local": "%Y-%m-%dT00:00"}.get(low.kind, "")

@@ -43,7 +43,8 @@ def policy_of(bench: HarvestSession) -> Policy:
     """Returns the policy chosen for the harvest, set up with what the harvest has learned about the site."""
     barred, seen = barred_inputs(bench), bench.seen
     refused = frozenset(term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred)
-    # With required choices, `parts` chooses the words; the policy must not choose those already queried again.
+    # With required choices no word is queried alone, but a policy only recognises words queried alone: exclude those queried with
+    # choices.
     beside = bench.asked_terms() if bench.parts else frozenset()
     if bench.wishes.policy == "frequency":
         return FrequencyPolicy((), refused | beside)

@@ -17,9 +17,8 @@ LEAST_LETTERS = 3  # length of the shortest word that a trigram index finds
 
 
 def narrowed(rows: QuerySet[Record], text: str) -> QuerySet[Record]:
-    """Narrows a query to the records whose text contains every word of a search (MOST_WORDS at most), ignoring case, also
-    inside other words.
-    """
+    """Narrows a query to the records whose text contains every word of the search `text` (only its first MOST_WORDS words count),
+    ignoring case, also inside other words."""
     words = text.split()[:MOST_WORDS]
     found = _indexed(words)
     if found is not None:

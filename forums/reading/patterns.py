@@ -18,7 +18,8 @@ from forums.reading.addresses import (
     split_address,
 )
 
-MAX_ADDRESS = 2_048  # limits of an address's characters and path segments; longer ones do not occur in forums
+# largest numbers of characters (MAX_ADDRESS) and path segments (MAX_STEPS) that are read; longer addresses do not occur in forums
+MAX_ADDRESS = 2_048
 MAX_STEPS = 32
 _KINDS = frozenset("thread topic forum board category user member profile announcement blog group tag".split())
 _ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())

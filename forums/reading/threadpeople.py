@@ -295,8 +295,8 @@ class ThreadPeople(ThreadFields):
         return frozenset()
 
     def _names(self, row: Row, last: Time | None) -> tuple[str | None, str | None]:
-        """Returns the names of a thread's author and of the author of its last reply, each None if not found. `last` is the
-        time of the last reply in the row, if known."""
+        """Returns the names of a thread's author and of the author of its last reply, each None if not found. `last` is the time
+        of the last reply in the row, None if unknown."""
         people = self._people(row)
         if not people:
             return None, None

@@ -94,8 +94,9 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
 
 
 def _candidates(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], samples: Sequence[Sample]) -> Examples:
-    """Returns features, labels and weights of the candidates to train on: of each page all labelled ones, or a random subset
-    of `_MOST` (positive, negative) ones. The results are the same in each call."""
+    """Returns features, labels and weights of the candidates to train on: of each page all labelled ones, or a random subset if
+    there are more positive or negative ones than `_MOST` allows (`_MOST_MORE` for a page used only for training). The results are
+    the same in each call."""
     random = np.random.default_rng(0)
     features, wanted, weights = [], [], []
     for table, known, sample in zip(tables, labels, samples, strict=True):
@@ -134,8 +135,8 @@ def _kinds(samples: Sequence[Sample]) -> Model:
 
 
 class Listed(NamedTuple):
-    """The candidate lists on a page: their features as lists of the page's true kind, (lists, features), and the quality of
-    each."""
+    """The candidate lists on a page (`sample`): their features as lists of the page's true kind, (lists, features), and the
+    quality of each (`worths`)."""
 
     sample: Sample
     features: np.ndarray
@@ -233,7 +234,7 @@ def _doubts(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> tuple[Mod
 
 
 def counts(sample: Sample) -> bool:
-    """Tells whether a page counts in the accuracy figures: a forum's page that is not used only for training."""
+    """Tells whether a page counts in the accuracy figures: it belongs to a forum and is not used only for training."""
     return sample.saved.is_forum and sample.saved.measured
 
 
