@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_weights(path: Path, boards: Sequence[str]) -> dict[str, float]:
-    """Reads the importance of boards, by name, from a file; invalid rows and unknown boards are reported on standard error and
-    left out."""
+    """Reads the importance of boards, by name, from a CSV file (board,weight); invalid rows and boards that are not in `boards`
+    are reported on standard error and left out. Raises CommandError if the file cannot be read."""
     weights: dict[str, float] = {}
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:

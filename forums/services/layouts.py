@@ -140,8 +140,9 @@ def _in(post: PostRecord, texts: set[str]) -> bool:
 
 
 def settle(run: Run, site: Site, old: SiteModel, new: SiteModel, verdict: Sequence[str], now: datetime) -> bool:
-    """Ends the learning: an agreeing model (empty `verdict`) becomes a new version of the site's structure (returns True);
-    another one is stored as a proposal, and the old one is kept."""
+    """Ends the learning: an agreeing model (empty `verdict`) becomes a new version of the site's structure, and stored threads
+    and boards get their new addresses if these have changed (returns True); another one is stored as a proposal, and the old one
+    is kept (returns False)."""
     merged = agreement.merged(old, new).to_json()
     changes = structures.changes_between(site.structure, merged)
     agreed = not verdict

@@ -220,8 +220,8 @@ def _last_author(
 
 def _field(table: _Table, told: dict[str, Tally], claim: str) -> list[_Choice]:
     """Returns the selector to use for a number or time in rows (field `claim`) that contradicts the threads' pages: one whose
-    values agree with these pages, or NOTHING if no selector does and the value is nearly always wrong. Empty if nothing has to
-    change."""
+    values agree with these pages, or, for the time of creation only, NOTHING if no selector does and the value is nearly always
+    wrong. Empty if nothing has to change."""
     now = told.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
         return []
