@@ -209,8 +209,8 @@ def _means(rows: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:
 
 
 def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) -> float | None:
-    """Returns the mean silhouette of the pages by cosine distance, in [-1, 1]; computed from a sample if there are over 2,000
-    pages. None if there is only one cluster, or each page is a cluster of its own."""
+    """Returns the mean silhouette of the pages by cosine distance, in [-1, 1]; `labels` are the clusters of the pages. With over
+    2,000 pages it is computed from a random sample. None if there is only one cluster, or each page is a cluster of its own."""
     from sklearn.metrics import silhouette_score
 
     different = len(set(labels.tolist()))
@@ -221,8 +221,9 @@ def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) ->
 
 
 def silhouettes(rows: sparse.csr_matrix, labels: np.ndarray) -> dict[int, float]:
-    """Returns the mean silhouette of each cluster by cosine distance, in [-1, 1]. Empty if there is only one cluster, if each
-    page is a cluster of its own, or for over 2,000 pages, where the distances of all pairs would take too much memory."""
+    """Returns the mean silhouette of each cluster by cosine distance, in [-1, 1], by its number in `labels` (the cluster of each
+    page). Empty if there is only one cluster, if each page is a cluster of its own, or for over 2,000 pages, where the distances
+    of all pairs would take too much memory."""
     from sklearn.metrics import silhouette_samples
 
     different = sorted(set(labels.tolist()))
@@ -272,10 +273,10 @@ def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np
 
 
 def top_terms(weights: sparse.csr_matrix, words: Sequence[str], labels: np.ndarray, cluster: int, count: int = 10) -> list[str]:
-    """Returns the words of a cluster with the largest sum of eq. (1) weights, heaviest first; ties by the word itself.
+    """Returns the `count` words of a cluster with the largest sums of eq. (1) weights, heaviest first; ties by the word itself.
+    `weights` (pages, words) and `labels`, the cluster of each page, have the same pages.
 
-    They name the cluster and are the seed words of section 2.2 of the deep-web paper.
-    """
+    The words name the cluster and are the seed words of section 2.2 of the deep-web paper."""
     sums = np.asarray(weights[labels == cluster].sum(axis=0)).ravel()
     order = sorted(np.flatnonzero(sums > 0).tolist(), key=lambda place: (-sums[place], words[place]))
     return [words[place] for place in order[:count]]

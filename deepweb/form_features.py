@@ -57,9 +57,9 @@ def _prompt(value: str) -> str:
 
 
 def counts(form: Form) -> dict[str, float]:
-    """Returns the numeric features of a form by name, in [0, ~8]; zeros are left out. They are the deep-web paper's counts
-    (checkbox, radio, file, submit, password, text, select options, a search word in the tag), and method, hidden fields, text
-    density, and each concept by position."""
+    """Returns the numeric features of a form by name, between 0 and about 8; zeros are left out. They are the deep-web paper's
+    counts of controls, properties such as method, number of text lines, letters and links, the type by `rule_type`, the roles of
+    the fields, and for each position (see `places`) the concepts such as "search" that are named there."""
     kinds = Counter(field.kind for field in form.fields)
     typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
     said = places(form)

@@ -53,7 +53,8 @@ class LinkScorer:
         self.counts: dict[str, list[int]] = {word: list(pair) for word, pair in (counts or {}).items()}
 
     def score(self, url: str, anchor: str, place: float = 0.5) -> float:
-        """Returns the score of a link, higher is more likely; `place` is its position on the page from 0 (top) to 1 (end)."""
+        """Returns the score of the link to `url` with the text `anchor`, higher if it more likely leads to a search form; `place`
+        is its position on the page from 0 (top) to 1 (end)."""
         found = 0.0
         for word in link_words(url, anchor):
             prior = 1 / (1 + math.exp(-_PRIOR.get(word[2:], 0.0)))
@@ -62,7 +63,7 @@ class LinkScorer:
         return found + _POSITION * (1 - min(1.0, max(0.0, place)))
 
     def learn(self, url: str, anchor: str, led_to_form: bool) -> None:
-        """Counts, for each word of a followed link, whether the link led to a new search form."""
+        """Counts, for each word of the anchor text and address of a followed link, whether the link led to a new search form."""
         for word in link_words(url, anchor):
             if word in self.counts or len(self.counts) < _KEPT:
                 self.counts.setdefault(word, [0, 0])[0 if led_to_form else 1] += 1

@@ -177,7 +177,8 @@ class Harvest(models.Model):
 
     @property
     def efficiency(self) -> float | None:
-        """Submission efficiency E = N_valid / N_total, in [0, 1]."""
+        """Submission efficiency E = N_valid / N_total, the share of queries with records, in [0, 1]; None before the first query.
+        """
         return self.valid / self.queries if self.queries else None
 
 

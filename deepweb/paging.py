@@ -141,8 +141,8 @@ def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
 
 
 def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str) -> NextPage | None:
-    """Returns the submission of a form by its button that says "next" or is labelled with the number of the next page; None if
-    there is none."""
+    """Returns the submission of a form of the page by its button that says "next" or is labelled with the number of the next
+    page; None if there is none. Forms sent by POST are only used with `may_post`."""
     for wanted in (_says_next, lambda field: _says_number(field) == number + 1):
         for form in forms:
             if form.of_kind(*_UNASKED) or not _same_site(form.action, url) or (form.method == "post" and not may_post):
@@ -172,7 +172,7 @@ def _press(form: Form, place: int, charset: str) -> Submission:
 
 
 def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset: str) -> NextPage | None:
-    """Returns the submission of the page's form that a link to the next page causes in ASP.NET (`__doPostBack` with a target
+    """Returns the submission of the page's form that a link to page `number + 1` causes in ASP.NET (`__doPostBack` with a target
     and an argument); None if there is none."""
     form = next((form for form in forms if any(field.name == "__VIEWSTATE" for field in form.fields)), None)
     if form is None or form.of_kind(*_UNASKED):
@@ -188,8 +188,8 @@ def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset:
 
 
 def _by_number(form: Form, bound: Mapping[str, str], number: int, size: int, charset: str) -> NextPage | None:
-    """Returns the query again, with the next page entered in the search form's own input for it: a page number counted from 1
-    (or from 0, if the input contains 0), or an offset in records. None if the form has no such input."""
+    """Returns the query `bound` again, with the next page entered in the search form's own input for it: a page number counted
+    from 1 (or from 0, if the input contains 0), or an offset in records (`size` per page). None if the form has no such input."""
     field = page_field(form)
     if field is None:
         return None

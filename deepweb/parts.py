@@ -71,7 +71,8 @@ class Parts:
         return tuple(term for term in query if term.input not in self.names)
 
     def add(self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool, partial: bool) -> None:
-        """Adds the answer to a query of one word and required choices; answers to other queries are ignored."""
+        """Adds the answer to a query of one word and required choices, with the same arguments as `Seen.add`; answers to other
+        queries are ignored."""
         part = tuple(term for term in choice.query if term.input in self.names)
         words = self.without(choice.query)
         answer = [(key, [term for term in terms if term.input not in self.names]) for key, terms in answer]
@@ -140,7 +141,8 @@ class Parts:
 
 
 def _share(overall: Seen, term: Term) -> float:
-    """Returns the share of records that contain `term`, among the records that were found by other words."""
+    """Returns the share of records that contain `term`, among the records of all answers (`overall`) that were found by other
+    words; 0 if no seen record contains it."""
     place = overall.place(term)
     if place is None:
         return 0.0

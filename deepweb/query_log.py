@@ -58,8 +58,8 @@ class QueryLog:
         return [entry.total for entry in self.entries]
 
     def is_fewer(self, entry: Logged) -> bool | None:
-        """Tells whether a query of several terms matches fewer records than its first term alone. None if that term was not
-        queried alone, or if the numbers of matches are not known well enough to tell."""
+        """Tells whether the query `entry` of several terms matches fewer records than its first term alone. None if that term was
+        not queried alone, or if the numbers of matches are not known well enough to tell."""
         alone = next((each for each in self.entries if each.choice.query == entry.choice.query[:1]), None)
         if alone is None:
             return None
@@ -69,8 +69,9 @@ class QueryLog:
 
     def settle(self, seen: Seen) -> dict[int, tuple[int | None, bool]]:
         """Determines which line of the pages states the total, and by these totals which answers were truncated, including
-        earlier ones that were taken for complete. Returns {query number: (total, whether truncated)} for each entry that may
-        have changed. As long as no truncation is proved, outcomes in `seen` may be marked as truncated on suspicion."""
+        earlier ones that were taken for complete. Returns {query number: (total or None if unknown, whether truncated)} for each
+        entry that may have changed. As long as no truncation is proved, outcomes in `seen` may be marked as truncated on
+        suspicion."""
         line = trusted_shape([entry.told() for entry in self.entries[-_JUDGED:]])
         for place in range(0 if line != self._line else len(self) - 1, len(self)):
             entry = self.entries[place]

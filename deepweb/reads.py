@@ -40,7 +40,7 @@ def is_search(before: str = "") -> Q:
 
 
 def newest_sources(most: int) -> list[SourceRow]:
-    """Returns the newest sites with their numbers of forms."""
+    """Returns the `most` newest sites with their numbers of forms and active runs."""
     return with_numbers(Source.objects.defer("links").order_by("-id")[:most])
 
 
@@ -82,7 +82,7 @@ def forms_of(source: Source) -> list[Form]:
 
 
 def harvests(form: Form | None = None, size: int = 20, *, source: Source | None = None) -> list[Harvest]:
-    """Returns the newest harvests of a form, of a site's forms, or of all forms, newest first."""
+    """Returns the `size` newest harvests of a form, of a site's forms, or (if neither is given) of all forms, newest first."""
     rows = Harvest.objects.select_related("run", "form__source").defer("state", "form__words", "form__described")
     if form is not None:
         rows = rows.filter(form=form)
@@ -105,7 +105,7 @@ def curve(harvest: Harvest) -> list[tuple[int, int, int]]:
 
 
 def newest_records(source: Source, most: int) -> list[Record]:
-    """Returns the records of a site that were found last."""
+    """Returns the `most` records of a site that were found last, newest first."""
     return list(records().filter(source=source).order_by("-id")[:most])
 
 

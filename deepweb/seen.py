@@ -173,12 +173,11 @@ class Seen:
     def add(
         self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool = False, partial: bool = False
     ) -> Outcome:
-        """Adds the answer to the query of `choice`: a (key, terms) pair for each record returned. The terms of a record that
-        was returned before are ignored.
+        """Adds the answer to the query of `choice`: a (key, terms) pair for each record returned. The terms of a record that was
+        returned before are ignored. `overflowed` and `partial` are stored in the outcome (see `Outcome`), which is returned.
 
-        The result depends only on the choices and answers and their order, so that a harvest is resumed by replaying its
-        stored query log.
-        """
+        The result depends only on the choices and answers and their order, so that a harvest is resumed by replaying its stored
+        query log."""
         query = choice.query
         place = self._terms.get(query[0])
         before = int(self._counts[0, place]) if place is not None else 0

@@ -62,7 +62,7 @@ class FrequencyPolicy:
 
     def next(self, seen: Seen) -> Choice | None:
         """Returns the next of the `seeds` that was not queried yet; after these, the most frequent word that may still be
-        queried."""
+        queried; None if there is none."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None:
             return seed
@@ -99,9 +99,9 @@ class FreshPolicy:
         return self.best(seen)[0]
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
-        """Returns the query that `next` returns, and its score: its predicted new records times the ratio of actual to
-        predicted new records of earlier words of its kind. The score of a seed is 0, and of a pair of words its uncorrected
-        prediction."""
+        """Returns the query that `next` returns (None if no word is left), and its score: its predicted new records times the
+        ratio of actual to predicted new records of earlier words of its kind. The score of a seed is 0, and of a pair of words
+        its uncorrected prediction."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None or not len(seen.frequency):
             return seed, 0.0
@@ -194,13 +194,12 @@ class FreshPolicy:
 
 
 def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:
-    """Finds a second word to add to query number `asked`, whose answer was truncated: the word that divides the records of
-    that answer most evenly.
+    """Finds a second word to add to query number `asked`, whose answer was truncated: the word that divides the records of that
+    answer most evenly.
 
     It is a word for the same input that some but not all of the answer's records contain, as nearly as possible half of them,
-    and that was not yet combined with the query. Returns the query of both words, and the share of the answer's records that
-    contain the second word; None if there is no such word.
-    """
+    that was not yet combined with the query and is not in `refused`. Returns the query of both words, and the share of the
+    answer's records that contain the second word; None if there is no such word."""
     query, records = seen.outcomes[asked].query, seen.answers[asked]
     if len(records) < 2:
         return None

@@ -63,7 +63,7 @@ class Asking:
 
     def terms(self, fields: Mapping[str, Any], most: int = MAX_TERMS, where: dict[Term, str] | None = None) -> list[Term]:
         """Returns up to `most` distinct terms by which the form should find a record with the fields `fields`. If `where` is
-        given, the name of the record field that contains a term is added to it for each term that it lacks."""
+        given, each of these terms that is not in it yet is added, with the name of the record field that contains the term."""
         found: dict[Term, str] = {}
         for column, value in fields.items() if self.box else ():
             text = str(value)

@@ -66,9 +66,8 @@ class FormSite:
 
     # --- matching of records
     def matching(self, given: Mapping[str, str]) -> list[int] | None:
-        """Returns the indices of the records that match the submitted values, in the site's order; None if no value, or none
-        for a required input, was submitted.
-        """
+        """Returns the indices of the records that match the submitted values `given` (by input name), in the site's order. None
+        if no value, or none for a required input, was submitted; but all records for an empty query if the site answers it so."""
         kind = self.kind
         found: list[int] | None = None
         word = given.get(kind.box, "").strip().lower() if kind.box else ""
@@ -111,7 +110,8 @@ class FormSite:
         return [p for p, text in enumerate(said) if (text == value if same else value in text)]
 
     def finding(self, word: str) -> list[int]:
-        """Returns the indices of the records that match the words entered in the box."""
+        """Returns the indices of the records that match the text `word` entered in the box, by the site's manner of matching;
+        empty if it is shorter than the site's minimum."""
         words = re.findall(r"\w+", word)
         if len(word) < self.kind.least or not words:
             return []

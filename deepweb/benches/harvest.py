@@ -98,7 +98,8 @@ def _figures(found: dict[str, Any], whole: int) -> dict[str, Any]:
 
 
 def _harvest(options: dict[str, Any], further: Sequence[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Runs one harvest by the command line, with a database of its own. Returns the command's result and the exported records."""
+    """Runs one harvest by the command line, with a database of its own; `further` are additional arguments of the command.
+    Returns the command's result and the exported records."""
     with tempfile.TemporaryDirectory(prefix="harvest-") as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder}
         words = ["deepweb", "harvest", options["url"], "--queries", str(options["queries"]), *further]
@@ -126,9 +127,9 @@ def _oracle(options: dict[str, Any], records: Sequence[dict[str, Any]]) -> list[
 
 
 def _equal(exported: Sequence[dict[str, Any]], records: Sequence[dict[str, Any]], seed: int) -> dict[str, Any]:
-    """Compares a random sample of the harvested records that have detail pages with the true records. Returns how many were
-    compared, how many have the true value in all fields, and a few of the others.
-    """
+    """Compares a random sample of the harvested records that have detail pages (`exported`) with the true ones (`records`).
+    Returns how many were "compared", how many have the true value in all fields ("equal"), and a few of the others with the
+    fields that differ ("wrong")."""
     truth = {record["url"]: record["fields"] for record in records}
     whole = [row for row in exported if row["_detail_at"]]
     chosen = np.random.default_rng(seed).permutation(len(whole))[:SAMPLE]

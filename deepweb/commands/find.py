@@ -44,9 +44,9 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any], *, by_nodes: bool = False) -> Run:
-    """Crawls sites for forms while the user waits, in this process or by worker nodes; an interrupted run on the same sites is
-    continued. Returns the run. Raises CommandError for invalid arguments.
-    """
+    """Crawls the sites `urls` for forms while the user waits, to `depth` clicks and at most `pages` pages per site, in this
+    process or (`by_nodes`) by worker nodes; an interrupted run on the same sites is continued. Returns the run. Raises
+    CommandError for invalid arguments."""
     if depth < 0 or pages < 1:
         raise CommandError("--depth is at least 0 and --pages at least 1", returncode=2)
     try:
@@ -76,7 +76,8 @@ def say_code(reason: str) -> str:
 
 
 def describe(form: Form) -> dict[str, Any]:
-    """Returns a form as a JSON document for the command line."""
+    """Returns a form as a JSON document for the command line: its addresses, type and confidence, and its fields with their
+    options."""
     fields = form.described.get("fields", [])
     shown = ("name", "kind", "label", "value", "role", "required")
     return {

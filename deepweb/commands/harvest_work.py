@@ -89,9 +89,8 @@ def _chosen(options: dict[str, Any]) -> list[Form]:
 
 
 def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
-    """Returns the form on a page that is most likely a search form; reads the page if its form is not known yet. Raises
-    CommandError if there is no search form.
-    """
+    """Returns the form on the page `url` that is most likely a search form; if no form of this address is stored, the page is
+    fetched first, with the crawl settings `settings`. Raises CommandError if the page cannot be read or has no search form."""
     known = _known(url)
     if known is not None:
         return known

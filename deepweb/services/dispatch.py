@@ -46,9 +46,8 @@ def repeat_by_key(form: int, seconds: int | None, now: datetime) -> None:
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
-    """Starts a harvest of every form that is due; returns the number started. Forms being harvested are skipped; a form outside
-    its working hours waits for them. Called regularly by the dispatcher.
-    """
+    """Starts a harvest of every form that is due, at most `limit` in one call; returns the number started. Forms being harvested
+    are skipped; a form outside its working hours waits for them. Called regularly by the dispatcher."""
     rows = Form.objects.filter(next_harvest__lte=now, interval_seconds__isnull=False)
     found = list(rows.select_related("source").defer("words").order_by("next_harvest")[:limit])
     return due.start_each(harvests.KIND, found, _start, now)

@@ -90,7 +90,8 @@ def _board(row: Mapping[str, Any], base: str, included: _Included) -> BoardRecor
 
 
 def _address_of(row: Mapping[str, Any], base: str) -> str:
-    """Returns the page address of a discussion. Newer responses include its number in the slug, older ones do not."""
+    """Returns the page address of the discussion `row`; `base` is the forum's address. Newer responses include the discussion's
+    number in its slug, older ones do not."""
     key, slug = text(row.get("id")), text(table(row.get("attributes")).get("slug"))
     return f"{base}/d/{slug if slug.split('-')[0] == key else f'{key}-{slug}' if slug else key}"
 

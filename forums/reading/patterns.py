@@ -79,9 +79,10 @@ def _query_mask(query: list[tuple[str, str]]) -> str:
 
 
 def patterns(urls: Iterable[str]) -> dict[str, str]:
-    """Returns the pattern of each address, learned from all of them together: # for numbers, * for varying words. Words that
-    several addresses share in the same position stay, and page parameters are left out. The first 2,048 characters and 32 path
-    segments of each address are used. `/topic/84-my-notes` and `/topic/9-hello` both give `host/topic/#-*`."""
+    """Returns the pattern of each of the addresses `urls`, by address, learned from all of them together: # for numbers, * for
+    varying words. Words that several addresses share in the same position stay, and page parameters are left out. The first 2,048
+    characters and 32 path segments of each address are used. `/topic/84-my-notes` and `/topic/9-hello` both give
+    `host/topic/#-*`."""
     forms: dict[str, tuple[str, list[str], str]] = {}
     company: dict[tuple[str, int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     kinds: dict[str, list[str]] = {}

@@ -111,8 +111,8 @@ _PARTS = frozenset({"span", "font"})
 
 
 def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int | None:
-    """Returns the node of the whole text of post number `at`: if its parts before and after a quote or signature are in
-    separate formatting elements, the element around them, otherwise `body`. names: the nodes of the post's names."""
+    """Returns the node of the whole text of post number `at`: if its parts before and after a quote or signature are in separate
+    formatting elements, the element around them; otherwise `body`, which may be None. names: the nodes of the post's names."""
     outline, span = posts.page.outline, posts.spans[at]
     if body is None or outline.tags[body] not in _PARTS or outline.parents[body] < span.start:
         return body

@@ -105,7 +105,8 @@ _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", 
 @lru_cache(maxsize=16_384)
 def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, bool]:
     """Returns what a short text may be, without regard to its surroundings: the name in it ("" if none), whether it counts as a
-    name only after a word such as "by" (as "admin", which may also be the user's role), and whether it looks like a rank."""
+    name only after a word such as "by" (as "admin", which may also be the user's role), and whether it looks like a rank.
+    `is_link`: the text is that of a link; `is_user`: of a link to a user."""
     none = "", False, False
     label = _LABEL.match(text) if not is_user else None
     # The text is a field about the member, such as "From: Leeds".

@@ -34,8 +34,8 @@ def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
 
 
 def time_words(text: str, find: Find) -> tuple[int, int] | None:
-    """Returns where the first time of a text begins and ends, as character positions in the text with white space collapsed;
-    None if there is none. `find` returns the first time of a text, or None."""
+    """Returns where the first time of a text begins and ends, as character positions in the text with white space collapsed; None
+    if there is none or the text has more than 40 words. `find` returns the first time of a text, or None."""
     words = text.split()
     span = _span(words, find) if len(words) <= MOST_WORDS else None
     if span is None:

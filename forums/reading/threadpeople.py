@@ -147,9 +147,9 @@ class ThreadPeople(ThreadFields):
         return min(found)[2] if found else None
 
     def _name_places(self, row: Row, by_shape: bool) -> Iterator[tuple[int, int]]:
-        """Yields the numbers of the texts of a row that can be names, the first of each column, with a rank (0 is best) by
-        position: 0 after the title in its cell, 1 after it in another cell without the last reply, 2 before the title in
-        another cell, 3 after the title in the block of the time, if the list has no header."""
+        """Yields the numbers of the texts of a row that can be names, the first of each column (with `by_shape`, of each shape of
+        element), with a rank (0 is best) by position: 0 after the title in its cell, 1 after it in another cell without the last
+        reply, 2 before the title in another cell, 3 after the title in the block of the time, if the list has no header."""
         cell, seen = self.heads.cell(row, row.title.node), set()
         end = self.page.outline.piece_to[row.title.node]
         lasts = {self.heads.cell(row, time.node) for time in row.times if self._role(row, time) == "last"} - {cell}

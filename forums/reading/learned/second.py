@@ -251,8 +251,8 @@ class Second:
         return np.asarray([[*self.signals.of_page, *named, *written, *apart, *words_view(self.page)]], dtype=np.float32)
 
     def kind_shares(self, expect: PageKind | None) -> np.ndarray:
-        """Returns the probability of each kind in `KINDS`, raised for the kind `expect` that the site's model expects at the
-        address."""
+        """Returns the probability of each kind in `KINDS`, in that order, raised for the kind `expect` that the site's model
+        expects at the address (None: no kind)."""
         shares = self.given["kind"].copy() if self.weights is None else self.weights.kind.predict(self.kind_features)[0]
         if expect in KINDS:
             shares[KINDS.index(expect)] *= EXPECTED

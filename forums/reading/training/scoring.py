@@ -99,8 +99,8 @@ class Tally:
 
 
 def _pair_posts(truth: Truth, records: Sequence[Document]) -> tuple[dict[int, int], int]:
-    """Pairs true and predicted posts by the beginnings of their texts and by authors. Returns {true post: predicted post}
-    (positions), and the number of predicted posts that are wrong."""
+    """Pairs the true posts of `truth` with the predicted `records` by the beginnings of their texts and by authors. Returns {true
+    post: predicted post} (positions), and the number of predicted posts that are wrong: neither paired nor optional."""
     posts = truth["records"]
     texts = [bare(record.get("text")) for record in records]
     people = [name_key(record.get("author")) for record in records]
@@ -142,8 +142,8 @@ def _pair_posts(truth: Truth, records: Sequence[Document]) -> tuple[dict[int, in
 
 
 def _pair_rows(truth: Truth, records: Sequence[Document]) -> tuple[dict[int, int], int]:
-    """Pairs true and predicted rows by their addresses. Returns {true row: predicted row} (positions), and the number of
-    predicted rows that are wrong."""
+    """Pairs the true rows of `truth` with the predicted `records` by their addresses. Returns {true row: predicted row}
+    (positions), and the number of predicted rows that are wrong: not paired, and not optional."""
     places: dict[str | None, int] = {}
     for at, record in enumerate(truth["records"]):
         places.setdefault(address_key(record["url"], truth), at)
@@ -164,8 +164,8 @@ _COUNTS = {"threadlist": ("replies",), "index": ("threads", "posts"), "thread": 
 
 
 def _fields(kind: str, wanted: Document, got: Document | None) -> Iterable[tuple[str, bool]]:
-    """Yields (figure, whether it is correct) for each field that the true record `wanted` has. got: the predicted record; None
-    if it is missing."""
+    """Yields (figure, whether it is correct) for each field that the true record `wanted` has; the figures are "replies",
+    "times", "authors" and "titles". kind: the kind of the page; got: the predicted record, None if it is missing."""
     for name in _COUNTS.get(kind, ()):
         if wanted.get(name) is not None:
             yield "replies", got is not None and got.get(name) in [wanted[name], *(wanted.get(f"{name}_alt") or [])]
@@ -230,8 +230,8 @@ def pooled(tallies: Sequence[Tally]) -> dict[str, float | None]:
 
 
 def by_group(pairs: Iterable[tuple[str, Tally]]) -> dict[str, dict[str, float | None]]:
-    """Returns the pooled figures of each group, and as "macro" their mean over the groups, in which every group has the same
-    weight. pairs: (group, tally of a page)."""
+    """Returns the pooled figures of each group (see `pooled`), and as "macro" their means over the groups, in which every group
+    has the same weight. A figure is None if there is nothing to count. pairs: (group, tally of a page)."""
     groups: dict[str, list[Tally]] = defaultdict(list)
     for group, one in pairs:
         groups[group].append(one)
