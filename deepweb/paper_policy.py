@@ -32,15 +32,14 @@ class PaperPolicy:
     paper calls the pages P_i.
 
     The weight of a word after round i, eq. (1), is the sum of K over its occurrences in the records of P_i (`said`; without it
-    each word of a record counts once) times ln(N / n), where N is the number of all records found so far and n the number of
-    them with the word. Words in more than the share `too_common` of P_i, or in fewer than max(2 records, the share
-    `too_rare`), are left out.
+    each word of a record counts once) times ln(N / n), where N is the number of all records found so far and n the number of them
+    with the word. Words in more than the share `too_common` of P_i, or in fewer than max(2 records, the share `too_rare`), are
+    left out.
 
-    Querying ends after `max_rounds` rounds, of which the seeds are the first, or when fewer than `min_candidates` words are
-    left; `ended` says which. With `stop_rule` False it continues, with words of all records seen if P_i has too few. `round`,
-    `queue` (words of the round not queried yet) and `started` (number of answers before the round) are the whole state, which
-    can be stored.
-    """
+    Querying ends after `max_rounds` rounds, of which the seeds are the first, or when fewer than `min_candidates` words are left;
+    `ended` says which. With `stop_rule` False it continues, with words of all records seen if P_i has fewer words than that.
+    `round`, `queue` (words of the round not queried yet) and `started` (number of answers before the round) are the whole state,
+    which can be stored."""
 
     seeds: Sequence[Term]
     per_round: int = PER_ROUND
@@ -86,8 +85,8 @@ class PaperPolicy:
         return bool(self.queue)
 
     def candidates(self, seen: Seen, records: np.ndarray, too_rare: float | None = None) -> list[Term]:
-        """Returns the words of `records` (indices) that are neither too common nor too rare and were not queried yet, largest
-        weight first."""
+        """Returns the words of `records` (indices) that are neither too common nor too rare (by `too_rare`, default: the
+        policy's) and were not queried yet, largest weight first."""
         if not len(records):
             return []
         found = np.bincount(np.concatenate([seen.terms_at(int(record)) for record in records]), minlength=len(seen.frequency))

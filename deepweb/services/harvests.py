@@ -272,9 +272,8 @@ def _addresses(ids: Sequence[int]) -> dict[int, str]:
 
 
 def _understood(bench: HarvestSession) -> bool:
-    """Tells whether the fields shown in lists of results explain why the probes' words found their records: nearly every record
-    contains the word.
-    """
+    """Tells whether the fields shown in lists of results explain why the probes' words found their records: at least 90 % of the
+    records contain the word."""
     pairs = explained = 0
     for probe in bench.state["probes"]:
         name, value = probe["term"]

@@ -59,9 +59,9 @@ def _is_cut_too_often(bench: HarvestSession) -> bool:
 
 
 def _plan_probes(bench: HarvestSession, count: int) -> None:
-    """Draws the words of a probe plan. A further plan with rarer words replaces the present one only if enough words are found
-    and they occur in nearly as many records.
-    """
+    """Draws the `count` words of a probe plan (or half as many, if there are too few). A further plan with rarer words replaces
+    the present one only if it can be made and its words occur in nearly as many records: the share of records with none of them
+    may be larger by at most 0.2."""
     number = int(bench.state.get("plans", 0)) + 1
     rng = np.random.default_rng([bench.wishes.random_seed, number])
     scale = FreshPolicy((), bench.limit).scales(bench.seen)[bench.seen.kinds] * SCALE_UP ** (number - 1)

@@ -107,9 +107,9 @@ def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]
 
 
 def _searched_columns(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
-    """Returns the names of the record fields that the text box searches: according to all complete answers to single words, a
-    record with the word in such a field is nearly always found. `fields` are the complete fields of records, by id.
-    """
+    """Returns the names of the record fields that the text box searches: according to all complete answers to single words, at
+    least 90 % of the records with the word in such a field are found (at most three found and three missed ones count per
+    answer). `fields` are the complete fields of records, by id."""
     counts: dict[str, list[int]] = {}
     for term, found in _whole_answers(bench):
         for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), bench.asking.mode).items():

@@ -134,8 +134,9 @@ class PostRows:
                     yield "link:post", match.group(1)
 
     def _permalink(self, at: int, post_id: str | None) -> str | None:
-        """Returns the address of post number `at` on the page: that of a link outside its text that contains its id, or is on
-        its time or its number; None if no link looks enough like a permalink."""
+        """Returns the address of post number `at` on the page: of the links outside its text, the one that looks most like a
+        permalink, because it contains the post's id (`post_id`), is on its time or its number, and so on. None if no link has one
+        of the main signs."""
         span, outline = self.spans[at], self.page.outline
         best, points = None, 0.0
         body = self.posts.bodies[at]

@@ -239,9 +239,9 @@ def _is_whole(posts: PostSet) -> bool:
 
 
 def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
-    """Returns the set of posts for a page on which replies are nested in the posts they reply to: the element around each time
-    is `level` + 1 or `level` + 2 levels above it and may contain the times of replies. None if that gives no plausible posts.
-    """
+    """Returns the set of posts for a page on which replies are nested in the posts they reply to: the element around each time is
+    `level` + 1 or `level` + 2 levels above it and may contain the times of replies. None if less than 70 % of the records thus
+    made have an author and a text, or their texts are mostly links."""
     for higher in (level + 1, level + 2):
         posts = _at_level(page, times, higher)
         if len({span.start for span in posts.spans}) < len(posts.spans) or not any(span.nested for span in posts.spans):
@@ -252,8 +252,8 @@ def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
 
 
 def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
-    """Returns a set of two posts that consist of several sibling elements each: those from the first time up to the second
-    belong to the first post, and as many after that to the second. None if the two are not plausible posts."""
+    """Returns a set of two posts that consist of several sibling elements each: those from the first time up to the second belong
+    to the first post, and as many after that to the second. None if one of the two has no author or text."""
     outline, tops = page.outline, [time.node for time in times]
     while outline.parents[tops[0]] != outline.parents[tops[1]]:
         tops = [outline.parents[node] for node in tops]

@@ -86,8 +86,8 @@ class PostSet(PostSpans):
         return linked or self.names_writer(at) or self.describes_author(at)
 
     def has_byline(self, at: int) -> bool:
-        """Tells whether the name and the time (to the minute) of post number `at` are next to each other with hardly any other
-        text: on one line, "anna (12.3.2026 10:15)", or on adjacent lines."""
+        """Tells whether the name and the time (to the minute) of post number `at` are next to each other, with fewer than 60
+        characters besides the name: on one line, "anna (12.3.2026 10:15)", or on adjacent lines."""
         anchor, outline = self.spans[at].anchor, self.page.outline
         if not self.people[at] or anchor.moment.precision_seconds > 60:
             return False

@@ -81,8 +81,8 @@ LONGEST_LONE = 500
 
 
 def _lone(page: Page) -> Callable[[int], bool]:
-    """Returns a function that tells whether an element can be the only row of a list: by its tag, and because it contains one
-    or two times, up to four links and little text."""
+    """Returns a function that tells whether an element can be the only row of a list: by its tag, and because it contains one or
+    two times, links to at most four targets and at most LONGEST_LONE characters of text."""
 
     def enough(node: int) -> bool:
         tag = page.outline.tags[node]

@@ -44,9 +44,8 @@ def verdict_of(page: Page, found: Choice) -> Verdict:
 def ruled(page: Page, verdict: Verdict, expect: PageKind | None) -> tuple[PageKind, float]:
     """Returns the kind of the page by the hand-written rules, and their certainty in [0, 1].
 
-    `expect` is the kind that the site's model expects, whose score is raised. If no score is high enough, the kind is `thread`
-    with certainty 0 for a thread's address, otherwise `other`.
-    """
+    `verdict` holds the scores of the page as each kind; that of `expect`, the kind that the site's model expects, is raised. If
+    no score reaches `ENOUGH`, the kind is `thread` with certainty 0 for a thread's address, otherwise `other`."""
     values = {PageKind.threadlist: verdict.threads, PageKind.index: verdict.boards, PageKind.thread: verdict.posts}
     if expect in values and values[expect] >= 0.5 * ENOUGH:
         values[expect] *= 1.5
@@ -184,13 +183,12 @@ def _replies(posts: PostSet, other: PostSet) -> bool:
 
 
 def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> bool:
-    """Tells whether supposed posts whose authors are uncertain belong to a discussion: the page has a field for a reply, and
-    at least two thirds of the posts have a line of only a name and a time.
+    """Tells whether supposed posts whose authors are uncertain (see `PostSet.is_sure`) belong to a discussion: the page has a
+    field for a reply, and at least two thirds of the posts have a line of only a name and a time.
 
-    If there is only one post, the field must be large (`<textarea>`), and its name and time must be on one line; if that name
-    is linked to something other than a user, it may be a menu's and is not accepted. A single post with a second one that
-    replies to it (see `_replies`) always qualifies, if there is a large field.
-    """
+    If there is only one post, the field must be large (`<textarea>`), and its name and time must be on one line; if that name is
+    linked to something other than a user, it may be a menu's and is not accepted. A single post with a second one that replies to
+    it (see `_replies`; `others` are the other sets of posts on the page) always qualifies, if there is a large field."""
     large = page.root.find(".//textarea") is not None
     if large and len(posts.spans) == 1 and posts.has_byline(0) and any(_replies(posts, other) for other in others):
         return True

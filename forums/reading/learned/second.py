@@ -168,8 +168,8 @@ class Second:
         return self._better(1)
 
     def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
-        """Returns the list of the rules and that of the models, of one kind (0 threads, 1 boards). The former is None if there
-        is none, the latter also if it hardly differs from the former."""
+        """Returns the list of the rules and that of the models, of one kind (0 threads, 1 boards). The former is None if there is
+        none; the latter also if it does not differ enough from the former to compete with it (`_are_rivals`)."""
         rules, learned = (self.lists.threads, self.lists.boards)[kind], self._rows(kind + 1)
         if rules and learned and not self._are_rivals(rules, learned):
             learned = None
@@ -177,8 +177,8 @@ class Second:
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
         """Tells whether the models' list `learned` differs enough from the list `rules` to compete with it: it is not the same
-        list, not the same with parts of its rows added, and does not consist of headings above its rows. False on pages with
-        little text."""
+        list, not the same with parts of its rows added, and does not consist of headings above its rows. False on pages with too
+        little text for the models (`is_little`)."""
         urls = urls_of(rules)
         if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
             return False
@@ -226,7 +226,8 @@ class Second:
 
     @cached_property
     def posts(self) -> LearnedPosts | None:
-        """The posts around the texts that the models chose; None if no text was chosen or the page has too little text."""
+        """The posts around the texts that the models chose; None if no text was chosen or the page has too little text for the
+        models (`is_little`)."""
         nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
         return LearnedPosts(self.page, nodes) if nodes and not self.is_little else None
 
