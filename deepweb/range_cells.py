@@ -215,7 +215,7 @@ class _Known(NamedTuple):
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Asked], left: int | None) -> list[Cell]:
     """Returns sub-ranges to query at both ends of each interval in `fresh` (low, high), or one where its seen records are densest
     if no queried range in `narrow` is adjacent. Each should contain the number of records in all these intervals divided by the
-    number of queries `left`, between LEAST_FILL and MOST_FILL times `limit`. An interval with few more is returned whole."""
+    number of queries `left`, between LEAST_FILL and MOST_FILL times `limit`; an interval with at most 1.1 times that is one."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), LEAST_FILL, MOST_FILL)) if left else LEAST_FILL)

@@ -23,7 +23,8 @@ _BULLETS = "●•◆■□▪►▶◇○·» "  # symbols that some forums put
 
 
 class ThreadRows(ThreadPeople):
-    """Makes the records of a list of threads. The fields are assigned to columns for all rows together."""
+    """Makes the thread records of a list of threads from its rows. Each position (column) of the rows is assigned to a field for
+    all rows together, because corresponding positions hold the same field."""
 
     def _words(self, row: Row) -> list[str]:
         """Returns the texts that may say that a row is pinned or locked: its class names, attributes and file names of icons,
