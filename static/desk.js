@@ -264,7 +264,8 @@
     }));
   }
 
-  /* --- forms --- */
+  /* --- forms; a choice that a narrow select cuts off stands below it in full --- */
+  const pen = document.createElement("canvas").getContext("2d");
   function forms(root) {
     root.querySelectorAll("[data-confirm]").forEach((node) => {
       node.onclick = (event) => { if (!window.confirm(node.dataset.confirm)) event.preventDefault(); };
@@ -278,6 +279,20 @@
     });
     root.querySelectorAll("select[data-go]").forEach((select) => {
       select.onchange = () => { location.href = select.value; };
+    });
+    root.querySelectorAll("select.field").forEach((select) => {
+      const tell = () => {
+        const text = select.selectedOptions[0]?.text.trim() || "", look = getComputedStyle(select);
+        if (select.nextElementSibling?.classList.contains("whole-choice")) select.nextElementSibling.remove();
+        pen.font = `${look.fontWeight} ${look.fontSize} ${look.fontFamily}`;
+        const long = select.offsetWidth > 0 && pen.measureText(text).width > select.clientWidth - parseFloat(look.paddingLeft) - Math.max(18, parseFloat(look.paddingRight));
+        if (!long) return;
+        const whole = document.createElement("span");
+        whole.className = "whole-choice soft small"; whole.textContent = text; whole.ariaHidden = "true";
+        select.after(whole);
+      };
+      select.addEventListener("change", tell);
+      tell();
     });
     root.querySelectorAll("select[data-press]").forEach((select) => {
       select.onchange = () => document.getElementById(select.dataset.press).click();
