@@ -86,11 +86,12 @@ class MessageState(models.TextChoices):
 
 
 class AlarmMessage(models.Model):
-    """A message about an alarm over one channel, one for each occasion (`about`: "begun", "ended", or "test" without alarm).
+    """A message over one channel, one for each occasion (`about`): the beginning ("begun") or end ("ended") of an alarm, or a
+    test ("test", without alarm).
 
-    Life: waiting → claimed → handed → sent. `handed` is stored just before sending: if the worker dies earlier, another one
-    sends the message after `claimed_until`; if it dies later, the message may have been sent and is not repeated (unsure). A
-    message that the receiver refused waits until `due` for the next try, up to a number of tries (failed).
+    Life: waiting → claimed → handed → sent. `handed` is stored just before sending: if the worker dies earlier, another one sends
+    the message after `claimed_until`; if it dies later, the message may have been sent and is not repeated (unsure). A message
+    that the receiver refused waits until `due` for the next try, up to a number of tries (failed).
     """
 
     channel = models.ForeignKey(AlarmChannel, models.CASCADE, related_name="messages")

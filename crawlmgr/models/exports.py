@@ -54,7 +54,8 @@ class Export(models.Model):
 
 
 class ExportFile(models.Model):
-    """A complete file of an export in the folder for exports; a manifest lies beside the file. `by` is the run that wrote it."""
+    """A complete file of an export in the folder for exports; a manifest (JSON with filter, time, number of rows and SHA-256)
+    lies beside it. `by` is the run that wrote it."""
 
     export = models.ForeignKey(Export, models.CASCADE, related_name="files")
     by = models.ForeignKey(Run, models.SET_NULL, null=True, blank=True, related_name="+")

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Retention(models.Model):
-    """For how many days one kind of history is kept, 0 for ever, as set by an operator. Kinds without a row here use
+    """For how many days one kind of history is kept (0: for ever), as set by an operator. Kinds without a row here use
     settings.KEEP_DAYS."""
 
     kind = models.CharField(_("kind"), max_length=40, unique=True)

@@ -61,7 +61,8 @@ def waiting(rows: QuerySet[Host], now: datetime) -> QuerySet[Host]:
 
 
 def failing(rows: QuerySet[Host]) -> QuerySet[Host]:
-    """Returns those hosts of `rows` whose last request failed, or whose robots.txt currently disallows everything."""
+    """Returns those hosts of `rows` whose last request failed, or whose robots.txt could not be read, so that nothing is fetched
+    from them for now."""
     return rows.filter(Q(failures__gt=0) | Q(robots_verdict="deny"))
 
 

@@ -40,8 +40,8 @@ def _ended() -> dict[tuple[str, ...], int]:
 
 
 def metrics(now: datetime) -> Iterator[Metric]:
-    """Yields all metrics, with a fixed number of queries on nodes, hosts and runs; the table of pages is not read except for
-    the last minute."""
+    """Yields all metrics, with a fixed number of queries on nodes, hosts and runs; of the table of pages only the last minute is
+    read."""
     state = status_reads.status(now)
     yield Metric("crawlmgr_nodes", "Worker nodes with a recent heartbeat.", {(): state.nodes})
     yield Metric("crawlmgr_nodes_silent", "Nodes that sent heartbeats within the last day but do not now.", {(): state.silent})

@@ -139,8 +139,8 @@ def inner_shape(text: str) -> Shape | None:
 
 
 def _read(coded: str, whole: bool) -> Shape | None:
-    """Returns the parts of the first time in a text with codes for words; None if there is none. `whole`: nothing else may be
-    in the text."""
+    """Returns the parts of the first time in a text whose words are codes; None if there is none. With `whole`, the text must
+    contain nothing else."""
     coded = _CTIME.sub(r"\1, \3 \2", coded)
     coded = _COMPACT.sub(lambda m: "{}-{}-{} {}:{}:{}".format(*m.groups(default="00")), coded)
     ago = _read_ago(coded, whole)
@@ -189,7 +189,7 @@ def _dated(found: re.Match[str]) -> Shape | None:
 
 
 def _full_year(text: str | None) -> int | None:
-    """Returns a year with its century (00 to 69 are in the 21st); None for a missing one."""
+    """Returns a year with its century (two digits: 00 to 69 are in the 21st, 70 to 99 in the 20th); None for a missing one."""
     if not text:
         return None
     number = int(text.strip("'’"))
@@ -197,8 +197,9 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> Shape | None:
-    """Returns the date `shape`, found as `found`, with the clock time added that stands before or after it, if any. None if the
-    rest of the text shows that it is not a time, or if date and clock time are not complete enough to be sure."""
+    """Returns the date `shape`, whose match in `coded` is `found`, with the clock time added that stands before or after it,
+    if any. None if the rest of the text shows that it is not a time, or if date and clock time are not complete enough to be
+    sure."""
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()

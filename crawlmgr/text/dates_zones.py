@@ -145,8 +145,9 @@ def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
 
 
 def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
-    """Returns the offset from UTC (in seconds, a multiple of 15 minutes) that most pairs allow, weighted, and the share of these
-    pairs in the total weight; None without usable pairs (those with more than six hours of slack are not used).
+    """Returns the offset from UTC (in seconds, a multiple of 15 minutes) that the pairs with the greatest total weight allow, and
+    the share of that weight in the weight of all pairs; None without usable pairs (more than six hours of slack make a pair
+    unusable).
 
     A pair allows every offset from naive - true to naive - true + slack_seconds, with a tolerance of about a minute on either
     side. Pairs with less slack have more weight; of equally good offsets, whole hours are preferred.

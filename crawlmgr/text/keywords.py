@@ -37,7 +37,8 @@ _LONG_WORD = re.compile(r"[^\W_]{101,}", re.ASCII)
 
 
 def keywords(text: str, top: int = 20, parts_of_speech: tuple[str, ...] = PARTS_OF_SPEECH) -> dict[str, float]:
-    """Returns the `top` words of a text by TextRank with weights in (0, 1], the best having 1, best first.
+    """Returns the `top` words of a text by TextRank with weights in (0, 1], the best having 1, best first. Only words of the
+    `parts_of_speech`, given by jieba's codes, are ranked.
 
     Window of 5 words, damping 0.85, ten iterations. Words with the same stem are counted as one: they get the greatest of their
     weights, and are returned in the form that occurs most often in the text (simplified Chinese, lower case). Words of one
