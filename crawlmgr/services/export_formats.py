@@ -1,7 +1,5 @@
-"""Text formats of an export (CSV, JSON, JSON lines), and the conversion of cells for all formats.
-
-`export_writers` writes these and the formats with typed columns into files.
-"""
+"""Formats exports as text (CSV, JSON, JSON lines), and converts the values of cells for all export formats. Files, also in
+formats with typed columns, are written by `export_writers`."""
 
 from __future__ import annotations
 
@@ -13,17 +11,18 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
-# first characters that spreadsheets take for a formula, full-width forms included
+# first characters of a cell that spreadsheets take for the beginning of a formula, full-width forms included
 _RISKY = ("=", "+", "-", "@", "|", "\t", "\r", "\n", "＝", "＋", "－", "＠", "｜")
 
-AT_A_TIME = 200  # rows that are formatted and sent together
+AT_A_TIME = 200  # number of rows that are formatted and sent together
 Rows = Iterator[Sequence[Any]]
 Kinds = Mapping[str, str]
 """Column → "time", "integer", "real" or "boolean"; any other column holds text."""
 
 
 def safe_cell(value: Any) -> Any:
-    """A cell that a spreadsheet will not execute: text that begins like a formula gets a leading apostrophe."""
+    """Returns a cell for CSV that a spreadsheet will not execute: text that begins like a formula gets a leading apostrophe.
+    None becomes "", times become ISO 8601, booleans "true" or "false"."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bool):
@@ -40,8 +39,8 @@ def _json_default(value: Any) -> Any:
 
 
 class Text(NamedTuple):
-    """A text format: the text before the rows, a function that formats some rows (and is told whether rows came before them),
-    and the text after the rows."""
+    """A text format, in three parts. `head` returns the text before the rows, given the columns. `rows` formats some rows,
+    given the columns, the rows, and whether rows were written before. `tail` is the text after the last row."""
 
     head: Callable[[Sequence[str]], str]
     rows: Callable[[Sequence[str], Sequence[Sequence[Any]], bool], str]
@@ -70,7 +69,7 @@ TEXTS: Mapping[str, Text] = {
 
 
 def streamed(fmt: str, columns: Sequence[str], rows: Rows) -> Iterator[str]:
-    """An export as pieces of text. Raises KeyError for a format that is not text."""
+    """Yields an export in pieces of text. Raises KeyError if `fmt` is not the name of a text format."""
     form = TEXTS[fmt]
     yield form.head(columns)
     more = False
@@ -81,7 +80,8 @@ def streamed(fmt: str, columns: Sequence[str], rows: Rows) -> Iterator[str]:
 
 
 def plain(value: Any) -> Any:
-    """A value for a text column: None stays None, structures become JSON."""
+    """Returns a value as text for a text column: times as ISO 8601, booleans "true" or "false", lists and dicts as JSON. None
+    remains None."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, datetime):

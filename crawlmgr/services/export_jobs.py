@@ -1,4 +1,5 @@
-"""The job that writes an export: steps of some seconds, resumed after a kill from the last state that is safe on disk."""
+"""The job that writes an export, in steps of some seconds. After a kill it continues from the last progress that is safe on
+disk."""
 
 from __future__ import annotations
 
@@ -18,17 +19,16 @@ from crawlmgr.models import Export, Run, RunState
 from crawlmgr.services import archive, export_writers, exports, saved_exports
 
 STEP_SECONDS = 5.0
-KEYS = 100_000  # most objects exported in one step
+KEYS = 100_000  # maximum number of objects exported in one step
 Pulse = Callable[[], None]
 
 
 class ExportJob:
-    """The job of an export run (see crawlmgr.jobs.Job).
+    """Implements `crawlmgr.jobs.Job` for the run of an export.
 
-    The run's result holds the progress: `at` of `until` (keys), rows, and the writer's state; at the end the name of the file.
-    The complete file is renamed to its name before its row is stored; after a kill in between, the next attempt finds the file
-    and uses it.
-    """
+    The run's `result` holds the progress: the key of the last object exported (`at`), the last key to export (`until`), the
+    number of rows, and the state of the writer; at the end the name of the file. The complete file is renamed to its name
+    before it is recorded in the database: after a kill in between, the next attempt finds the file and uses it."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -60,7 +60,8 @@ class ExportJob:
             return self._further(pulse) if done["at"] < done["until"] else self._finish(export, pulse)
 
     def ended(self, state: str, now: datetime) -> None:
-        """Deletes the work folder of a finished or stopped run; a paused or failed one keeps it, since it may be resumed."""
+        """Deletes the working folder if the run is finished or stopped; a paused or failed run keeps it, because it may be
+        resumed."""
         if state in (RunState.FINISHED, RunState.STOPPED):
             transaction.on_commit(lambda: shutil.rmtree(self.work, ignore_errors=True))
 
@@ -101,7 +102,8 @@ class ExportJob:
         return partial(self._tell, done)
 
     def _keys(self, table: exports.Table, done: dict[str, Any]) -> list[int]:
-        """The keys of the next step's objects, in one query per step, because a filtered table may have to be sorted for it."""
+        """Returns the primary keys of the objects to export in the next step. All are read in one query, because each query may
+        have to sort a filtered table."""
         rows = table.query(self.chosen).filter(pk__gt=done["at"], pk__lte=done["until"])
         return list(rows.order_by("pk").values_list("pk", flat=True)[:KEYS])
 
@@ -143,8 +145,8 @@ class ExportJob:
 
 @contextmanager
 def _alone(path: Path, pulse: Pulse) -> Iterator[None]:
-    """Context manager that waits for an exclusive file lock, so that a worker which lost the run without noticing it cannot
-    write at the same time. The system releases the lock when its process ends."""
+    """Context manager that waits for an exclusive lock on a file. It prevents two workers from writing at the same time if one
+    of them has lost the run without having noticed it. The operating system releases the lock when the process ends."""
     with path.open("a") as file:
         while True:
             try:

@@ -1,9 +1,8 @@
-"""Exports as XLSX: sheets of up to a million rows, appended row by row as XML and zipped at the end.
+"""Writes exports as XLSX: sheets of up to a million rows, appended row by row as XML and zipped at the end.
 
-Libraries for this format keep a workbook in memory from the first row to the last. Here every sheet is a text file that can be
-truncated to its last safe length and continued, so that an export of millions of rows survives the end of the writing process.
-Source of the format: ECMA-376, part 1, SpreadsheetML (chapter 18).
-"""
+Libraries for this format keep the whole workbook in memory. Here every sheet is a text file that can be truncated to its
+last safe length and continued, so that an export of millions of rows survives the end of the writing process. Source of the
+format: ECMA-376, part 1, SpreadsheetML (chapter 18)."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 from crawlmgr.services.export_formats import Kinds, plain
 
-SHEET_ROWS = 1_048_575  # rows per sheet below its header
-CELL_CHARACTERS = 32_767  # characters per cell
+SHEET_ROWS = 1_048_575  # maximum number of rows in a sheet, without its header
+CELL_CHARACTERS = 32_767  # maximum number of characters in a cell
 PIECE_BYTES = 1_000_000
-LEVEL = 3  # compression level: half the time of the usual 6, a tenth more bytes
+LEVEL = 3  # compression level: takes half the time of the usual level 6, for files a tenth larger
 _UNWRITABLE = re.compile("[\0-\x08\x0b-\x1f\ufffe\uffff\ud800-\udfff]|_(?=x[0-9A-Fa-f]{4}_)")
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -42,8 +41,9 @@ _STYLES = (
 
 
 class SheetWriter:
-    """Writer of a workbook. Text is written as text, so no cell is a formula; text too long for a cell is truncated and ends in
-    "…"; whole numbers that a spreadsheet would round are written as text."""
+    """Writes an XLSX workbook (see `export_writers.Writer`). Text is always stored as text, so that no cell becomes a formula.
+    Text too long for a cell is truncated and ends in "…". Whole numbers that a spreadsheet would round are stored as
+    text."""
 
     def __init__(self, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, state: dict[str, Any]) -> None:
         self.folder, self.table = folder, table
@@ -145,7 +145,7 @@ def _written(text: str) -> str:
 
 
 def _letters(place: int) -> str:
-    """The letters of the column with index `place`, from 0.
+    """Returns the letters of a spreadsheet column, given its index from 0.
 
     >>> _letters(0), _letters(25), _letters(26), _letters(701), _letters(702)
     ('A', 'Z', 'AA', 'ZZ', 'AAA')
@@ -159,7 +159,7 @@ def _letters(place: int) -> str:
 
 
 def _frame(table: str, sheets: int) -> list[tuple[str, str]]:
-    """The (name, content) pairs of a workbook's files other than its sheets."""
+    """Returns the (name, content) pairs of all files in the workbook's zip archive other than its sheets."""
     title = re.sub(r"[\[\]:*?/\\']", " ", table)[:25]
     numbers = range(1, sheets + 1)
     types, kind = f"{_PACKAGE}/content-types", "application/vnd.openxmlformats-package.relationships+xml"

@@ -1,9 +1,9 @@
-"""Writers of export files, one class per format: they accept rows in batches, and resume after a kill from their last saved
-state.
+"""Writers of export files, one class per format. A writer accepts rows in batches; after a kill, a new writer resumes from the
+last saved state.
 
-A writer works in a folder of its own. `kept` flushes everything written to disk and returns the state that a new writer needs to
-resume; what was written after that is discarded then. `finish` makes the complete file and gives it its name.
-"""
+A writer works in a folder of its own. `kept` flushes everything written to disk and returns the state that a new writer
+needs to resume; what was written after that is then discarded. `finish` completes the file and moves it to its final
+path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import IO, Any, Protocol
 from crawlmgr.services.export_formats import TEXTS, Kinds, plain
 from crawlmgr.services.export_sheets import SheetWriter
 
-BATCH = 5000  # rows per row group in Parquet
+BATCH = 5000  # number of rows in a row group of Parquet
 LARGEST = 2**63 - 1  # largest integer in SQLite and Parquet
 BOM = "\ufeff".encode()
 
@@ -28,7 +28,7 @@ Pulse = Callable[[], None]
 
 
 class Writer(Protocol):
-    """Interface of the writers; the constructor's `state` is what `kept` returned, empty for a new file."""
+    """Interface of the writers. Their constructors take the `state` that `kept` returned, {} for a new file."""
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None: ...
 
@@ -40,7 +40,7 @@ class Writer(Protocol):
 
 
 class TextWriter:
-    """Writer of CSV, JSON and JSON lines: appends to one file."""
+    """Writes CSV, JSON and JSON lines, by appending to one file."""
 
     def __init__(self, folder: Path, fmt: str, columns: Sequence[str], state: State, *, bom: bool = False) -> None:
         self.path, self.form, self.columns = folder / "part", TEXTS[fmt], columns
@@ -70,7 +70,7 @@ class TextWriter:
 
 
 class SqliteWriter:
-    """Writer of an SQLite file with one table named as the export; times are ISO 8601 text, booleans 0 and 1."""
+    """Writes an SQLite file with one table, named like the exported table. Times are ISO 8601 text, booleans 0 and 1."""
 
     def __init__(self, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, state: State) -> None:
         types = {"integer": "INTEGER", "boolean": "INTEGER", "real": "REAL"}
@@ -84,7 +84,7 @@ class SqliteWriter:
         with _as_os_error(sqlite3.Error):
             self.base = sqlite3.connect(self.path, isolation_level=None)
             if state:
-                self.base.execute(f"DELETE FROM {_quoted(table)} WHERE rowid > ?", [self.rows])  # noqa: S608 - as above
+                self.base.execute(f"DELETE FROM {_quoted(table)} WHERE rowid > ?", [self.rows])  # noqa: S608 - names are quoted
             else:
                 self.base.execute(f"CREATE TABLE {_quoted(table)} ({', '.join(fields)})")
 
@@ -117,8 +117,9 @@ class SqliteWriter:
 
 
 class ParquetWriter:
-    """Writer of Parquet: typed columns, compressed with zstd; times are UTC in microseconds. A Parquet footer lists every row
-    group, so unfinished output is kept as separate files, whose row groups `finish` copies one by one."""
+    """Writes Parquet with typed columns, compressed with zstd; times are UTC in microseconds. Because the footer of a Parquet
+    file lists all row groups, an unfinished file could not be continued: each call of `kept` therefore completes a separate
+    file, and `finish` copies the row groups of these files into one."""
 
     def __init__(self, folder: Path, columns: Sequence[str], kinds: Kinds, state: State) -> None:
         from pyarrow import parquet
@@ -190,11 +191,13 @@ class ParquetWriter:
 
 
 def _arrow() -> Any:
-    """Imports pyarrow, which takes 40 MB and only Parquet needs. On its first list it would import pandas too (another 50 MB);
-    that import is blocked here, and pyarrow tries again when data frames are requested."""
+    """Imports and returns pyarrow, which takes 40 MB of memory and is needed for Parquet only. When pyarrow converts a list for
+    the first time, it would import pandas too (another 50 MB); that import is blocked here. pyarrow tries again when data
+    frames are requested."""
     import pyarrow as pa
 
-    pa.set_memory_pool(pa.system_memory_pool())  # this pool returns freed memory to the system; the default keeps some 10 MB more
+    # this memory pool returns freed memory to the system; the default one keeps some 10 MB more
+    pa.set_memory_pool(pa.system_memory_pool())
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _NoPandas)
         try:
@@ -205,7 +208,7 @@ def _arrow() -> Any:
 
 
 class _NoPandas:
-    """An import finder that reports pandas as not installed."""
+    """An import finder that pretends that pandas is not installed."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
@@ -222,7 +225,8 @@ def opened(
     fmt: str, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, *, bom: bool = False,
     state: Mapping[str, Any] | None = None,
 ) -> Writer:
-    """The writer of a format in `folder`, which must exist. Raises KeyError for an unknown format."""
+    """Returns the writer of a format, which works in `folder`; the folder must exist. `bom` applies to CSV only. Raises
+    KeyError for an unknown format."""
     before = dict(state or {})
     if fmt == "sqlite":
         return SqliteWriter(folder, table, columns, kinds, before)
@@ -234,7 +238,7 @@ def opened(
 
 
 def _safe(file: IO[bytes]) -> int:
-    """Flushes a file to disk; returns its length in bytes."""
+    """Flushes a file to disk and returns its length in bytes."""
     file.flush()
     os.fsync(file.fileno())
     return file.tell()
@@ -242,7 +246,7 @@ def _safe(file: IO[bytes]) -> int:
 
 @contextmanager
 def _as_os_error(*kinds: type[Exception]) -> Iterator[None]:
-    """Context manager that converts a library's own write errors to OSError."""
+    """Context manager that converts exceptions of these kinds, raised by a library that writes files, to OSError."""
     try:
         yield
     except kinds as error:
@@ -254,7 +258,7 @@ def _quoted(name: str) -> str:
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:
-    """Column names made distinct regardless of case."""
+    """Returns the column names, with a number appended to names that occurred before, regardless of case."""
     taken: set[str] = set()
     names = []
     for column in columns:

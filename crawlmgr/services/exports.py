@@ -1,4 +1,5 @@
-"""Exports of tables in every format, in constant memory; files are written under a temporary name and renamed."""
+"""Exports tables in every format without reading them into memory. Files are written under a temporary name and renamed when
+they are complete."""
 
 from __future__ import annotations
 
@@ -28,14 +29,15 @@ FORMATS = export_writers.FORMATS
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The rows to export: those of one site, of one run, or since a time."""
+    """Which rows are exported: those of one site (its primary key), of one run (its primary key), and since a time. None: no
+    restriction."""
 
     site: int | None = None
     run: int | None = None
     since: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The filter as stored in a manifest."""
+        """Returns the filter as it is stored in a manifest."""
         return {"site": self.site, "run": self.run, "since": self.since.isoformat() if self.since else None}
 
 
@@ -43,12 +45,12 @@ class Filter:
 class Table:
     """Definition of an exportable table.
 
-    `query` returns the filtered objects, in any order; `values` are the field look-ups of its columns. Without `values`, `expand`
-    makes the rows of each object (None: the values are the row). `found` returns the columns if they depend on what is exported;
-    `columns` are then those always present. `kinds`: types of columns that are not text ("time", "integer", "real", "boolean"),
-    for typed formats. `plain`: the same rows with fixed columns, for clients that read page by page. `day` and
-    `site`: the columns with the time and the address by which rows can be divided ("" for none).
-    """
+    `query` returns the filtered objects, in any order. `values` are the field look-ups of the columns; without them,
+    `expand` makes the rows of each object, given the object and the columns. (If `expand` is None, the values of an object
+    are its row.) `found` returns the columns if they depend on the exported data; `columns` are then those that are always
+    present. `kinds` gives the type of each column that is not text ("time", "integer", "real" or "boolean"), for typed
+    formats. `plain` is a table with the same rows and fixed columns, for API clients that read page by page. `day` and
+    `site` name the columns with the time and the address by which the rows can be divided into partitions ("" for none)."""
 
     columns: Sequence[str]
     query: Callable[[Filter], QuerySet[Any]]
@@ -62,14 +64,14 @@ class Table:
     site: str = ""
 
     def header(self, chosen: Filter) -> Sequence[str]:
-        """The columns of an export with this filter."""
+        """Returns the columns of an export with this filter."""
         return self.columns if self.found is None else self.found(chosen)
 
     def keyed(
         self, header: Sequence[str], chosen: Filter, *, after: int | None = None, limit: int | None = None
     ) -> Iterator[tuple[int, Iterable[Sequence[Any]]]]:
-        """Yields, for up to `limit` objects with keys above `after`, in the order of keys: the object's key, and its rows with
-        the columns `header`."""
+        """Yields (primary key, rows of the object) for up to `limit` objects with keys above `after`, in the order of keys. The
+        rows have the columns `header`."""
         rows = self.query(chosen).order_by("pk")
         rows = rows if after is None else rows.filter(pk__gt=after)
         rows = rows if limit is None else rows[:limit]
@@ -79,21 +81,22 @@ class Table:
             yield key, (item,) if self.expand is None else self.expand(item, header)
 
     def of_keys(self, keys: Sequence[int], header: Sequence[str]) -> Iterator[Sequence[Any]]:
-        """The rows, with the columns `header`, of the objects with these keys, in the order of the keys."""
+        """Yields the rows, with the columns `header`, of the objects with these primary keys, in the order of the keys."""
         rows = self.query(EVERYTHING).filter(pk__in=keys).order_by("pk")
         for item in rows.values_list(*self.values) if self.values else rows:
             yield from (item,) if self.expand is None else self.expand(item, header)
 
     def under(self, header: Sequence[str], chosen: Filter) -> Iterator[Sequence[Any]]:
-        """All rows of a filtered export, with the columns `header`."""
+        """Returns an iterator over all rows of a filtered export, with the columns `header`."""
         return (row for _key, rows in self.keyed(header, chosen) for row in rows)
 
 
 def narrowed(rows: QuerySet[Any], chosen: Filter, *, site: str, run: str, since: str = "") -> QuerySet[Any]:
-    """The filtered rows of a query: `site`, `run` and `since` are the look-ups that the filter applies to ("" for none)."""
+    """Applies a filter to a query. `site`, `run` and `since` are the names of the look-ups that the corresponding parts of the
+    filter are compared with; "" if the filter's part does not apply to this table."""
     wanted = ((site, chosen.site), (f"{since}__gte" if since else "", chosen.since))
     rows = rows.filter(**{name: value for name, value in wanted if name and value is not None})
-    if run and chosen.run is not None:  # a subquery, because an object may belong to a run more than once
+    if run and chosen.run is not None:  # a subquery instead of a join, because an object may belong to a run more than once
         rows = rows.filter(pk__in=rows.model._default_manager.filter(**{run: chosen.run}).values("pk"))
     return rows
 
@@ -108,7 +111,8 @@ def _pages_with_links(chosen: Filter) -> QuerySet[Page]:
 
 
 def _links_of(page: Page, header: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """The links of an archived page, extracted again from the archive, since links are not stored."""
+    """Yields a row for each link of an archived page. The links are extracted again from the archive, since they are not
+    stored."""
     record = archive.read_page(page)
     if record is not None:
         for link in scan(record.text, page.final_url or page.url).links:
@@ -154,15 +158,15 @@ TABLES: dict[str, Table] = {
 
 
 def spare_memory() -> None:
-    """Turns SQLite's memory mapping off, for a process that reads whole tables, so that pages read once do not stay in its
-    memory."""
+    """Turns off the memory mapping of SQLite in a process that reads whole tables, so that parts of the file read once do not
+    stay in its memory. Does nothing on other databases."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA mmap_size=0")
 
 
 def tables() -> dict[str, Table]:
-    """Every exportable table of all crawlers, by name."""
+    """Returns every exportable table of all crawlers as {name: Table}, collected from settings.EXPORTS."""
     found: dict[str, Table] = {}
     for name in settings.EXPORTS:
         found.update(import_string(name))
@@ -171,9 +175,8 @@ def tables() -> dict[str, Table]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How an export is written: the names and order of its columns (all columns if none are named), and whether a CSV file
-    begins with a byte order mark.
-    """
+    """Which columns are written in which order (all columns if none are named), and whether a CSV file begins with a byte order
+    mark."""
 
     columns: Sequence[str] = ()
     bom: bool = False
@@ -188,11 +191,12 @@ def no_progress(rows: int) -> None:
 
 
 class UnknownColumn(ValueError):
-    """Raised if an export lacks a requested column; the text names the column and those that exist."""
+    """Raised if a requested column does not exist; the text names it and the columns that exist."""
 
 
 def picked(table: str, header: Sequence[str], shape: Shape) -> list[int] | None:
-    """The indices in `header` of the columns that `shape` names; None for all columns. Raises UnknownColumn."""
+    """Returns the indices in `header` of the columns that `shape` names; None if all columns are written. Raises
+    UnknownColumn."""
     if not shape.columns:
         return None
     places = {column: place for place, column in enumerate(header)}
@@ -202,7 +206,8 @@ def picked(table: str, header: Sequence[str], shape: Shape) -> list[int] | None:
 
 
 def _chosen_rows(name: str, chosen: Filter, shape: Shape) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
-    """Header and rows of an export. Raises KeyError for an unknown table, UnknownColumn for a column that it lacks."""
+    """Returns the columns and an iterator over the rows of an export. Raises KeyError for an unknown table, UnknownColumn for a
+    column that the table lacks."""
     table = tables()[name]
     header = table.header(chosen)
     rows, wanted = table.under(header, chosen), picked(name, header, shape)
@@ -210,7 +215,8 @@ def _chosen_rows(name: str, chosen: Filter, shape: Shape) -> tuple[Sequence[str]
 
 
 def preview(table: str, *, chosen: Filter, shape: Shape, limit: int) -> tuple[Sequence[str], list[Sequence[Any]]]:
-    """Header and first rows of an export. Raises the same errors as `stream`."""
+    """Returns the columns and the first `limit` rows of an export. Raises KeyError for an unknown table, UnknownColumn for a
+    column that the table lacks."""
     known = tables()[table]
     header = known.header(chosen)
     wanted = picked(table, header, shape)
@@ -219,8 +225,8 @@ def preview(table: str, *, chosen: Filter, shape: Shape, limit: int) -> tuple[Se
 
 
 def stream(table: str, *, fmt: str, chosen: Filter = EVERYTHING, shape: Shape = AS_IT_IS) -> Iterator[bytes]:
-    """The export as pieces of UTF-8. Before the first piece raises KeyError for an unknown table or a binary format,
-    UnknownColumn for a column that the table lacks."""
+    """Returns an iterator over the export in pieces of UTF-8. Raises immediately KeyError for an unknown table or a binary
+    format, UnknownColumn for a column that the table lacks."""
     if fmt not in export_formats.TEXTS:
         raise KeyError(fmt)
     header, rows = _chosen_rows(table, chosen, shape)
@@ -237,11 +243,11 @@ def _pieces(texts: Iterator[str], fmt: str, shape: Shape) -> Iterator[bytes]:
 def write_file(
     table: str, path: Path, *, fmt: str, chosen: Filter, now: datetime, shape: Shape = AS_IT_IS, progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Writes an export and, beside it, `<name>.manifest.json` (filter, time, rows, sha256). Returns the manifest.
+    """Writes an export and, beside it, `<name>.manifest.json` (filter, time, rows, SHA-256). Returns the manifest.
 
-    Both are written under temporary names and renamed, the manifest last: a file without manifest is incomplete. `progress` is
-    called with the rows so far every few hundred rows; an exception from it aborts the export and leaves no file.
-    """
+    Both files are written under temporary names and renamed, the manifest last: a file without manifest is incomplete.
+    `progress` is called with the number of rows so far every few hundred rows; if it raises an exception, the export is
+    aborted and leaves no file."""
     header, rows = _chosen_rows(table, chosen, shape)
     folder, count = path.with_name(path.name + ".part"), 0
     shutil.rmtree(folder, ignore_errors=True)
@@ -262,7 +268,8 @@ def write_file(
 
 
 def described(path: Path, about: Mapping[str, Any], rows: int, header: Sequence[str]) -> dict[str, Any]:
-    """Writes the manifest of a finished file beside it, and returns it."""
+    """Writes the manifest of a finished export file beside the file, and returns it: the entries of `about`, rows, bytes,
+    SHA-256 and columns."""
     size, digest = measured(path)
     manifest = {**about, "rows": rows, "bytes": size, "sha256": digest, "columns": list(header)}
     beside = manifest_of(path)
@@ -273,12 +280,12 @@ def described(path: Path, about: Mapping[str, Any], rows: int, header: Sequence[
 
 
 def manifest_of(path: Path) -> Path:
-    """The path of an export file's manifest."""
+    """Returns the path of an export file's manifest."""
     return path.with_name(path.name + ".manifest.json")
 
 
 def measured(path: Path) -> tuple[int, str]:
-    """Bytes and SHA-256 of a file, after flushing it to disk."""
+    """Flushes a file to disk and returns its size in bytes and its SHA-256 in hexadecimal."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         digest = hashlib.file_digest(file, "sha256")

@@ -1,4 +1,5 @@
-"""Fetching for a run: applies robots.txt, host clocks and the contact rule to the pure fetcher."""
+"""Fetches pages for a run. Adds to the fetcher in `crawlmgr.web` what depends on the database: robots.txt, crawl delays of
+hosts, and the rule that public hosts are requested only if a contact address is configured."""
 
 from __future__ import annotations
 
@@ -39,20 +40,20 @@ AGAIN = "again"
 
 
 class TurnTaken(Exception):
-    """The host's turn was used to fetch robots.txt; the page has to wait for the next one."""
+    """The host's turn (its right to receive one request now) was used to fetch robots.txt; the page has to wait for the next
+    one."""
 
 
 def user_agent() -> str:
-    """The User-Agent of every request: product, version and contact."""
+    """Returns the User-Agent of every request: product, version and, if configured, the contact."""
     return f"{PRODUCT}/{__version__} (+{django_settings.CONTACT})" if django_settings.CONTACT else f"{PRODUCT}/{__version__}"
 
 
 class WebSession:
     """Fetches pages for one run: refuses what robots.txt disallows, keeps each host's crawl delay, and counts requests.
 
-    Without a contact in the installation's settings it only connects to private addresses that the run allows. Raises
-    vault.Unreadable if a secret of the settings cannot be decrypted: nothing is sent without its proxy or credentials.
-    """
+    If the installation has no contact, connections go only to private addresses that the run allows. The constructor raises
+    vault.Unreadable if a secret of the settings, such as a password of its proxy, cannot be decrypted."""
 
     def __init__(
         self,
@@ -95,13 +96,14 @@ class WebSession:
         self._asking_robots = False
 
     def host(self, pk: int) -> Host:
-        """A host as cached by this session; its clock is current in the database only."""
+        """Returns a host from this session's cache. Its next allowed request time may be out of date: only the database has the
+        current one."""
         if pk not in self._hosts:
             self._hosts[pk] = Host.objects.get(pk=pk)
         return self._hosts[pk]
 
     def meet(self, ids: Iterable[int]) -> None:
-        """Loads hosts that this session has not cached yet, in one query."""
+        """Loads those of the hosts that this session has not cached yet, in one query."""
         missing = set(ids) - self._hosts.keys()
         if len(missing) > 1:
             for host in Host.objects.filter(pk__in=missing):
@@ -113,7 +115,8 @@ class WebSession:
         self.fetcher.close()
 
     def allowed(self, url: str, host: Host) -> tuple[bool, str]:
-        """Tells whether robots.txt allows the address, and the reason if not. Raises TurnTaken after fetching robots.txt."""
+        """Tells whether robots.txt allows an address, and the reason if not ("" if it does). If robots.txt had to be fetched
+        first, raises TurnTaken after storing it: the caller has to wait before it requests the page."""
         verdict = self.verdict(url, host)
         if verdict is None:
             refused = self._read_robots(url, host)
@@ -123,8 +126,8 @@ class WebSession:
         return verdict
 
     def verdict(self, url: str, host: Host) -> tuple[bool, str] | None:
-        """The verdict of the last robots.txt on the address: whether it is allowed, and the reason if not; None if robots.txt
-        must be fetched first."""
+        """Tells whether the stored robots.txt allows an address, and the reason if not; returns None if robots.txt was not
+        fetched yet or has expired."""
         if not self.settings.respect_robots:
             return True, ""
         now = self.clock.now()
@@ -141,8 +144,8 @@ class WebSession:
         return False, UNREADABLE if host.robots_verdict == "deny" else "robots"
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
-        """One exchange, redirects included. The caller has taken the host's turn and updates its clock (`hosts.settle`) in the
-        transaction that stores the response."""
+        """Sends a request, follows redirects, and returns the response. The caller has taken the host's turn and must update
+        its next request time (`hosts.settle`) in the transaction that stores the response."""
         response = self.fetcher.fetch(request)
         self.requests += 1 + len(response.redirects)
         log_answer(response)
@@ -157,9 +160,12 @@ class WebSession:
     def keep_robots(
         self, host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None, *, last: bool = True
     ) -> str:
-        """Stores a fetched robots.txt and returns "". A refusal by our own address guard says nothing about the host and is not
-        stored, since the next run may be allowed to connect; the reason is returned. A robots.txt that could not be read is
-        stored only after the `last` try; before that, AGAIN is returned."""
+        """Stores a fetched robots.txt and returns "".
+
+        If our own address guard refused the connection, nothing is stored and the reason is returned: this says nothing
+        about the host, and the next run may be allowed to connect. A robots.txt that could not be read is stored only if
+        this was the `last` try; otherwise AGAIN is returned. `sent_at` is the time of the request, from which the crawl
+        delay counts."""
         if response.failure is Failure.refused_address and not response.redirects:
             return f"{response.failure.value}: {response.detail}"
         self.requests += 1 + len(response.redirects)
@@ -176,7 +182,8 @@ class WebSession:
         return ""
 
     def _hop(self, url: str) -> None:
-        """Runs before each redirected request: checks the target's robots.txt and takes a turn on its host's clock."""
+        """Called by the fetcher before each redirect is followed: checks the target's robots.txt and waits for a turn on its
+        host. Raises HopRefused if robots.txt disallows the target or the wait is too long."""
         host = self.host(hosts.host_id(host_key(url)))
         try:
             allowed, reason = (True, "") if self._asking_robots else self.allowed(url, host)
@@ -200,7 +207,7 @@ _KEEP_ROBOTS = (
 
 
 def log_answer(response: FetchResponse) -> None:
-    """Logs one exchange: at info level where the installation asks for a line per fetch, else at debug level."""
+    """Logs a response: at level info if the installation wants a line per fetch, otherwise at level debug."""
     level = logging.INFO if django_settings.LOG_FETCHES else logging.DEBUG
     if log.isEnabledFor(level):
         said = response.failure.value if response.failure is not None else response.status
@@ -210,7 +217,7 @@ def log_answer(response: FetchResponse) -> None:
 
 
 def known_to_allow(url: str, respect_robots: bool) -> bool:
-    """Tells whether the stored robots.txt of an address's host allows it; False if none has been fetched."""
+    """Tells whether the stored robots.txt of an address's host allows it; False if none has been fetched. Sends no request."""
     if not respect_robots:
         return True
     host = Host.objects.filter(key=host_key(url), robots_fetched_at__isnull=False).first()

@@ -1,4 +1,5 @@
-"""The frontier: addresses are added once, claimed by one conditional UPDATE with a lease, and ended with a reason."""
+"""The frontier: adds addresses to a run once, lets workers claim them for a limited time (lease), and records how each ended. A
+claim is one conditional UPDATE, so that two workers never claim the same address."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ log = logging.getLogger("crawlmgr.frontier")
 
 @dataclass(frozen=True, slots=True)
 class NewUrl:
-    """An address to add. `key` (default: the address) decides whether it counts as already seen in the run."""
+    """An address to add to the frontier. `key` decides whether it counts as already seen in the run (default: the address
+    itself)."""
 
     url: str
     kind: str = ""
@@ -39,7 +41,7 @@ class NewUrl:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why nothing can be claimed now: the host to wait for, and until when."""
+    """Nothing can be claimed now: `host` is the host whose next request is allowed first, `until` the time of it."""
 
     host: str
     until: datetime
@@ -63,17 +65,16 @@ _ENTER = (
 def add(
     run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None, pace: OwnPace | None = None
 ) -> int:
-    """Adds addresses that the run has not seen; returns how many were passed in (seen ones are skipped). With `pace`, new hosts
-    get that crawl delay."""
+    """Adds addresses to the frontier of a run; those that the run has seen are skipped. Returns the number passed in, including
+    skipped ones. With `pace`, hosts that were never requested get that crawl delay."""
     return add_many(run_id, [(link, parent_id) for link in links], now, pace=pace)
 
 
 def add_many(
     run_id: int, links: Sequence[tuple[NewUrl, int | None]], now: datetime, *, pace: OwnPace | None = None
 ) -> int:
-    """Adds the links of several pages to the frontier as `add` does; `links` are pairs of an address and the id of the
-    frontier row on whose page it was found.
-    """
+    """Adds the links of several pages to the frontier, like `add`. `links` are pairs of an address and the id of the frontier
+    row on whose page it was found (None for seeds)."""
     keyed = [(host_key(link.url), link, parent) for link, parent in links]
     ids = hosts.host_ids({key for key, _link, _parent in keyed})
     if pace is not None:
@@ -128,7 +129,7 @@ _EMPTY_HOSTS = (
 
 
 def claim(run_id: int, fence: int, now: datetime, seconds: float) -> Url | None:
-    """Claims one address (see `claim_many`)."""
+    """Claims one address; None if none can be claimed now. See `claim_many`."""
     return next(iter(claim_many(run_id, fence, now, seconds, 1)), None)
 
 
@@ -136,18 +137,23 @@ def claim_many(
     run_id: int, fence: int, now: datetime, seconds: float, most: int, *, node: str = "", spare: int = 0,
     early_seconds: float = 0.0, last: Collection[int] = (),
 ) -> list[Url]:
-    """Claims the best waiting addresses on the hosts that have waited longest, among hosts that may be requested now and have a
-    free connection: one address per host, or on hosts without a delay one for each free connection. If nothing can be claimed,
-    `next_turn` tells when.
+    """Claims the waiting addresses with the highest priority, on the hosts that have waited longest among those that may be
+    requested now and have a free connection. Claims one address per host, and on hosts without a delay one for each free
+    connection. If nothing can be claimed, `next_turn` tells when something can.
 
-    Advances the hosts' clocks and claims the addresses in one transaction, the caller's if there is one. Over all runs and
-    workers, a host never has more addresses claimed than it has connections, and all of them belong to one node (`node` is this
-    one; "" means any): the transaction locks the host's row, so that the counts cannot change meanwhile.
+    The next request times of the hosts are advanced and the addresses are claimed in one transaction (the caller's if there
+    is one). Over all runs and workers, a host never has more addresses claimed than it has connections, and all of them are
+    claimed by one node (`node` is the name of this one; "" means any). To ensure this, the transaction locks the host's row.
 
-    `spare` further addresses may be claimed ahead on hosts without a delay; they are sent when a request of the run has ended.
-    Addresses whose host may be requested within `early_seconds` may be claimed early; they must not be sent before their
-    `due_at`. Both apply only to hosts with one connection: nobody else requests them meanwhile, so no other response can change
-    their delay. Hosts in `last` are considered after all others, however long they have waited.
+    Parameters
+    ----------
+    seconds : length of the lease after which a claim expires.
+    most : maximum number of addresses to claim for sending now.
+    spare : maximum number of further addresses to claim ahead, on hosts with one connection and without a delay. They are sent
+        when a request of the run has ended.
+    early_seconds : hosts with one connection whose next request is allowed within this time count as available too. Such an
+        address must not be sent before its `due_at`.
+    last : ids of hosts that are considered after all others, however long they have waited.
     """
     claimed: list[Url] = []
     if most + spare <= 0:
@@ -182,9 +188,8 @@ def claim_many(
 
 
 class _Due(NamedTuple):
-    """A host that may be requested now or soon: the times of its next and its last request, its number of connections, its
-    crawl delay in seconds (`pause`), and its number of free connections (`places`).
-    """
+    """A host that may be requested now or soon: its id, the times of its next and its last request, its number of connections,
+    its crawl delay in seconds (`pause`), and its number of free connections (`places`)."""
 
     pk: int
     next_at: datetime
@@ -195,9 +200,8 @@ class _Due(NamedTuple):
 
 
 def _take_turns(due: Sequence[_Due], now: datetime) -> dict[int, datetime | None]:
-    """Takes a turn on each of these hosts, if no other worker took it first. Returns, for each host whose turn was taken, the
-    time before which its request must not be sent; None if it may be sent now.
-    """
+    """Takes a turn (the right to send one request) on each of the hosts, unless another worker took it first. Returns, for each
+    host whose turn was taken, the time before which its request must not be sent, None if it may be sent now."""
     comes = {host.pk: at for host in due if (at := sql.moment(host.next_at)) is not None and at > now}
     turns: dict[int, datetime | None] = dict.fromkeys(hosts.take_turns({h.pk: h.pause for h in due if h.pk not in comes}, now))
     return turns | {h.pk: comes[h.pk] for h in due if h.pk in comes and hosts.take_turn(h.pk, h.pause, comes[h.pk])}
@@ -211,14 +215,14 @@ def _url(run_id: int, fence: int, row: Sequence[Any], turns: Mapping[int, dateti
 
 
 def _tidy(run_id: int) -> None:
-    """Clears the `active` mark of a run's hosts on which nothing waits any more, so that they are not checked again until
-    something is added."""
+    """Marks those hosts of a run on which no address waits any more as inactive, so that they are not checked again until an
+    address is added."""
     while rows := sql.fetch(_EMPTY_HOSTS, (run_id,)):
         RunHost.objects.filter(pk__in=[pk for (pk,) in rows]).update(active=False)
 
 
 def next_turn(run_id: int, now: datetime) -> Wait | None:
-    """When and for which host the run's next address can be claimed; None if nothing waits any more."""
+    """Returns the host and the time at which the run's next address can be claimed; None if no address waits any more."""
     _tidy(run_id)
     waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
     best: Wait | None = None
@@ -237,7 +241,8 @@ def next_turn(run_id: int, now: datetime) -> Wait | None:
 
 
 def reclaim(run_id: int, now: datetime, fence: int) -> int:
-    """Releases addresses claimed by an earlier, dead holder of the run; returns how many."""
+    """Returns addresses that were claimed by an earlier holder of the run's lease to waiting; returns how many. Called when a
+    worker has taken over a run: the earlier holder is dead or has lost the lease."""
     stale = Url.objects.filter(run_id=run_id, state=UrlState.CLAIMED).exclude(fence=fence)
     named = set(stale.values_list("host_id", flat=True))
     if not named:
@@ -247,8 +252,8 @@ def reclaim(run_id: int, now: datetime, fence: int) -> int:
 
 
 def overlooked(run_id: int, now: datetime, fence: int) -> bool:
-    """At the end of a run, finds addresses left by a worker that had lost the run: addresses that it claimed after the lease
-    had passed to another worker, or that wait on a host which it marked as empty. They can be claimed again. Returns whether
+    """Makes addresses claimable that a worker which had lost the run's lease left behind: addresses that it claimed after
+    another worker took over, or that wait on a host which it marked as inactive. Called before a run ends; returns whether
     there are any."""
     waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
     named = set(waiting.order_by().values_list("host_id", flat=True)[:500])
@@ -261,13 +266,13 @@ _FINISH = "UPDATE crawlmgr_url SET state = %s, reason = %s, lease_until = NULL, 
 
 
 def finish(item: Url, state: UrlState, now: datetime, reason: str = "") -> None:
-    """Ends an address as done, failed, refused or dropped, with its reason."""
+    """Records the end of an address: `state` is done, failed, refused or dropped; `reason` says why."""
     _tell(item, state, reason)
     sql.execute(_FINISH, _end(item, state, now, reason))
 
 
 def finish_many(ends: Sequence[tuple[Url, UrlState, str]], now: datetime) -> None:
-    """Ends many addresses, each with its state and reason (see `finish`)."""
+    """Records the ends of many addresses, each with its state and reason (see `finish`)."""
     for item, state, reason in ends:
         _tell(item, state, reason)
     if ends:
@@ -291,7 +296,7 @@ _GIVE_BACK = (
 
 
 def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", attempt: bool = True) -> None:
-    """Returns a claimed address to waiting, not before `due_at`; `attempt=False` does not count the try."""
+    """Returns a claimed address to waiting, not to be claimed before `due_at`. With `attempt=False` the try is not counted."""
     if reason:
         log.info("%s: %s", reason, item.url, extra={"event": "retry", "run": item.run_id, "host": host_key(item.url)})
     attempts = item.attempts if attempt else max(0, item.attempts - 1)
@@ -300,15 +305,15 @@ def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", at
 
 
 def give_back_many(items: Iterable[Url]) -> None:
-    """Returns claimed addresses that were not requested to waiting, as if they had never been claimed. Exception: for an
-    address that must be sent only once the try counts, because it may have been sent."""
+    """Returns claimed addresses that were not requested to waiting, and does not count the try. For an address that must be
+    sent only once (payload "once") the try is counted, because it may have been sent."""
     with transaction.atomic(savepoint=False):
         for item in sorted(items, key=lambda item: item.host_id):
             give_back(item, attempt=bool(item.payload.get("once")))
 
 
 def drop(run_id: int, now: datetime, reason: str, *, group: int | None = None, host: Host | None = None) -> int:
-    """Drops the waiting addresses of a run, of one group, or on one host; returns how many."""
+    """Drops the waiting addresses of a run, restricted to a group or a host if given; returns how many."""
     waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
     if group is not None:
         waiting = waiting.filter(group=group)
@@ -318,7 +323,7 @@ def drop(run_id: int, now: datetime, reason: str, *, group: int | None = None, h
 
 
 def open_count(run_id: int, group: int) -> int:
-    """The number of a group's addresses that are waiting or claimed."""
+    """Returns how many addresses of a group (such as one board's) are waiting or claimed."""
     return Url.objects.filter(run_id=run_id, group=group, state__in=[UrlState.WAITING, UrlState.CLAIMED]).count()
 
 
@@ -329,8 +334,8 @@ _OUT_OF_REACH = (
 
 
 def unreachable(run_id: int) -> str:
-    """The most frequent reason why a run could fetch nothing at all; "" if anything was fetched, or if the reasons do not concern
-    reachability."""
+    """Returns the most frequent reason why a run could fetch nothing at all, such as "dns" or "timeout"; "" if anything was
+    fetched, or if any address ended for a reason other than that its host could not be reached."""
     if Run.objects.filter(pk=run_id, fetched__gt=0).exists():
         return ""
     reasons = Counter({row["reason"]: row["number"] for row in outcomes(run_id)})
@@ -340,6 +345,7 @@ def unreachable(run_id: int) -> str:
 
 
 def outcomes(run_id: int) -> list[dict[str, Any]]:
-    """The outcomes of a run's addresses: state, reason and number, most frequent first."""
+    """Returns how a run's addresses ended or that they still wait: dicts with state, reason and number, most frequent first, at
+    most 100."""
     rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(number=Count("id")).order_by("-number")
     return list(rows[:100])

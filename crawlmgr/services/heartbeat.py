@@ -1,4 +1,4 @@
-"""Lease renewal during a slice, and the requests to pause, stop or end that a slice must obey."""
+"""Renews the lease of a run while a slice works on it, and tells the slice of requests to pause, stop or end."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ LIMIT_SHARE = 0.8
 
 
 class Interrupted(Exception):
-    """The work must not continue. `why`: "pause" or "stop" (requested for the run), "shutdown" (the process ends), "time" (the
-    worker task is about to reach its time limit)."""
+    """Raised to end long computing in a slice. `why` is "pause" or "stop" (a user requested it), "shutdown" (the process is to
+    end), or "time" (the worker's task is about to reach its time limit)."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -28,10 +28,10 @@ class Interrupted(Exception):
 
 
 class Heartbeat:
-    """The lease of one slice. Renews it while the slice works and remembers what was requested for the run.
+    """Renews the lease of one slice while the slice works, and remembers what was requested for the run.
 
-    `seconds`: length of the slice; None for a command in the foreground, which has no time limit.
-    """
+    `seconds` is the length of the slice; None for a command in the foreground, which has no time limit. `wanted` is the
+    request stored for the run ("", "pause" or "stop")."""
 
     def __init__(self, lease: runs.Lease, clock: Clock, seconds: float | None, wanted: str) -> None:
         self.lease, self.clock, self.wanted = lease, clock, wanted
@@ -46,21 +46,24 @@ class Heartbeat:
         return self.wanted or ("shutdown" if shutdown.is_set() else "")
 
     def beat(self, now: datetime) -> None:
-        """Renews the lease if the last renewal is long enough ago. Raises LeaseLost if another worker has the run."""
+        """Renews the lease if the last renewal is long enough ago. Raises LeaseLost if another worker has taken over the
+        run."""
         if (now - self.last).total_seconds() >= min(BEAT_SECONDS, self.lease.seconds / BEATS_PER_LEASE):
             self.renewed(runs.beat(self.lease, now), now)
 
     def renewed(self, wanted: str, now: datetime) -> None:
-        """Records a renewal, also one made by the transaction that stored the slice's results (`runs.count`)."""
+        """Records that the lease was renewed at `now` and which request (`wanted`) was found. Called also after a renewal by
+        `runs.count`, in the transaction that stored the slice's results."""
         self.wanted, self.last = wanted, now
 
     def check(self) -> None:
-        """Raises Interrupted if the slice should end."""
+        """Raises Interrupted if a user or the process has requested the end of the slice."""
         if asked := self.asked:
             raise Interrupted(asked)
 
     def pulse(self) -> None:
-        """Renews the lease during long computing; to be called at least every second. Raises Interrupted or LeaseLost."""
+        """Renews the lease during long computing; must be called at least every second. Raises Interrupted if the slice should
+        end, LeaseLost if another worker has taken over the run."""
         now = self.clock.now()
         self.beat(now)
         self.check()

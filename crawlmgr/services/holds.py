@@ -1,4 +1,4 @@
-"""Pausing all crawling at once, and resuming it."""
+"""Pauses all crawling at once, and resumes it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ ONLY = 1
 
 
 def current() -> Hold | None:
-    """The pause of all crawling if it is in force, else None."""
+    """Returns the pause of all crawling if it is in force, else None."""
     return Hold.objects.select_related("by").filter(pk=ONLY).first()
 
 
 def pause_all(now: datetime, user: Any = None) -> int:
-    """Holds back scheduled crawls and pauses running ones; returns how many those were. Crawls that users start afterwards run,
-    and so do jobs without requests (exports, simulations). The pause is stored before the first run is paused: after a
-    kill in between, calling it again pauses the rest."""
+    """Pauses all running crawls and keeps scheduled ones from starting; returns how many were paused. Crawls that users start
+    afterwards do run, and so do jobs without requests (exports, simulations).
+
+    The pause is stored before the first run is paused: after a kill in between, calling it again pauses the rest."""
     active = [run.pk for run in Run.objects.at_work().only("id", "kind", "state") if _crawls(run)]
     with transaction.atomic():
         hold, made = Hold.objects.get_or_create(pk=ONLY, defaults={"since": now, "by": user, "runs": active})
@@ -36,7 +37,7 @@ def pause_all(now: datetime, user: Any = None) -> int:
         try:
             runs.pause(pk, now)
         except runs.WrongState:
-            continue  # the run has just ended
+            continue  # the run has ended in the meantime
     return len(active)
 
 
@@ -45,8 +46,8 @@ def _crawls(run: Run) -> bool:
 
 
 def resume_all(now: datetime, user: Any = None) -> int:
-    """Ends the pause and resumes the runs that it paused; returns how many. Runs paused before it stay paused. The pause is
-    deleted last: after a kill in between, calling it again resumes the rest."""
+    """Ends the pause of all crawling and resumes the runs that it paused; returns how many. Runs that were paused by a user
+    before stay paused. The pause is deleted last: after a kill in between, calling it again resumes the rest."""
     hold = current()
     if hold is None:
         return 0
@@ -57,7 +58,7 @@ def resume_all(now: datetime, user: Any = None) -> int:
             try:
                 runs.resume(pk, now)
             except (runs.WrongState, runs.Busy):
-                continue  # a user has resumed it already, or started another run on the same target
+                continue  # a user has resumed the run already, or has started another run on the same target
         gone_on += 1
     Hold.objects.filter(pk=ONLY).delete()
     if user is not None:

@@ -1,4 +1,5 @@
-"""The limit of pages that one run takes from one host: held exactly, with requests in flight counted."""
+"""Limits the number of pages that a run fetches from one host. Requests that are in flight are counted, so that the limit is
+not exceeded."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ MOST_KNOWN = 10_000
 
 
 class HostLimit:
-    """Pages stored and requests in flight for each host in one slice; `most` is the limit of pages per host, 0 for none."""
+    """Counts pages stored and requests in flight by host, for one slice. `most` is the maximum number of pages per host, 0 for
+    no limit."""
 
     def __init__(self, run_id: int, most: int) -> None:
         self.run_id, self.most = run_id, most
@@ -19,8 +21,8 @@ class HostLimit:
         self._flying: Counter[int] = Counter()
 
     def full_hosts(self) -> dict[str, int]:
-        """Hosts that had reached the limit when the slice began (keys to ids), at most MOST_KNOWN; others are looked up one by
-        one."""
+        """Returns {host key: host id} of hosts on which the run has reached the limit, at most MOST_KNOWN; `full` looks up any
+        others one by one."""
         if not self.most:
             return {}
         rows = RunHost.objects.filter(run_id=self.run_id, fetched__gte=self.most).values_list("host__key", "host_id")
@@ -31,7 +33,8 @@ class HostLimit:
         return bool(self.most) and self._pages(host_id) >= self.most
 
     def room(self, host_id: int) -> bool:
-        """Tells whether a further request may be sent: its page is within the limit even if all requests in flight succeed."""
+        """Tells whether another request may be sent to a host without exceeding the limit even if all requests in flight return
+        pages."""
         return not self.most or self._pages(host_id) + self._flying[host_id] < self.most
 
     def sent(self, host_id: int) -> None:
@@ -39,7 +42,7 @@ class HostLimit:
         self._flying[host_id] += 1
 
     def ended(self, host_id: int, *, page: bool) -> bool:
-        """Counts a request that ended, with or without a page; returns whether the host has just reached the limit."""
+        """Counts a request that ended, with or without a page; returns True if the host has reached the limit with it."""
         self._flying[host_id] = max(0, self._flying[host_id] - 1)
         if not self.most or not page:
             return False

@@ -1,6 +1,5 @@
-"""The clocks of hosts, which tell when each may be requested next: the right to send a request (turn) is shared by all
-workers, and a response decides when the next request may be sent.
-"""
+"""Politeness towards hosts: when each may be requested next. All workers share the times in the database. A worker takes a turn
+(the right to send one request), and each response decides when the next request is allowed."""
 
 from __future__ import annotations
 
@@ -19,11 +18,12 @@ from crawlmgr.web.politeness import HostState, PacePolicy, after, pace
 MOST_KNOWN = 65_536
 _SOME = 500
 _known: dict[tuple[str, str], int] = {}
-_made: set[tuple[str, str]] = set()  # hosts created in uncommitted transactions: their ids are valid only after the commit
+# hosts created in transactions that are not committed yet: their ids must not be cached before
+_made: set[tuple[str, str]] = set()
 
 
 def host_id(key: str) -> int:
-    """The id of a host, created if new."""
+    """Returns the id of a host, which is created if it is unknown."""
     place = (str(Host.objects.db), key)
     known = _known.get(place)
     if known is not None:
@@ -38,8 +38,8 @@ def host_id(key: str) -> int:
 
 
 def host_ids(keys: Iterable[str]) -> dict[str, int]:
-    """The ids of many hosts. New ones are created in the order of their names, so that concurrent transactions cannot
-    deadlock."""
+    """Returns the ids of many hosts by their keys. Unknown hosts are created, in alphabetical order, so that two transactions
+    that create the same hosts cannot deadlock."""
     base, wanted = str(Host.objects.db), set(keys)
     found = {key: known for key in wanted if (known := _known.get((base, key))) is not None}
     missing = sorted(wanted - found.keys())
@@ -67,14 +67,15 @@ def _found_or_made(base: str, keys: list[str]) -> dict[str, int]:
 
 
 class OwnPace:
-    """A run's crawl delay for hosts that were never requested."""
+    """The crawl delay and number of connections in a run's settings, for hosts that were never requested."""
 
     def __init__(self, settings: CrawlSettings) -> None:
         self.values = (settings.delay_seconds, settings.connections)
         self._given: set[int] = set()
 
     def give(self, ids: Iterable[int]) -> None:
-        """Sets the delay on hosts that it was not set on before, in the order of ids as other transactions do."""
+        """Sets the delay and the number of connections of those hosts that were never requested, in the order of their ids to
+        avoid deadlocks. Each host is set only once."""
         for pk in sorted(set(ids) - self._given):
             sql.execute(_PACE, (*self.values, pk, *self.values))
             self._given.add(pk)
@@ -94,13 +95,13 @@ def _keep(place: tuple[str, str], pk: int) -> None:
 
 
 def forget() -> None:
-    """Clears the cache of host ids (after a test's database was replaced or a host was deleted)."""
+    """Clears the cache of host ids. Called when a host was deleted or a test has replaced the database."""
     _known.clear()
     _made.clear()
 
 
 def effective_delay(host: Host) -> float:
-    """The effective crawl delay in seconds: the larger of our own and that of robots.txt."""
+    """Returns the crawl delay in seconds: the larger of our own and that of robots.txt."""
     return max(host.delay_seconds, host.crawl_delay_seconds or 0.0)
 
 
@@ -112,11 +113,12 @@ _GIVE_TURN_BACK = "UPDATE crawlmgr_host SET next_at = %s, last_request_at = %s W
 
 
 def take_turn(pk: int, delay_seconds: float, now: datetime) -> bool:
-    """Takes a turn on a host, the right to send it one request: if its clock allows a request at `now`, advances the clock by
-    the delay and returns True; False if another worker took the turn first.
+    """Takes a turn on a host, the right to send it one request at `now`. If a request is allowed then, advances the host's next
+    request time by the delay and returns True; returns False if it is not allowed yet, for example because another worker
+    took the turn first.
 
-    A host locked by another transaction is skipped instead of waited for, because the caller may hold locks as well.
-    """
+    A host that is locked by another transaction counts as not allowed. Waiting for the lock could deadlock, because the
+    caller may hold locks as well."""
     statement = f"{_TURN}{sql.locking(wait=False)})"
     return bool(sql.execute(statement, (now + timedelta(seconds=delay_seconds), now, pk, now)))
 
@@ -128,8 +130,8 @@ _TURNS = (
 
 
 def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
-    """Takes the turns of several hosts as `take_turn` does; `delays` gives the delay in seconds by host id. Returns the ids of
-    the hosts whose turn was taken. Sends one statement for each distinct delay."""
+    """Takes a turn on several hosts at once, like `take_turn`; `delays` gives the crawl delay in seconds by host id. Returns
+    the ids of the hosts whose turn was taken. Sends one statement for each distinct delay."""
     taken: set[int] = set()
     for delay in set(delays.values()):
         ids = sql.padded([pk for pk, own in delays.items() if own == delay])
@@ -139,12 +141,13 @@ def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
 
 
 def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None) -> None:
-    """Sets a host's clock back to what it was before a turn that was not used; called in the transaction that took it."""
+    """Resets a host's next and last request times to the values before a turn that was not used. Must be called in the
+    transaction that took the turn."""
     sql.execute(_GIVE_TURN_BACK, (next_at, last_request_at, pk))
 
 
 def configure(key: str, settings: CrawlSettings) -> Host:
-    """Sets a host's crawl delay and connections from a site's settings."""
+    """Sets a host's crawl delay and number of connections from the settings of a site, and returns the host."""
     host = Host.objects.get(pk=host_id(key))
     if (host.delay_seconds, host.connections) != (settings.delay_seconds, settings.connections):
         Host.objects.filter(pk=host.pk).update(delay_seconds=settings.delay_seconds, connections=settings.connections)
@@ -170,19 +173,19 @@ _HOUR = (
 
 
 class Hours:
-    """Hourly sums of requests to hosts, collected in memory and written once at the end of a transaction."""
+    """Hourly sums of requests, bytes and errors by host, collected in memory and written once at the end of a transaction."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[int, datetime], list[int]] = {}
 
     def count(self, host_id: int, now: datetime, sums: tuple[int, int, int]) -> None:
-        """Adds requests, bytes and errors of a host in an hour."""
+        """Adds `sums` (requests, bytes, errors) to those of a host in the hour of `now`."""
         kept = self._sums.setdefault((host_id, now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)), [0, 0, 0])
         for place, number in enumerate(sums):
             kept[place] += number
 
     def write(self) -> None:
-        """Writes the sums, in the order of the host ids."""
+        """Writes the sums, in the order of the host ids to avoid deadlocks, and clears them."""
         rows = [(pk, sql.stamp(hour), *sums) for (pk, hour), sums in sorted(self._sums.items())]
         self._sums = {}
         if rows:
@@ -192,14 +195,13 @@ class Hours:
 def settle(
     host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None, hours: Hours | None = None
 ) -> None:
-    """Updates the host's clock according to the response received at `now` (success, Retry-After, failure) and adds to its sums.
-    With `hours` the hourly sums are collected there, to be written by the caller at the end of its transaction.
+    """Updates a host after a response (success, Retry-After or failure) received at `now`: its next allowed request time, its
+    failures in a row, and its sums of requests, bytes and errors.
 
-    The delay counts from `sent_at`, the time when the request was sent (default: from the response).
-
-    `host` is the caller's copy; its failures and delay are brought up to date. A plain success takes a single statement if the
-    copy is current and no Retry-After is in force.
-    """
+    The crawl delay counts from `sent_at`, the time when the request was sent (default: `now`). With `hours`, the hourly sums
+    are collected there and written by the caller at the end of its transaction. `host` is the caller's copy of the row,
+    whose failures and delays are updated. A plain success needs only one statement if that copy is current and no
+    Retry-After is in force."""
     failed = response.failure is not None or response.status >= 500 or response.status == 429
     sums = (1 + len(response.redirects), response.received_bytes, int(failed))
     if hours is not None:
@@ -219,7 +221,8 @@ def _settle(host: Host, response: FetchResponse, now: datetime, sent_at: datetim
 
 
 def _settle_plain(host: Host, response: FetchResponse, sent_at: datetime) -> bool:
-    """Updates the clock after a plain success; False if the caller's copy of the host is out of date."""
+    """Updates a host after a plain success in one statement. Returns False, and changes nothing, if the caller's copy of the
+    host is out of date or a Retry-After is in force."""
     crawl_delay = host.crawl_delay_seconds or 0.0
     policy = PacePolicy(delay_seconds=host.delay_seconds)
     next_at = sent_at + timedelta(seconds=pace(HostState(sent_at, 0, None, crawl_delay), policy))

@@ -1,4 +1,5 @@
-"""An export as a folder of Parquet files by day and site, as DuckDB, pandas, Spark and Trino read it, with a manifest."""
+"""Exports a table as a folder of Parquet files, partitioned by day and site in the layout that DuckDB, pandas, Spark and Trino
+read, with a manifest."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ MANIFEST = "_manifest.json"
 
 
 class NoPartitions(ValueError):
-    """The table cannot be divided by day and site; the text names those that can."""
+    """The table cannot be partitioned by day and site; the text names the tables that can."""
 
 
 class Taken(ValueError):
@@ -36,11 +37,11 @@ class Taken(ValueError):
 def write(
     table: str, folder: Path, *, chosen: exports.Filter, now: datetime, progress: exports.Progress = exports.no_progress
 ) -> dict[str, Any]:
-    """Writes `folder/day=2026-05-01/site=a.example/part-0.parquet` and so on, and the manifest: rows, bytes and SHA-256 of every
-    file. Returns the manifest. The folder is renamed to its final name when it is complete.
+    """Writes the files `folder/day=2026-05-01/site=a.example/part-0.parquet` and so on, and a manifest with the rows, bytes and
+    SHA-256 of every file. Returns the manifest. The folder is renamed to its final name when it is complete.
 
-    Days are UTC. Raises NoPartitions, Taken, OSError.
-    """
+    Days are UTC. `progress` is called with the number of rows so far. Raises NoPartitions, Taken if the folder exists, and
+    OSError."""
     known = exports.tables()
     if not known[table].site:
         with_site = sorted(name for name, one in known.items() if one.site)
@@ -67,7 +68,7 @@ def write(
 
 
 class _Lake:
-    """Collects rows by directory until they are written to a file, and lists the files written."""
+    """Collects rows by partition (day and site) until they are written to a file, and lists the files written."""
 
     def __init__(self, folder: Path, table: exports.Table, chosen: exports.Filter) -> None:
         self.folder, self.table = folder, table
@@ -79,7 +80,7 @@ class _Lake:
         self.files: list[dict[str, Any]] = []
 
     def fill(self) -> Iterator[int]:
-        """Writes all rows; yields how many were read so far."""
+        """Writes all rows; yields how many were read so far. At most about MOST_ROWS rows are kept in memory."""
         count = held = 0
         while batch := list(islice(self.rows, export_formats.AT_A_TIME)):
             for row in batch:
@@ -103,7 +104,7 @@ class _Lake:
         return (f"{at.astimezone(UTC):%Y-%m-%d}" if isinstance(at, datetime) else "", site)
 
     def _write(self, key: tuple[str, str]) -> int:
-        """Writes the collected rows of a directory as one file; returns their number."""
+        """Writes the collected rows of a partition as one file; returns their number."""
         rows = self.waiting.pop(key)
         place = self.folder / f"day={key[0] or NOTHING}" / f"site={quote(key[1], safe='') or NOTHING}"
         pieces = self.folder / ".pieces"

@@ -1,4 +1,5 @@
-"""A run's requests in flight: pages, robots.txt, redirects. Worker threads fetch them; all decisions are made in one thread."""
+"""Sends the requests of a run, many at the same time: for pages, for robots.txt, and redirects. Worker threads fetch; one
+thread, which owns the `Line`, makes all decisions and uses the database."""
 
 from __future__ import annotations
 
@@ -35,13 +36,14 @@ ROBOTS_GATHER_SECONDS = 0.05
 
 
 class HeldUp(Exception):
-    """Raised if the time at which a request was to be sent is long past; the request was not sent."""
+    """The time at which a request was to be sent is long past, because the process was frozen; the request was not sent."""
 
 
 @dataclass(eq=False, slots=True)
 class Flight:
-    """One request with its redirects. `host_id`: the host that is being requested now. `robots`: True for a request for
-    robots.txt, on which the addresses in `parked` wait. It is not sent before `due_at`; its thread sleeps until then."""
+    """One request with its redirects. `item` is the frontier address whose page is requested. `host_id` is the host that is
+    being requested now, which a redirect may change. `robots` is True for a request for robots.txt; `parked` are the
+    addresses that wait for it. The request is not sent before `due_at`; its thread sleeps until then."""
 
     host_id: int
     request: FetchRequest
@@ -54,14 +56,14 @@ class Flight:
 
     @property
     def not_before(self) -> datetime | None:
-        """The earliest time at which it may be sent; None before it was started."""
+        """The earliest time at which the request may be sent; None if it was not started yet."""
         return self.started_at if self.due_at is None or self.started_at is None else max(self.due_at, self.started_at)
 
 
 @dataclass(slots=True)
 class Landed:
-    """A request that ended at the time `at`. `size_bytes` of the run's memory budget stay reserved for it until `Line.done`.
-    """
+    """A request that ended at the time `at`, with its response. Its body counts with `size_bytes` towards the run's memory
+    budget until `Line.done` is called."""
 
     flight: Flight
     response: FetchResponse
@@ -70,16 +72,18 @@ class Landed:
 
     @property
     def item(self) -> Url:
-        assert self.flight.item is not None  # noqa: S101 - responses to requests for robots.txt are not handed out
+        assert self.flight.item is not None  # noqa: S101 - responses with robots.txt, which have no item, are not returned
         return self.flight.item
 
 
 @dataclass(slots=True)
 class Arrivals:
-    """The result of `Line.land`: `pages` are responses. The other fields are claimed addresses: `known`, whose host's
-    robots.txt is now known; `refused`, whose host was refused by the address guard, with the reason; `held_up`, which were not
-    requested because this process was frozen at the time; `again`, whose host's robots.txt could not be read and is to be
-    requested again."""
+    """Result of `Line.land`.
+
+    `pages` are the responses to requests for pages. The other fields are claimed frontier addresses: `known`, whose host's
+    robots.txt has been stored; `refused`, whose host was refused by the address guard, with the reason; `held_up`, which
+    were not requested because this process was frozen at the time; `again`, whose host's robots.txt could not be read and
+    must be requested again."""
 
     pages: list[Landed] = field(default_factory=list)
     known: list[Url] = field(default_factory=list)
@@ -90,8 +94,9 @@ class Arrivals:
 
 @dataclass(eq=False, slots=True)
 class _Hop:
-    """A redirect that waits for permission to be followed; `answer` receives "" for permission, otherwise the reason against
-    it."""
+    """A redirect that waits for permission to be followed. Its fetching thread waits for `answer`: "" gives permission, any
+    other text is the reason of the refusal. After `deadline` it is refused; before `not_before` it need not be checked
+    again."""
 
     flight: Flight
     url: str
@@ -101,12 +106,11 @@ class _Hop:
 
 
 class Line:
-    """The requests of one run that are being sent or about to be. All public methods are called in one thread, the owner's; only
-    that thread uses the database.
+    """The requests of one run that are in flight or about to be sent. All public methods must be called in one thread, the
+    owner's; only that thread uses the database.
 
-    A redirect to another host waits until that host's robots.txt is known, its crawl delay is over, and it has fewer connections
-    in this run than the number allowed.
-    """
+    A redirect to another host waits until that host's robots.txt is known, its crawl delay is over, and it has fewer
+    connections in this run than the number allowed."""
 
     def __init__(self, settings: CrawlSettings, clock: Clock) -> None:
         self._window: Window[Flight, Landed] = Window()
@@ -130,20 +134,22 @@ class Line:
 
     @property
     def full(self) -> bool:
-        """Tells whether so much received data waits to be read that no more requests should be sent."""
+        """Tells whether received bodies take up the whole memory budget, so that no more requests should be sent until some are
+        processed."""
         return self._room.used >= self._room.limit_bytes
 
     def is_free(self, host_id: int) -> bool:
-        """Tells whether the host of a claimed address has a free connection, since a redirect may have taken it meanwhile."""
+        """Tells whether a host has a free connection in this run; a redirect may have taken the one that was free when the
+        address was claimed."""
         return self._on[host_id] < max(1, self.web.host(host_id).connections)
 
     def items(self) -> list[Url]:
-        """The addresses in flight, including those that wait for a robots.txt."""
+        """Returns the frontier addresses in flight, including those that wait for a robots.txt."""
         flights = [*self._flying, *(landed.flight for landed in self._robots_read)]
         return [item for flight in flights for item in ([flight.item] if flight.item else flight.parked)]
 
     def send(self, item: Url, request: FetchRequest) -> None:
-        """Sends the request for a page, not before the address is due."""
+        """Sends the request for a page in a thread of its own, not before the address is due."""
         self._start(Flight(item.host_id, request, item, due_at=item.due_at))
 
     def ask_robots(self, item: Url) -> None:
@@ -154,8 +160,8 @@ class Line:
         flight.parked.append(item)
 
     def land(self, seconds: float, most: int, gather_seconds: float) -> Arrivals:
-        """Returns up to `most` requests that have ended; waits up to `seconds` for the first, then `gather_seconds` for
-        others."""
+        """Returns up to `most` requests that have ended: waits up to `seconds` for the first, then up to `gather_seconds` for
+        others. Also decides about redirects that wait for permission, and stores robots.txt files that were received."""
         self._serve_hops()
         wait = min(seconds, HOP_CHECK_SECONDS) if self._hops else seconds
         arrivals = Arrivals()
@@ -168,7 +174,7 @@ class Line:
                 continue
             if ended.error is not None:
                 raise ended.error
-            assert ended.value is not None  # noqa: S101 - a job without an error has a value
+            assert ended.value is not None  # noqa: S101 - a job that raised no error has a value
             log_answer(ended.value.response)
             if flight.sent_at is not None:
                 self.shares.answered(flight.host_id, (ended.value.at - flight.sent_at).total_seconds(), ended.value.at)
@@ -182,22 +188,23 @@ class Line:
             read, self._robots_read = self._robots_read, []
             self._keep_robots(read, arrivals)
         if self._hops and len(self._hops) == len(self._flying):
-            self._clock.sleep(HOP_CHECK_SECONDS)  # with a manual clock nothing can arrive before time has passed
+            # with a clock that tests advance by hand, nothing can arrive before time has passed
+            self._clock.sleep(HOP_CHECK_SECONDS)
         return arrivals
 
     def _not_sent(self, flight: Flight) -> list[Url]:
-        """The addresses that belong to a request which was not sent."""
+        """Returns the frontier addresses that belong to a request which was not sent."""
         if flight.item is not None:
             return [flight.item]
         del self._robots[self._asked_for(flight)]
         return flight.parked
 
     def done(self, landed: Landed) -> None:
-        """Frees the memory budget of a response that has been processed."""
+        """Frees the memory budget taken by a response that has been processed."""
         self._room.give_back(landed.size_bytes)
 
     def close(self) -> list[Url]:
-        """Aborts what is in flight and returns its addresses; nothing is received after this."""
+        """Aborts all requests in flight and returns their addresses. Responses that arrive later are discarded."""
         left = self.items()
         self._over = True
         self.web.fetcher.abort()
@@ -216,7 +223,8 @@ class Line:
         self._window.start(flight, partial(self._fetch, flight))
 
     def _fetch(self, flight: Flight) -> Landed:
-        """Fetches a flight; runs in a thread of its own. Raises HeldUp."""
+        """Sleeps until the request is due, sends it and returns the response; runs in a thread of its own. Raises HeldUp if the
+        thread woke up too late."""
         self._local.flight = flight
         if flight.due_at is not None:
             self._clock.sleep((flight.due_at - self._clock.now()).total_seconds())
@@ -226,11 +234,12 @@ class Line:
         return Landed(flight, response, self._clock.now(), self._room.end())
 
     def _sent(self) -> None:
-        """Records when a request was sent; runs in the flight's thread."""
+        """Records the time at which a request was sent; called by the fetcher in the request's thread."""
         self._local.flight.sent_at = self._clock.now()
 
     def _ask(self, url: str) -> None:
-        """Asks the owner thread for permission to follow a redirect; runs in the flight's thread. Raises HopRefused."""
+        """Asks the owner thread for permission to follow a redirect and waits for the answer; called by the fetcher in the
+        request's thread. Raises HopRefused if the redirect must not be followed."""
         now = self._clock.now()
         hop = _Hop(self._local.flight, url, now + timedelta(seconds=LONGEST_HOP_WAIT_SECONDS), now, queue.SimpleQueue())
         self._asked.put(hop)
@@ -255,8 +264,8 @@ class Line:
         self._hops = waiting
 
     def _leave(self, hop: _Hop) -> str | None:
-        """Permission for a redirect: "" if it may be followed now, the reason if it must not be followed, None if it has to
-        wait."""
+        """Decides about a redirect: returns "" if it may be followed now, the reason if it must not be followed, None if it has
+        to wait. With "" the turn on the target host has been taken."""
         flight, now = hop.flight, self._clock.now()
         if now < hop.not_before:
             return None
@@ -286,9 +295,8 @@ class Line:
         return flight
 
     def _keep_robots(self, read: list[Landed], arrivals: Arrivals) -> None:
-        """Stores the robots.txt files that were read. They are stored in the order of host ids, so that two runs that store
-        the same hosts' files cannot deadlock.
-        """
+        """Stores the robots.txt files in `read` and adds the addresses that waited for them to `arrivals`. The files are stored
+        in the order of host ids, so that two runs that store files of the same hosts cannot deadlock."""
         with transaction.atomic():
             for landed in sorted(read, key=lambda landed: self._asked_for(landed.flight)):
                 flight = landed.flight
@@ -306,18 +314,20 @@ class Line:
                 self.done(landed)
 
     def _tried_enough(self, flight: Flight) -> bool:
-        """Tells whether a robots.txt has been requested as often as a page may be; each request counts as a try of the
-        addresses that wait for it. For a redirect, and for an address that must be sent only once, one try is enough."""
+        """Tells whether a robots.txt has been requested as often as a page may be (`max_attempts`): each request counts as a
+        try of the addresses that wait for it. If none waits (it was requested for a redirect), or if one must be sent only
+        once, one try is enough."""
         tries = [item.attempts for item in flight.parked if not item.payload.get("once")]
         return not tries or len(tries) < len(flight.parked) or max(tries) >= self.web.settings.max_attempts
 
     def _refuse_hops(self, host_id: int, reason: str) -> None:
-        """Refuses the redirects that wait for the robots.txt of a host refused by the address guard."""
+        """Refuses the redirects that wait for the robots.txt of a host which the address guard refused."""
         refused = [hop for hop in self._hops if not hop.flight.robots and hosts.host_id(host_key(hop.url)) == host_id]
         for hop in refused:
             hop.answer.put(reason)
         self._hops = [hop for hop in self._hops if hop not in refused]
 
     def _asked_for(self, flight: Flight) -> int:
-        """The host whose robots.txt was requested, even if the request was redirected to another host."""
+        """Returns the id of the host whose robots.txt was requested; the request itself may have been redirected to another
+        host."""
         return next(pk for pk, other in self._robots.items() if other is flight)
