@@ -136,7 +136,8 @@ def _cell(name: str, value: Any, numeric: bool, style: str) -> str:
 
 
 def _written(text: str) -> str:
-    r"""Escapes text for XLSX: characters not allowed in XML, and texts that look like an escape, become _xHHHH_.
+    r"""Escapes text for XLSX by writing a character as _xHHHH_: characters that XML does not allow, and the underscore at the
+    beginning of text that looks like such an escape.
 
     >>> _written("a<\x0b_x0041_")
     'a&lt;_x000B__x005F_x0041_'

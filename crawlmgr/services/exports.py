@@ -92,8 +92,8 @@ class Table:
 
 
 def narrowed(rows: QuerySet[Any], chosen: Filter, *, site: str, run: str, since: str = "") -> QuerySet[Any]:
-    """Applies a filter to a query. `site`, `run` and `since` are the names of the look-ups that the corresponding parts of the
-    filter are compared with; "" if the filter's part does not apply to this table."""
+    """Returns the rows of a query that a filter chooses. `site`, `run` and `since` name the fields (as Django's look-ups) to
+    which these parts of the filter apply; "" if the table has no such field, so that this part is ignored."""
     wanted = ((site, chosen.site), (f"{since}__gte" if since else "", chosen.since))
     rows = rows.filter(**{name: value for name, value in wanted if name and value is not None})
     if run and chosen.run is not None:  # a subquery instead of a join, because an object may belong to a run more than once

@@ -66,7 +66,7 @@ def add(
     run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None, pace: OwnPace | None = None
 ) -> int:
     """Adds addresses to the frontier of a run; those that the run has seen are skipped. Returns the number passed in, including
-    skipped ones. With `pace`, hosts that were never requested get that crawl delay."""
+    skipped ones. With `pace`, hosts that were never requested get its crawl delay and number of connections."""
     return add_many(run_id, [(link, parent_id) for link in links], now, pace=pace)
 
 
@@ -241,7 +241,7 @@ def next_turn(run_id: int, now: datetime) -> Wait | None:
 
 
 def reclaim(run_id: int, now: datetime, fence: int) -> int:
-    """Returns addresses that were claimed by an earlier holder of the run's lease to waiting; returns how many. Called when a
+    """Sets addresses that were claimed by an earlier holder of the run's lease back to waiting; returns how many. Called when a
     worker has taken over a run: the earlier holder is dead or has lost the lease."""
     stale = Url.objects.filter(run_id=run_id, state=UrlState.CLAIMED).exclude(fence=fence)
     named = set(stale.values_list("host_id", flat=True))
@@ -296,7 +296,8 @@ _GIVE_BACK = (
 
 
 def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", attempt: bool = True) -> None:
-    """Returns a claimed address to waiting, not to be claimed before `due_at`. With `attempt=False` the try is not counted."""
+    """Sets a claimed address back to waiting; it is not claimed again before `due_at`. With `attempt=False` the try is not
+    counted."""
     if reason:
         log.info("%s: %s", reason, item.url, extra={"event": "retry", "run": item.run_id, "host": host_key(item.url)})
     attempts = item.attempts if attempt else max(0, item.attempts - 1)
@@ -305,7 +306,7 @@ def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", at
 
 
 def give_back_many(items: Iterable[Url]) -> None:
-    """Returns claimed addresses that were not requested to waiting, and does not count the try. For an address that must be
+    """Sets claimed addresses that were not requested back to waiting, and does not count the try. For an address that must be
     sent only once (payload "once") the try is counted, because it may have been sent."""
     with transaction.atomic(savepoint=False):
         for item in sorted(items, key=lambda item: item.host_id):
@@ -345,7 +346,7 @@ def unreachable(run_id: int) -> str:
 
 
 def outcomes(run_id: int) -> list[dict[str, Any]]:
-    """Returns how a run's addresses ended or that they still wait: dicts with state, reason and number, most frequent first, at
-    most 100."""
+    """Returns how many addresses of a run are in which state for which reason, as dicts with "state", "reason" and "number": the
+    100 most frequent, largest number first."""
     rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(number=Count("id")).order_by("-number")
     return list(rows[:100])
