@@ -16,7 +16,12 @@ from deepweb.admin.harvest_table import TABLE
 @room("deepweb/harvests/", "harvests", "deepweb.view_harvest")
 def harvest_list(request: HttpRequest) -> HttpResponseBase:
     """Lists every harvest, newest first."""
-    context = {"downloads": exports.choices(["queries"]), "empty": _("No form has been harvested yet.")}
+    context = {
+        "downloads": exports.choices(["queries"]),
+        "empty": _("No form has been harvested yet. “Harvest” beside a search form of a site starts one."),
+        "steps": "deepweb/begin.html",
+        "beside": True,
+    }
     trail = [(_("Search sites"), reverse("admin:sources"))]
     return table_page(
         request, "desk/list.html", TABLE, reads.all_harvests(), context, title=_("Harvests"), item="harvests", trail=trail

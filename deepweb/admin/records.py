@@ -25,6 +25,8 @@ def record_list(request: HttpRequest) -> HttpResponseBase:
     context = {
         "downloads": exports.choices(("records",), site=site),
         "empty": _("No record yet. A harvest of a search form brings some."),
+        "steps": "deepweb/begin.html",
+        "beside": True,
     }
     trail = [(_("Search sites"), reverse("admin:sources"))]
     return table_page(
