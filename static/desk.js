@@ -379,11 +379,11 @@
     });
   }
 
-  /* --- tables too wide for a phone are shown as cards: each value with the name of its column --- */
+  /* --- tables too wide for a phone or the pane are shown as cards: each value with the name of its column --- */
   function labels(root) {
-    if (window.innerWidth > 640) return;
+    if (window.innerWidth > 640) root.querySelectorAll("table.labelled").forEach((table) => { if (!table.closest(".pane-body")) table.classList.remove("labelled"); });
     root.querySelectorAll(".scroll > table.list:not(.cards):not(.labelled)").forEach((table) => {
-      if (table.scrollWidth <= table.parentElement.clientWidth) return;
+      if (window.innerWidth > 640 && !table.closest(".pane-body") || table.scrollWidth <= table.parentElement.clientWidth) return;
       const names = Array.from(table.tHead?.rows[0].cells || [], (one) => one.textContent.trim());
       for (const row of table.tBodies[0]?.rows || []) Array.from(row.cells).forEach((cell, place) => { cell.dataset.title ??= names[place] || ""; });
       table.classList.add("labelled");

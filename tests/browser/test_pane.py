@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from crawlmgr.models import Run
+from forums.models import Board, Visit
 from tests.browser.chromium import CHROMIUM
+from tests.browser.test_desk_at_work import PHONE, forum
 from tests.browser.test_lists import page
 from tests.crawlmgr.admin.rows import site
 
@@ -67,4 +69,21 @@ def test_an_open_pane_opens_by_itself_only_beside_a_list_with_rows(page: Any) ->
     assert not opened(page), "a page of one run"
     page.goto("/admin/runs/")
     assert opened(page)
+    assert page.wrong == []
+
+
+def test_a_table_too_wide_for_the_pane_is_shown_as_cards(page: Any) -> None:  # noqa: F811 - the fixture
+    board = Board.objects.filter(site=forum())[0]
+    run = Run.objects.create(kind="forum", label="Riverside", target=board.site_id, state="finished", stopped_by="complete", created="2026-01-01T00:00Z")
+    Visit.objects.create(board=board, run=run, started="2026-01-01T00:00Z", finished="2026-01-01T00:01Z", stopped_by="watermark", new=3)
+    page.goto("/admin/runs/")
+    page.click(BUTTON)
+    page.wait_for_selector("#pane table.labelled td[data-title='List pages']")
+    assert page.locator("#pane .scroll").evaluate_all("boxes => boxes.filter(one => one.scrollWidth > one.clientWidth + 1).length") == 0
+    page.goto(f"/admin/runs/{run.pk}/")
+    assert page.locator("table.labelled").count() == 0, "the page itself has room"
+    page.set_viewport_size(PHONE)
+    page.wait_for_selector("table.labelled")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.wait_for_function("!document.querySelector('table.labelled')")
     assert page.wrong == []
