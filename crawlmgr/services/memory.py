@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 
 def remembered(key: str, seconds: float, make: Callable[[], T]) -> T:
-    """The cached result of `make` for this key if it is younger than `seconds`, otherwise a new one. Not for results that are
-    None."""
+    """Returns the cached result of `make` under this key if it is younger than `seconds`; otherwise calls `make` and caches its
+    result. A result of None is not cached."""
     found: T | None = cache.get(key)
     if found is None:
         found = make()

@@ -1,4 +1,5 @@
-"""Missed scheduled starts: recorded when the replacement start is made, and listed."""
+"""Records and lists missed scheduled starts: starts that did not happen in time because the program was not running or all
+crawling was paused. They are recorded as events when the start that replaces them is made."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from crawlmgr.models import Event
 from crawlmgr.services import events
 
-LATE = timedelta(minutes=10)  # a start that is later than this was missed
+LATE = timedelta(minutes=10)  # a start that is later than this counts as missed
 MISSED = "schedule_missed"
 MOST_TOLD = 20
 KEPT = re.compile(r"(?P<name>.*): (?P<times>\d+) since (?P<since>\d{4}-\d\d-\d\d \d\d:\d\d) UTC", re.DOTALL)
@@ -18,7 +19,7 @@ KEPT = re.compile(r"(?P<name>.*): (?P<times>\d+) since (?P<since>\d{4}-\d\d-\d\d
 
 
 class Missed(NamedTuple):
-    """Missed starts of one scheduled item: their number, and since when."""
+    """Missed starts of one scheduled item: its name, their number, and when the first should have been."""
 
     name: str
     times: int
@@ -26,7 +27,7 @@ class Missed(NamedTuple):
 
 
 def read(event: Event) -> Missed | None:
-    """Reads the missed starts from an event; None for other events."""
+    """Returns the missed starts that an event records; None for an event of another kind."""
     found = KEPT.fullmatch(event.text) if event.code == MISSED else None
     if found is None:
         return None
@@ -35,8 +36,8 @@ def read(event: Event) -> Missed | None:
 
 
 def tell(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
-    """Records how many scheduled starts were missed (server down, or all crawling paused) and since when. A single start makes
-    up for all of them."""
+    """Records, if a start due at `due` was missed, how many starts at intervals of `seconds` were missed until `now`. The
+    single start that the caller makes now replaces all of them."""
     if due is None or now - due < LATE:
         return
     times = 1 + int((now - due).total_seconds() // max(1, seconds))
@@ -44,5 +45,5 @@ def tell(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
 
 
 def lately(since: datetime) -> Sequence[Event]:
-    """The newest records of missed starts since a time."""
+    """Returns the newest events about missed starts since a time, at most MOST_TOLD."""
     return list(Event.objects.filter(at__gte=since, code=MISSED).order_by("-at")[:MOST_TOLD])

@@ -1,4 +1,5 @@
-"""Worker nodes: registered by name, with heartbeats through the tasks they take, and restarted when they are silent."""
+"""Worker nodes (a node is one cluster of worker processes): registers them by name, records their heartbeats, and frees the
+runs of processes that died."""
 
 from __future__ import annotations
 
@@ -34,17 +35,18 @@ MOST_AHEAD_SECONDS = 1.0
 
 
 class Refused(Exception):
-    """A node is not admitted; the text says why and what to do."""
+    """A node may not start; the text says why and what to do."""
 
 
 def own_name() -> str:
-    """The name of this machine's node: CRAWLMGR_NODE, otherwise the host name."""
+    """Returns the name of this machine's node: the environment variable CRAWLMGR_NODE, otherwise the host name."""
     return os.environ.get("CRAWLMGR_NODE", "").strip() or socket.gethostname()
 
 
 def admit(names: Iterable[str], clock: Clock) -> None:
-    """Admits nodes of this machine beside the existing ones. Raises Refused if this machine's clock is wrong, if a living node
-    has another version or has the same name on another machine, and on SQLite if a node on another machine is alive."""
+    """Checks whether nodes of this machine may start beside the existing ones. Raises Refused if this machine's clock is wrong,
+    if a living node has another version, if one has the same name on another machine, and on SQLite if a node on another
+    machine is alive."""
     own, machine = set(names), socket.gethostname()
     ahead = seconds_ahead(clock)
     if abs(ahead) > MOST_AHEAD_SECONDS:
@@ -63,7 +65,7 @@ def admit(names: Iterable[str], clock: Clock) -> None:
             )
         if elsewhere and node.name in own:
             raise Refused(f"A node {node.name} works on {node.machine} already; name this one with --name.")
-        over = node.state == NodeState.DRAINING and not held[node.name]  # it has drained and takes no more work
+        over = node.state == NodeState.DRAINING and not held[node.name]  # the node has finished all its runs and takes no more
         if node.version and node.version != __version__ and node.name not in own and not over:
             raise Refused(
                 f"Node {node.name} is of version {node.version}, this program of {__version__}: drain the nodes of one version"
@@ -72,8 +74,8 @@ def admit(names: Iterable[str], clock: Clock) -> None:
 
 
 def seconds_ahead(clock: Clock) -> float:
-    """Seconds by which this machine's clock is ahead of the database server's; 0 on SQLite, which is on this machine. It matters
-    because crawl delays compare times written by different machines."""
+    """Returns the seconds by which this machine's clock is ahead of the database server's (negative: behind); 0 on SQLite,
+    which is on this machine. It matters because crawl delays compare times written by different machines."""
     if connection.vendor == "sqlite":
         return 0.0
     before = clock.now()
@@ -85,8 +87,9 @@ def seconds_ahead(clock: Clock) -> float:
 
 
 def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, joins: bool = False) -> Node:
-    """Records that a node's cluster is about to start, and releases what it held before. With `joins` the node itself was
-    started: a drained one takes work again."""
+    """Records that a node's cluster is about to start, and releases the tasks and the runs of dead processes that it held
+    before. With `joins` an operator has started the node itself (not only restarted its cluster): if it was draining, it
+    takes work again."""
     values = {
         "pid": pid, "workers": workers, "queues": queues, "started": now, "version": __version__,
         "machine": socket.gethostname()[:255],
@@ -106,7 +109,8 @@ def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, j
 
 
 def process_ended(name: str, pid: int, why: str, now: datetime) -> None:
-    """Records an unexpected end of one of the node's processes as an event, counts it, and frees its runs for other workers."""
+    """Records the unexpected end of one of a node's processes as an event, and frees the runs that it held for other
+    workers."""
     Node.objects.filter(name=name).update(restarts=F("restarts") + 1)
     held = list(_held(now).filter(lease_holder=f"{name}:{pid}").only("pk", "fence", "lease_holder"))
     for run in held:
@@ -117,19 +121,20 @@ def process_ended(name: str, pid: int, why: str, now: datetime) -> None:
 
 
 def _free(run: Run, text: str, now: datetime) -> None:
-    """Ends the lease of a dead process, so that its run need not wait for the lease to expire."""
+    """Ends the lease of a dead process, so that other workers need not wait until it expires."""
     if Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_until=None, lease_holder=""):
         events.warn("worker_ended", text, now=now, run_id=run.pk)
 
 
 def wish(node: Node, state: str, now: datetime) -> None:
-    """Sets the requested state of a node: to take work, to pause, or to drain."""
+    """Sets the state that is requested of a node: to take work, to pause, or to drain (finish its runs and take no more)."""
     if Node.objects.filter(pk=node.pk).exclude(state=state).update(state=state):
         events.note("node_state", f"{node.name}: {state}", now=now)
 
 
 def rename(node: Node, label: str) -> bool:
-    """Sets the label that a node is shown under; "" for its name. False if it is too long or not printable."""
+    """Sets the label under which a node is displayed; with "" or its own name, the name is displayed. Returns False if the
+    label is too long or not printable."""
     label = " ".join(label.split())
     if len(label) > LONGEST_LABEL or not label.isprintable():
         return False
@@ -138,7 +143,7 @@ def rename(node: Node, label: str) -> bool:
 
 
 def drained(names: Iterable[str], now: datetime) -> bool:
-    """Tells whether all these nodes are draining and hold no run any more."""
+    """Tells whether all these nodes are draining and their workers hold no run any more."""
     wanted = set(names)
     states = list(Node.objects.filter(name__in=wanted).values_list("state", flat=True))
     if len(states) < len(wanted) or any(state != NodeState.DRAINING for state in states):
@@ -147,15 +152,15 @@ def drained(names: Iterable[str], now: datetime) -> bool:
 
 
 def tick(name: str, now: datetime) -> bool:
-    """Records the heartbeat requested by a node's supervisor, in one statement. Returns whether this node should run a round of
-    the dispatcher: the first node to ask in each tick does."""
+    """Records the heartbeat of a node's supervisor. Returns True if this node should execute a round of the dispatcher now: of
+    all nodes, the first to call in each interval of settings.TICK_SECONDS."""
     lately, ahead = now - timedelta(seconds=ROUND_SHARE * settings.TICK_SECONDS), now + timedelta(seconds=MOST_AHEAD_SECONDS)
     rows = sql.fetch(TICK, (now, lately, ahead, now, name))
     return not rows or sql.moment(rows[0][0]) == now
 
 
 def measured(name: str, now: datetime, memory_bytes: int) -> None:
-    """Records the memory of a node's cluster, and with it how many runs it has in hand, for the charts."""
+    """Records for the charts, once per minute, the memory of a node's cluster and how many runs its workers hold."""
     minute = _minute(now)
     with transaction.atomic():
         node = Node.objects.select_for_update().filter(name=name).first()
@@ -167,7 +172,7 @@ def measured(name: str, now: datetime, memory_bytes: int) -> None:
 
 
 def beat(name: str, now: datetime, pages: int = 0) -> None:
-    """Records a heartbeat: a worker of this node took a task or fetched `pages` pages since the last one."""
+    """Records a heartbeat: a worker of this node took a task, or fetched `pages` pages since the last one."""
     if not pages:
         Node.objects.filter(name=name).update(heartbeat=now)
         return
@@ -186,8 +191,8 @@ def _minute(now: datetime) -> int:
 
 
 class Signs(NamedTuple):
-    """The observed state of a node's cluster: last heartbeat, whether a worker holds a run, number of processes that died, and
-    whether it was asked to drain."""
+    """The observed state of a node's cluster: time of the last heartbeat, whether a worker holds a run, number of processes
+    that died, and whether the node was asked to drain."""
 
     heartbeat: datetime | None
     busy: bool
@@ -196,7 +201,7 @@ class Signs(NamedTuple):
 
 
 def signs(name: str, now: datetime) -> Signs:
-    """The observed state of a node's cluster."""
+    """Returns the observed state of a node's cluster, for its supervisor."""
     held = Exists(_held(now).filter(lease_holder__startswith=f"{name}:"))
     found = Node.objects.filter(name=name).annotate(busy=held).values_list("heartbeat", "busy", "restarts", "state").first()
     return Signs(*found[:3], found[3] == NodeState.DRAINING) if found else Signs(None, False, 0, False)
@@ -218,13 +223,14 @@ def web_restarted(why: str, now: datetime) -> None:
 
 
 def living(now: datetime) -> list[Node]:
-    """Nodes with a recent heartbeat that is newer than the start of their cluster."""
+    """Returns the nodes whose cluster sent a heartbeat recently and since it was started."""
     return list(Node.objects.filter(heartbeat__gt=standing.lost_before(now), heartbeat__gte=F("started")))
 
 
 def listing(now: datetime) -> list[dict[str, Any]]:
-    """All nodes, each with its state, its speed in pages per minute over the last five minutes, its share in the weights of
-    all nodes that take work (None if it takes none, or if weights are unknown), and its current runs."""
+    """Returns all nodes as JSON documents, among others with the state, the speed in pages per minute over the last five
+    minutes, "weight" (the node's share in the weights of all nodes that take work; None if it takes none or no weight is
+    known), and "outstanding" (the number of runs that its workers hold)."""
     return [
         {
             "name": row.node.name,

@@ -1,4 +1,5 @@
-"""Access to an S3-compatible object store: objects are stored completely or not at all, read in parts, and checked by size."""
+"""Reads and writes objects of an S3-compatible store. An object is stored completely or not at all, and its size is checked;
+parts of it can be read."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ class Unreachable(Exception):
 
 
 class Place(NamedTuple):
-    """Where an object is stored."""
+    """Bucket and key of an object."""
 
     bucket: str
     key: str
 
 
 def place_of(address: str) -> Place:
-    """Bucket and key of an address.
+    """Splits the address of an object into bucket and key.
 
     >>> place_of("s3://pages/warc/one.warc.gz")
     Place(bucket='pages', key='warc/one.warc.gz')
@@ -43,12 +44,12 @@ def place_of(address: str) -> Place:
 
 
 def address_for(name: str) -> str:
-    """The address that an archive file of this name gets in the store that is configured."""
+    """Returns the address of an archive file of this name in the configured store."""
     return f"{settings.ARCHIVE_STORE.rstrip('/')}/{name}"
 
 
 def put(address: str, path: Path) -> None:
-    """Stores a file under an address, with a checksum that the store verifies, and checks the size. Raises Unreachable."""
+    """Uploads a file to an address, with a checksum that the store verifies, and compares the sizes. Raises Unreachable."""
     place = place_of(address)
     extra = {"ChecksumAlgorithm": "CRC32"}
     _ask(lambda client: client.upload_file(str(path), place.bucket, place.key, ExtraArgs=extra, Config=_transfer()))
@@ -58,14 +59,14 @@ def put(address: str, path: Path) -> None:
 
 
 def size(address: str) -> int | None:
-    """The size of an object in bytes, None where there is none. Raises Unreachable."""
+    """Returns the size of an object in bytes; None if it does not exist. Raises Unreachable."""
     place = place_of(address)
     found = _ask(lambda client: client.head_object(Bucket=place.bucket, Key=place.key))
     return None if found is None else int(found["ContentLength"])
 
 
 def piece(address: str, offset: int, length: int) -> bytes | None:
-    """Bytes of an object: exactly as many as requested; None if the object is missing or too short. Raises Unreachable."""
+    """Returns `length` bytes of an object from `offset`; None if the object is missing or too short. Raises Unreachable."""
     place, last = place_of(address), offset + length - 1
 
     def read(client: Any) -> bytes:
@@ -77,12 +78,12 @@ def piece(address: str, offset: int, length: int) -> bytes | None:
 
 
 def fetch(address: str, folder: Path | None = None) -> BinaryIO | None:
-    """A copy of an object in a temporary file (in `folder`), at its beginning; None where it is gone. The caller closes it.
-    Raises Unreachable."""
+    """Downloads an object to a temporary file (in `folder`) and returns the file, positioned at its beginning; None if the
+    object does not exist. The caller closes the file, which deletes it. Raises Unreachable."""
     place = place_of(address)
 
     def read(client: Any) -> BinaryIO:
-        copy = tempfile.NamedTemporaryFile(dir=folder, suffix=".warc.gz")  # noqa: SIM115 - given to the caller
+        copy = tempfile.NamedTemporaryFile(dir=folder, suffix=".warc.gz")  # noqa: SIM115 - the caller closes it
         try:
             answer = client.get_object(Bucket=place.bucket, Key=place.key)
             for part in answer["Body"].iter_chunks(PIECE_BYTES):
@@ -99,13 +100,14 @@ def fetch(address: str, folder: Path | None = None) -> BinaryIO | None:
 
 
 def remove(address: str) -> None:
-    """Deletes an object; one that is gone is no error. Raises Unreachable."""
+    """Deletes an object; does nothing if it does not exist. Raises Unreachable."""
     place = place_of(address)
     _ask(lambda client: client.delete_object(Bucket=place.bucket, Key=place.key))
 
 
 def _ask(call: Callable[[Any], Answer]) -> Answer | None:
-    """Sends a request to the store and returns its response, None for a missing object. A truncated body is requested again."""
+    """Calls `call` with the store's client and returns the result; None if the object does not exist. If the response was
+    truncated, the call is repeated. Raises Unreachable."""
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -133,8 +135,8 @@ def _cut_off(error: Exception) -> bool:
 
 @lru_cache(maxsize=4)
 def _client(process: int, endpoint: str) -> Any:
-    """The client of this process (a forked one makes its own). Region and credentials come from the environment, as for all AWS
-    tools."""
+    """Returns the client of this process; a forked process creates its own. Region and credentials come from the environment,
+    as for all AWS tools."""
     import boto3
     from botocore.config import Config
 

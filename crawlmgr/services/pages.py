@@ -1,4 +1,4 @@
-"""Rows of fetched pages: request, response, and position in the archive."""
+"""Stores the rows of fetched pages: request, response, and position in the archive."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def row(
     title: str,
     relevance: float | None,
 ) -> tuple[Any, ...]:
-    """The values of one page's row, in the form that `add` takes; `written` is the position of the page in the archive."""
+    """Returns the values of one page's row in the form that `add` takes. `written` is the WARC file and the position in it;
+    None if the page was not archived."""
     file, pointer = written if written else (None, None)
     values = (
         *(item.host_id, item.url, url_hash(item.url), response.url, response.status),
@@ -49,6 +50,6 @@ def row(
 
 
 def add(rows: Sequence[tuple[Any, ...]]) -> None:
-    """Writes rows of pages, replacing rows that the run already has."""
+    """Writes rows of pages; a row for an address of which the run already has one replaces it."""
     if rows:
         sql.execute_many(_PAGE, rows)

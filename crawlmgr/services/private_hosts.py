@@ -1,4 +1,4 @@
-"""Corrects stored exceptions of the address guard that are wider than what the user named."""
+"""Narrows stored exceptions of the address guard that allow more private addresses than the user named."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from crawlmgr.web.url import UrlError, canonical, host_key
 
 
 def mend(rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, inside: str = "") -> None:
-    """Replaces "*" in stored crawl settings (the JSON of `field`, or its member `inside`) by the hosts and ports of the
-    addresses that the user named, with one line on standard error for each.
+    """Replaces "*" (any private address) in stored crawl settings by the hosts and ports of the addresses that the user named,
+    and writes a warning to standard error for each change.
 
-    Older versions stored "*" for `--allow-private`, which allowed redirects to any port of any private machine.
-    """
+    `field` is the JSON field with the settings, `inside` the key of the settings within it ("": the field itself); `urls`
+    returns the addresses named by a row. Older versions stored "*" for `--allow-private`, which allowed redirects to any
+    port of any private machine."""
     where = "__".join(part for part in (field, inside, "allow_private", "icontains") if part)
     for row in rows.filter(**{where: EVERYTHING}):
         stored = getattr(row, field)

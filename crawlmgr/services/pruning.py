@@ -1,8 +1,7 @@
-"""Pruning: rows and files of history are deleted after a retention time, so that the desk stays fast.
+"""Deletes old rows and files when their retention time is over, so that the web interface stays fast.
 
-The desk, the command and the daily task all call `prune`. Retention times are in `Retention`, with settings.KEEP_DAYS as the
-default.
-"""
+The web interface, the command and the daily task all call `prune`. Retention times are stored in `Retention`, with
+settings.KEEP_DAYS as the default."""
 
 from __future__ import annotations
 
@@ -25,13 +24,14 @@ from crawlmgr.services.removals import Part, Removal
 
 log = logging.getLogger("crawlmgr.pruning")
 MOST_DAYS = 36_500
-MOST_COUNTED = 100_000  # rows of a kind counted for a page at most
-SAMPLE_ROWS = 100  # sample rows used to estimate the size of all
+MOST_COUNTED = 100_000  # maximum number of rows of a kind that are counted for display
+SAMPLE_ROWS = 100  # number of sample rows from which the size of all rows is estimated
 
 
 class Kind(NamedTuple):
-    """A kind of data to prune: its name, for how many days it is kept (0: for ever), how many rows are older (with `more`: at
-    least), and their size in bytes: exact for files, for rows estimated from a sample, without indexes."""
+    """A kind of data to delete: its name, for how many days it is kept (0: for ever), how many rows are older (with `more`: at
+    least so many), and their size in bytes. The size is exact for files; for rows it is estimated from a sample, without
+    indexes."""
 
     kind: str
     keep_days: int
@@ -61,18 +61,18 @@ def _hours(before: datetime) -> list[Part]:
 
 
 def _addresses(before: datetime) -> list[Part]:
-    """Addresses of runs that finished or were stopped; a failed run may still be resumed."""
+    """Selects the frontier addresses of runs that finished or were stopped. A failed run may still be resumed."""
     return [Part(Url.objects.filter(run__state__in=(RunState.FINISHED, RunState.STOPPED), run__finished__lt=before))]
 
 
 def _fetches(before: datetime) -> list[Part]:
-    """Rows of fetched pages: when each was fetched and where it is in the archive. Pages of active runs and imported pages are
-    kept."""
+    """Selects rows of fetched pages (which say when a page was fetched and where it is in the archive). Pages of active runs
+    and imported pages are kept."""
     return [Part(Page.objects.filter(fetched_at__lt=before, run__isnull=False).exclude(run__state__in=ACTIVE))]
 
 
 def _runs(before: datetime) -> list[Part]:
-    """Ended runs, with the rows that are deleted with them. Kinds of runs whose rows hold the results of a crawl are kept."""
+    """Selects ended runs, and first the rows that refer to them. Runs whose rows hold the results of a crawl are kept."""
     chosen = Run.objects.filter(state__in=(RunState.FINISHED, RunState.STOPPED, RunState.FAILED), finished__lt=before)
     chosen = chosen.exclude(kind__in=settings.RUNS_WITH_RESULTS)
     below = [one for one in Run._meta.related_objects if one.on_delete is models.CASCADE]
@@ -80,7 +80,7 @@ def _runs(before: datetime) -> list[Part]:
 
 
 def _archive(before: datetime) -> list[Part]:
-    """WARC files whose run has ended; the rows of their pages are kept, without the position in the archive."""
+    """Selects WARC files whose run has ended. The rows of their pages are kept, without the position in the archive."""
     files = WarcFile.objects.filter(created__lt=before).exclude(run__state__in=ACTIVE)
     return [Part(Page.objects.filter(warc__in=files)), Part(files)]
 
@@ -100,13 +100,13 @@ _OLD: Mapping[str, Callable[[datetime], list[Part]]] = {
 
 
 def kept() -> dict[str, int]:
-    """The retention time of each kind in days; 0 for ever."""
+    """Returns the retention time of each kind of data in days; 0 means for ever."""
     chosen = dict(Retention.objects.values_list("kind", "keep_days"))
     return {kind: chosen.get(kind, days) for kind, days in settings.KEEP_DAYS.items()}
 
 
 def keep(days: Mapping[str, int], *, now: datetime, user: Any = None) -> list[str]:
-    """Sets retention times in days; returns the kinds that changed. Raises ValueError with a one-line message."""
+    """Sets retention times in days; returns the kinds whose time changed. Raises ValueError with a one-line message."""
     wrong = [kind for kind, number in days.items() if kind not in settings.KEEP_DAYS or not 0 <= number <= MOST_DAYS]
     if wrong:
         raise ValueError(f"not a number of days from 0 to {MOST_DAYS}: {', '.join(sorted(wrong))}")
@@ -122,8 +122,8 @@ def keep(days: Mapping[str, int], *, now: datetime, user: Any = None) -> list[st
 
 
 def frees(now: datetime, days: Mapping[str, int] | None = None, *, most: int | None = None) -> list[Kind]:
-    """What pruning would delete now, with the given or the stored retention times. With `most`, at most that many rows of a kind
-    are counted."""
+    """Returns for each kind of data what pruning would delete now, with the retention times in `days` or else the stored ones.
+    With `most`, at most that many rows of a kind are counted."""
     chosen = kept() | dict(days or {})
     return [_freed(kind, number, now, most) for kind, number in chosen.items()]
 
@@ -146,7 +146,8 @@ def _freed(kind: str, days: int, now: datetime, most: int | None) -> Kind:
 
 
 def _row_bytes(rows: QuerySet[Any]) -> float:
-    """Mean size in bytes of up to SAMPLE_ROWS sampled rows, counting texts in UTF-8 and eight bytes for each number or time."""
+    """Returns the mean size in bytes of up to SAMPLE_ROWS rows; texts are counted in UTF-8, numbers and times as eight bytes
+    each."""
     some = list(rows.order_by().values_list()[:SAMPLE_ROWS])
     return sum(_width(value) for row in some for value in row) / max(1, len(some))
 
@@ -160,15 +161,16 @@ def _width(value: Any) -> int:
 
 
 class Pruned(NamedTuple):
-    """How many rows of each kind were deleted, and whether time ran out before all were."""
+    """How many rows of each kind were deleted; `left` is True if the time limit ended the deletion, so that some may be
+    left."""
 
     rows: dict[str, int]
     left: bool
 
 
 def prune(now: datetime, seconds: float | None = None) -> Pruned:
-    """Deletes expired sessions and everything past its retention time, one transaction per batch; starts no further batch after
-    `seconds`."""
+    """Deletes expired login sessions and everything past its retention time, in one transaction per batch. No batch is begun
+    after `seconds`; None for no time limit."""
     until = None if seconds is None else SYSTEM.now() + timedelta(seconds=seconds)
 
     def late() -> bool:
@@ -196,8 +198,9 @@ def _drop_rows(parts: Sequence[Part], late: Callable[[], bool]) -> int:
 
 
 def _drop_files(files: QuerySet[WarcFile], late: Callable[[], bool]) -> int:
-    """Deletes files one by one: clears the archive position of its pages in batches, then deletes the file, then its row. After a
-    kill in between, or where the store of the archive does not answer, the row still exists and all of it is repeated."""
+    """Deletes WARC files one by one: clears the archive positions of a file's pages in batches, then deletes the file, then its
+    row. If the process is killed in between or the object store does not respond, the row still exists and the next call
+    repeats all of it. Returns the number of files deleted."""
     number = 0
     while not late() and (file := files.order_by("pk").first()) is not None:
         pages = Page.objects.filter(warc=file).order_by("pk")

@@ -1,16 +1,16 @@
-"""Statistics by which the database chooses indexes. PostgreSQL updates them by itself; SQLite only on request, and until then
-it uses an index made by a migration wrongly or not at all."""
+"""Updates the statistics from which the database chooses indexes. PostgreSQL does so by itself; SQLite does so only on request,
+and until then uses an index made by a migration badly or not at all."""
 
 from __future__ import annotations
 
 from django.db import connection
 
-ROWS_AN_INDEX = 1000  # maximum number of rows read from each index: some 30 ms for a database of 2 million posts
+ROWS_AN_INDEX = 1000  # maximum number of rows read from each index; takes some 30 ms for a database of 2 million posts
 
 
 def refresh() -> None:
-    """Updates the statistics of SQLite; does nothing on other databases. Raises OperationalError while another process writes
-    for longer than the busy timeout."""
+    """Updates the statistics of SQLite; does nothing on other databases. Raises OperationalError if another process keeps the
+    database locked for longer than the busy timeout."""
     if connection.vendor != "sqlite":
         return
     with connection.cursor() as cursor:

@@ -1,8 +1,8 @@
-"""The queue: tasks by dotted name, added on commit, in the database (`queue_rows`) or in Redis (`queue_redis`). Besides these,
-tasks.py and the queue's admin page nothing uses django-q2.
+"""The queue of tasks for workers, kept in the database (`queue_rows`) or in Redis (`queue_redis`). Apart from these two
+modules, tasks.py and the queue's admin page, nothing uses django-q2.
 
-Whatever is in the queue, a worker only calls functions of `TASKS` with plain arguments: brokers ask `allowed`.
-"""
+Tasks name functions by their dotted names. Whatever the queue contains, a worker only calls the functions in `TASKS`, with
+plain arguments: brokers check each task with `allowed`."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ name."""
 TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, MOVE, *(task for _name, task, _kind in SCHEDULES)))
 """The functions that a worker may be asked to call."""
 
-post_save.disconnect(call_hook, sender=Task)  # otherwise django-q2 would call any function that a stored result names as its hook
+# otherwise django-q2 would call any function that a stored task result names as its hook
+post_save.disconnect(call_hook, sender=Task)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The reported state of a running cluster: its process ids and start time."""
+    """The state that a running cluster of worker processes reports: the ids of its processes, and when it was started."""
 
     pid: int
     guard: int
@@ -62,7 +63,7 @@ class ClusterState:
 
 
 def allowed(payload: str) -> bool:
-    """Tells whether a worker may be given a task; one that it may not is reported."""
+    """Tells whether a worker may execute a task from the queue; if not, records the refusal as an event."""
     objection = _objection(payload)
     if objection:
         refused(objection)
@@ -70,7 +71,7 @@ def allowed(payload: str) -> bool:
 
 
 def _objection(payload: str) -> str:
-    """What is wrong with a row of the queue; "" if it is valid."""
+    """Returns the reason why a task in the queue must not be executed; "" if it may."""
     try:
         return task_check.objection(task_check.opened(payload, settings.Q_CLUSTER["name"]), TASKS)
     except BadSignature:
@@ -81,7 +82,8 @@ def _objection(payload: str) -> str:
 
 @receiver(pre_enqueue)
 def _only_ours(task: dict[str, Any], **_: Any) -> None:
-    """Checks a task that is being queued, also from a schedule: a foreign one is replaced by a task that reports it."""
+    """Checks a task before it is queued, also by a schedule. A task that calls a function not in TASKS is replaced by one that
+    records the refusal."""
     if objection := task_check.objection(task, TASKS):
         for option in set(task) - task_check.OPTIONS:
             del task[option]
@@ -89,7 +91,7 @@ def _only_ours(task: dict[str, Any], **_: Any) -> None:
 
 
 def refused(what: str) -> None:
-    """Records that a task was refused, and deletes schedules that call foreign functions."""
+    """Records that a task was refused, and deletes schedules that call functions not in TASKS."""
     events.error("task_refused", what, now=timezone.now())
     _foreign_schedules().delete()
 
@@ -117,13 +119,13 @@ def files_key(queue: str, node: str) -> str:
 
 
 def _store() -> Any:
-    """The module that keeps tasks: rows of the database, or Redis."""
+    """Returns the module that keeps the tasks: `queue_rows` or `queue_redis`."""
     return import_module(settings.QUEUE_STORE)
 
 
 def _add(key: str, task: str, *args: Any) -> None:
-    """Adds a task. If a separate broker (Redis) is unavailable, the task is not queued: the dispatcher and the supervisor queue
-    it again later."""
+    """Adds a task to the queue. If Redis is used and does not respond, the task is not queued: the dispatcher and the
+    supervisor queue it again later."""
     try:
         async_task(task, *args, cluster=key, save=False)
     except _store().AWAY as error:
@@ -131,7 +133,7 @@ def _add(key: str, task: str, *args: Any) -> None:
 
 
 def run_slice(run_id: int) -> None:
-    """Queues a run's next slice when the transaction commits, unless one is already waiting."""
+    """Queues a run's next slice when the current transaction commits, unless one is already queued."""
     transaction.on_commit(partial(_add_slice, run_id))
 
 
@@ -141,17 +143,17 @@ def _add_slice(run_id: int) -> None:
 
 
 def next_pruning() -> datetime | None:
-    """The time of the next pruning; None before a node has created its schedules."""
+    """Returns the time of the next daily pruning; None before a node has created its schedules."""
     return Schedule.objects.filter(func=PRUNE).values_list("next_run", flat=True).first()
 
 
 def prune() -> None:
-    """Queues a pruning when the transaction commits."""
+    """Queues the deletion of old rows when the current transaction commits."""
     transaction.on_commit(lambda: _add(settings.Q_CLUSTER["name"], PRUNE))
 
 
 def send_alarms() -> None:
-    """Queues the sending of alarms when the transaction commits, unless it is already waiting."""
+    """Queues the sending of alarms when the current transaction commits, unless it is already queued."""
     transaction.on_commit(_add_alarms)
 
 
@@ -162,14 +164,14 @@ def _add_alarms() -> None:
 
 
 def hand_on(run_id: int) -> None:
-    """Queues a slice of a run whose worker died, replacing the one that it had taken."""
+    """Queues a slice of a run whose worker died, in place of the task that the worker had taken."""
     _store().forget_taken(_run_key(run_id))
     run_slice(run_id)
 
 
 def requeue(run_ids: Iterable[int], now: datetime) -> int:
-    """Queues slices of runs that no worker holds, skipping those whose slice is waiting or was taken within a lease's length (a
-    taken slice may still wait in its cluster's memory). Returns how many it queued."""
+    """Queues slices of runs that no worker holds; returns how many it queued. Skips runs whose slice is queued or was taken
+    within the length of a lease, because a taken slice may still wait in its cluster's memory."""
     wanted = {_run_key(run_id): run_id for run_id in run_ids}
     queued = _store().wait_or_were_taken(wanted, settings.LEASE_SECONDS, now) if wanted else set()
     for key, run_id in wanted.items():
@@ -179,9 +181,8 @@ def requeue(run_ids: Iterable[int], now: datetime) -> int:
 
 
 def tick(node: str, queue: str, now: datetime) -> bool:
-    """Asks the node's own cluster for a heartbeat, unless a request is already waiting or was taken recently. One taken long ago
-    was lost with its worker and must not block further requests. Returns False if the node has its own broker and it cannot be
-    reached."""
+    """Queues a request that the node's own cluster send a heartbeat, unless one is already queued or was taken recently; one
+    that was taken long ago was lost with its worker. Returns False if the queue is in Redis and Redis does not respond."""
     store, key = _store(), node_key(queue, node)
     try:
         store.ask()
@@ -194,42 +195,44 @@ def tick(node: str, queue: str, now: datetime) -> bool:
 
 
 def move_files(node: str, queue: str) -> None:
-    """Has a worker of this node move closed WARC files into the store, unless such a task is queued or running."""
+    """Queues a task by which a worker of this node moves closed WARC files into the object store, unless one is queued or
+    running."""
     key = files_key(queue, node)
     if not _store().wait_or_were_taken([key], settings.RETRY_SECONDS, timezone.now()):
         _add(key, MOVE, node)
 
 
 def forget_node(node: str, queue: str) -> None:
-    """Deletes the tasks that only this node's cluster could take, because that cluster is gone."""
+    """Deletes the tasks that only this node's cluster could take. Called when that cluster has ended."""
     _store().forget([node_key(queue, node), files_key(queue, node)])
 
 
 def give_back(queue: str, now: datetime) -> int:
-    """Frees every taken task of a queue at once. Use it only if all clusters that took from it are known to be dead."""
+    """Makes every taken task of a queue available again and returns their number. Call it only if all clusters that took from
+    the queue are known to be dead."""
     return int(_store().give_back(queue, now))
 
 
 def length() -> int:
-    """The number of tasks in the queue, in progress or waiting."""
+    """Returns the number of tasks in the queue, waiting or taken."""
     return int(_store().length())
 
 
 def clusters() -> list[ClusterState]:
-    """The clusters that reported their state within the last five seconds, on machines that share this data folder."""
+    """Returns the clusters that reported their state within the last five seconds, on machines that share this data folder."""
     return [
         ClusterState(stat.pid, stat.sentinel, stat.monitor, stat.pusher, tuple(stat.workers), stat.tob) for stat in Stat.get_all()
     ]
 
 
 def make_schedules() -> None:
-    """Creates the schedules that keep a worker node running without `serve`; existing intervals are kept. A schedule that calls a
-    foreign function is deleted and reported."""
+    """Creates the schedules by which a worker node works without `serve`; existing ones keep their intervals. Schedules that
+    call functions not in TASKS are deleted and reported."""
     for schedule in _foreign_schedules():
         events.error("task_refused", f"{schedule.func} ({schedule.name or schedule.pk})", now=timezone.now())
         schedule.delete()
     with transaction.atomic():
-        if connection.vendor == "postgresql":  # SQLite has one writer at a time
+        if connection.vendor == "postgresql":  # SQLite needs no lock, since it has one writer at a time
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEDULES_LOCK])
         for name, task, kind in SCHEDULES:
@@ -241,12 +244,13 @@ def make_schedules() -> None:
 
 
 def ended(before: datetime) -> QuerySet[Task]:
-    """Stored results of tasks that ended before a time."""
+    """Returns the stored results of tasks that ended before a time."""
     return Task.objects.filter(stopped__lt=before)
 
 
 def again(results: Iterable[str]) -> int:
-    """Queues failed tasks again and deletes their results, skipping those that workers would refuse. Returns how many."""
+    """Queues failed tasks again and deletes their results; tasks that workers would refuse are skipped. `results` are the ids
+    of the results. Returns how many were queued."""
     count = 0
     for result in Task.objects.filter(pk__in=list(results), success=False, func__in=TASKS - {TICK, REFUSED}).only("func", "args"):
         arguments = tuple(result.args or ())
@@ -262,5 +266,5 @@ def again(results: Iterable[str]) -> int:
 
 
 def forget(results: Iterable[str]) -> int:
-    """Deletes stored results of tasks. Returns how many."""
+    """Deletes the stored results with these ids. Returns how many were deleted."""
     return int(Task.objects.filter(pk__in=list(results)).delete()[0])

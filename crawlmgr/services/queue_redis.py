@@ -1,9 +1,9 @@
-"""Tasks in Redis or Valkey instead of the database, when CRAWLMGR_BROKER_URL names a server.
+"""Keeps the queue in Redis or Valkey instead of the database, if CRAWLMGR_BROKER_URL names a server.
 
-The server deletes a task when it is taken. A task lost because its worker was killed, or because the server was killed before
-it had saved its data, is queued again by the dispatcher from the leases in the database. If the server is unreachable, only
-`ask` and `add` raise; all other functions then behave as if everything were waiting, since nothing can be added.
-"""
+A task is deleted from the server when it is taken. If it is lost, because its worker was killed or because the server was
+killed before saving its data, the dispatcher queues it again from the leases in the database. If the server does not
+respond, only `ask` and `Broker.enqueue` raise; the other functions return what they would if all tasks were queued, since
+nothing can be added."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def _connected(url: str) -> redis.Redis:
 
 
 def server() -> redis.Redis:
-    """The connection to the server."""
+    """Returns the connection to the Redis server."""
     return _connected(settings.BROKER_URL)
 
 
 def _place(part: str, name: str) -> str:
-    """The name of a part of a queue in the server."""
+    """Returns the key on the server of one part ("waiting", "tasks", ...) of the queue `name`."""
     return f"crawlmgr:{name}:{part}"
 
 
@@ -83,11 +83,11 @@ def _taken(key: str) -> str:
 
 
 class Broker(Sharing):
-    """Broker of a queue in Redis. Tasks are validated as they are for the queue in the database."""
+    """django-q2's broker for a queue in Redis. Tasks are checked with `queue.allowed` as those in the database are."""
 
     def enqueue(self, task: str) -> str:
-        """Adds a task. If the task has a key, it is added only if no task waits under that key; a task without a key is always
-        added."""
+        """Adds a task and returns its key. A task with a key of its own (such as "crawl/run/7") is added only if none waits
+        under that key; any other task gets a unique key."""
         key = str(self.list_key)
         name, _slash, rest = key.partition("/")
         own = rest.startswith(("node/", "files/"))
@@ -96,7 +96,7 @@ class Broker(Sharing):
         return key
 
     def dequeue(self) -> list[tuple[str, str]] | None:
-        """Takes a task. If there is none or the server is unreachable, pauses and returns None."""
+        """Takes a task. If there is none or the server does not respond, pauses and returns None."""
         node, now = os.environ.get("CRAWLMGR_NODE", ""), timezone.now()
         try:
             found = self._take(node, self._before(node, now))
@@ -116,8 +116,8 @@ class Broker(Sharing):
         return [(key, payload)]
 
     def _before(self, node: str, now: datetime) -> float | None:
-        """The time before which a task for any node must have been queued so that this node may take it now; None if the node
-        may take no such task."""
+        """Returns the time before which a task for any node must have been queued so that this node may take it now; None if
+        the node may take no such task."""
         if not server().exists(_place("waiting", self.list_key)):
             return None
         self._look(node, now, STANDING_SECONDS)
@@ -136,14 +136,14 @@ class Broker(Sharing):
         return (found[0], found[1]) if found else None
 
     def _in_hand(self, node: str) -> int:
-        """The number of tasks for any node that this node has taken and not finished. Tasks of killed workers are counted
-        until RETRY_SECONDS have passed."""
+        """Returns the number of tasks for any node that this node has taken and not finished. Tasks of killed workers are
+        counted until RETRY_SECONDS have passed."""
         since = time.time() - settings.RETRY_SECONDS
         found: Any = server().zcount(_place(f"hand:{node}", self.list_key), since, "+inf")
         return int(found)
 
     def acknowledge(self, task_id: str) -> None:
-        """Removes a finished task from the list of taken ones."""
+        """Removes a finished task from the node's list of taken tasks."""
         node = os.environ.get("CRAWLMGR_NODE", "")
         _calmly(lambda: server().zrem(_place(f"hand:{node}", self.list_key), task_id))
 
@@ -166,19 +166,18 @@ class Broker(Sharing):
 
 
 def ask() -> None:
-    """Asks whether the server answers. Raises redis.RedisError."""
+    """Tests the connection to the server. Raises redis.RedisError if it does not respond."""
     server().ping()
 
 
 def waits(key: str) -> bool:
-    """Tells whether a task waits under a key."""
+    """Tells whether a task is queued under a key; True if the server does not respond."""
     return bool(_calmly(lambda: server().hexists(_of("tasks", key), key), True))
 
 
 def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> set[str]:
-    """Of `keys`, those under which a task waits or was taken within the last `seconds`; a taken task may still wait in its
-    cluster's memory.
-    """
+    """Returns those of `keys` under which a task is queued or was taken within the last `seconds`, since a taken task may still
+    wait in its cluster's memory. Returns all of them if the server does not respond."""
     since, wanted = time.time() - seconds, list(keys)
 
     def ask_each() -> set[str]:
@@ -195,7 +194,7 @@ def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> se
 
 
 def forget_taken(key: str) -> None:
-    """Forgets that a task was taken: its worker is dead."""
+    """Deletes the record that the task of a key was taken. Called when its worker is dead."""
     _calmly(lambda: server().delete(_taken(key)))
 
 
@@ -208,7 +207,8 @@ def forget(keys: Iterable[str]) -> None:
 
 
 def give_back(name: str, now: datetime) -> int:
-    """Clears the list of tasks taken from a queue, so that the dispatcher queues them again at once; returns their number."""
+    """Clears the records of tasks taken from a queue, so that the dispatcher queues the tasks again at once; returns their
+    number."""
 
     def every() -> int:
         marks = list(server().scan_iter(_place("taken:", name) + "*"))
@@ -221,13 +221,13 @@ def give_back(name: str, now: datetime) -> int:
 
 
 def length() -> int:
-    """The number of waiting tasks; 0 if the server is away."""
+    """Returns the number of tasks that are queued and not taken; 0 if the server does not respond."""
     name = settings.Q_CLUSTER["name"]
     return int(_calmly(lambda: server().hlen(_place("tasks", name)), 0))
 
 
 def _calmly(work: Any, otherwise: Any = None) -> Any:
-    """Returns the result of `work`, or `otherwise` if the server is unavailable."""
+    """Returns the result of `work`, or `otherwise` if the server does not respond."""
     try:
         return work()
     except redis.RedisError as error:

@@ -1,5 +1,5 @@
-"""Tasks in the database: django-q2's ORM broker extended for nodes that share a queue, and the row queries behind
-`services.queue`."""
+"""Keeps the queue in the database: django-q2's ORM broker, extended for several nodes that share a queue, and the queries used
+by `services.queue`."""
 
 from __future__ import annotations
 
@@ -37,46 +37,45 @@ STATE_SECONDS = 2
 
 
 class Sharing(Brokers):
-    """Common part of brokers for nodes that share a queue: each node first leaves tasks to nodes with less work for a moment,
-    and takes no more tasks than it has workers; a draining or paused node takes only its own tasks."""
+    """Common base of the brokers, for nodes that share a queue. A node leaves tasks for a moment to nodes with less work, and
+    takes no more tasks than it has workers. A draining or paused node takes only tasks meant for it alone."""
 
     _turn = standing.Turn(0.0, True)
     _looked = float("-inf")
-    _empty = 0  # consecutive queries that found nothing
+    _empty = 0  # number of consecutive queries that found no task
     _told = float("-inf")
 
     def set_stat(self, key: str, value: str, timeout: int) -> Any:
-        """Reports this cluster's state, at most every two seconds: django-q2's guard would write it to a file every second."""
+        """Stores this cluster's reported state, at most every two seconds: django-q2 would write it to a file every second."""
         if time.monotonic() - self._told < STATE_SECONDS:
             return None
         self._told = time.monotonic()
         return super().set_stat(key, value, timeout + STATE_SECONDS)
 
     def _pause(self, node: str, now: datetime) -> float:
-        """Seconds until the next query. They grow while the queue is empty and other nodes query too, so that ten idle nodes
-        cost the database little."""
+        """Returns the seconds until the next query of the queue. They grow while the queue is empty and other nodes query it
+        too, so that ten idle nodes cost the database little."""
         if not self._empty or connection.vendor == "sqlite":
             return float(Conf.POLL)
         self._look(node, now, QUIET_SECONDS)
         return float(Conf.POLL if self._turn.alone else min(LONGEST_POLL_SECONDS, Conf.POLL * 2 ** min(self._empty // 4, 8)))
 
     def _look(self, node: str, now: datetime, seconds: float) -> None:
-        """Updates what this node knows of its own speed and load compared with other nodes, if that was last updated more than
-        `seconds` ago.
-        """
+        """Compares this node's speed and load with those of other nodes, unless the last comparison is less than `seconds` old,
+        and stores in `_turn` when it may take tasks."""
         if time.monotonic() - self._looked >= seconds:
             self._looked, self._turn = time.monotonic(), standing.turn(node, self.list_key, now)
 
 
 class Broker(Sharing, ORM):
-    """django-q2's ORM broker, with three kinds of rows in a queue, distinguished by their key.
+    """django-q2's ORM broker, with several kinds of tasks in one queue, distinguished by their keys.
 
-    `crawl` is any task; `crawl/run/7` a slice of run 7, so that one query tells whether one is waiting; `crawl/node/n` a task
-    that only node n takes, before all others: a heartbeat must not wait behind hours of work or be given by another node.
+    `crawl` is any task. `crawl/run/7` is a slice of run 7, so that one query tells whether one is queued. `crawl/node/n` and
+    `crawl/files/n` are tasks that only node n takes; the former is taken before all others, because a heartbeat must neither
+    wait behind hours of work nor be sent by another node.
 
-    Every task of a cluster's workers passes `dequeue`, in the cluster's own process: a row that calls anything but a function of
-    `TASKS` with plain arguments, or that this installation did not sign, is deleted and reported.
-    """
+    All tasks of a cluster's workers pass through `dequeue`: a task that calls anything but a function of `TASKS` with plain
+    arguments, or that this installation did not sign, is deleted and reported."""
 
     _in_hand: frozenset[int] = frozenset()
     _state: tuple[int, int] | None = None
@@ -110,8 +109,8 @@ class Broker(Sharing, ORM):
         return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
 
     def _nothing_since(self) -> bool:
-        """Tells whether nobody has written to the database file (SQLite) since a query found no free task. This takes a tenth
-        of the time of such a query. A taken task that becomes free again because time has passed is found within
+        """Tells whether nobody has written to the SQLite database file since a query found no free task. The check takes a
+        tenth of the time of that query. A taken task that becomes free again because time has passed is found within
         LONGEST_POLL_SECONDS."""
         if self._state is None or time.monotonic() - self._asked >= LONGEST_POLL_SECONDS:
             return False
@@ -119,13 +118,13 @@ class Broker(Sharing, ORM):
 
     @staticmethod
     def _rows() -> QuerySet[OrmQ]:
-        """The queue's rows on a connection that answered a moment ago: django-q2's `get_connection` would test it once more."""
+        """Returns the queue's rows without testing the connection first, as django-q2's `get_connection` would."""
         return OrmQ.objects.using(Conf.ORM)
 
     def _anything_free(self, own: str, files: str, now: datetime) -> bool:
-        """Tells whether there is a row that this node may take, in one plain statement: a cluster asks five times a second,
-        mostly in vain, and the ORM query that takes a row costs thirty times as much to build. The connection is not tested
-        before each use, to save a second statement; if it is broken, this query fails and the connection is opened anew."""
+        """Tells whether there is a task that this node may take, in one plain SQL statement: a cluster asks five times a
+        second, mostly in vain, and the ORM query that takes a task costs thirty times as much to build. If the statement
+        finds the connection broken, it is repeated once on a new connection."""
         database = connections[Conf.ORM]
         table, shared = OrmQ._meta.db_table, f"{self.list_key}/run/%"
         asked = (
@@ -145,7 +144,8 @@ class Broker(Sharing, ORM):
         return False
 
     def _may_take(self, node: str, row: OrmQ, now: datetime) -> bool:
-        """Tells whether this node may now take a task that any node may take."""
+        """Tells whether this node may take a task for any node now: it has waited long enough in the queue, and a worker is
+        free."""
         self._look(node, now, STANDING_SECONDS)
         wait, alone = self._turn
         if wait is None or row.lock > now - timedelta(seconds=wait):
@@ -173,8 +173,8 @@ class Broker(Sharing, ORM):
 
 
 def _state_of_file() -> tuple[int, int] | None:
-    """Two numbers that change with every commit to the SQLite database file, by whatever connection; None for other databases.
-    """
+    """Returns two numbers that change with every commit to the SQLite database file, by whatever connection; None for other
+    databases."""
     open_ = connection.connection if connection.vendor == "sqlite" else None
     try:
         return (open_.execute("PRAGMA data_version").fetchone()[0], open_.total_changes) if open_ is not None else None
@@ -191,24 +191,24 @@ def _family(queue: str) -> Q:
 
 
 def ask() -> None:
-    """Does nothing: the database is in use anyway, so it need not be tested."""
+    """Does nothing: a connection to the database need not be tested, as the one to Redis must."""
 
 
 def waits(key: str) -> bool:
-    """Tells whether a task waits under a key."""
+    """Tells whether a task is queued under a key and not taken."""
     return OrmQ.objects.filter(key=key, lock__lte=timezone.now()).exists()
 
 
 def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> set[str]:
-    """Returns the keys whose task is in the queue, or left it within the last `seconds` seconds: it may be waiting in a worker's
-    memory."""
+    """Returns those of `keys` under which a task is queued or was taken within the last `seconds`, since a taken task may still
+    wait in its cluster's memory."""
     fresh = now + timedelta(seconds=settings.RETRY_SECONDS - seconds)
     rows = OrmQ.objects.filter(Q(lock__lte=now) | Q(lock__gt=fresh), key__in=list(keys))
     return set(rows.values_list("key", flat=True))
 
 
 def forget_taken(key: str) -> None:
-    """Deletes the taken task of a key: its worker is dead."""
+    """Deletes the taken task of a key. Called when its worker is dead."""
     OrmQ.objects.filter(key=key, lock__gt=timezone.now()).delete()
 
 
@@ -218,17 +218,18 @@ def forget(keys: Iterable[str]) -> None:
 
 
 def give_back(name: str, now: datetime) -> int:
-    """Frees every taken task of a queue; returns how many."""
+    """Makes every taken task of a queue available again; returns how many."""
     return int(OrmQ.objects.filter(_family(name), lock__gt=now).update(lock=now))
 
 
 def length() -> int:
-    """The number of tasks, in progress or waiting."""
+    """Returns the number of tasks in the queue, waiting or taken."""
     return OrmQ.objects.count()
 
 
 def described(row: OrmQ) -> tuple[str, str]:
-    """The function and arguments of a waiting task as text; only plain values are unpickled."""
+    """Returns the function and the arguments of a queued task as texts; ("–", "") if it is not signed or contains more than
+    plain values."""
     try:
         task = task_check.opened(row.payload, settings.Q_CLUSTER["name"])
     except (BadSignature, task_check.NotPlain):
@@ -237,11 +238,10 @@ def described(row: OrmQ) -> tuple[str, str]:
 
 
 def free(rows: Iterable[int], now: datetime) -> int:
-    """Makes waiting tasks available at once; tasks that were taken and not finished become available again. Returns how many.
-    """
+    """Makes queued tasks available at once, also those that were taken and not finished. Returns how many."""
     return int(OrmQ.objects.filter(pk__in=list(rows)).update(lock=now))
 
 
 def drop(rows: Iterable[int]) -> int:
-    """Deletes tasks from the queue; the dispatcher queues a run again whose slice was deleted. Returns how many."""
+    """Deletes tasks from the queue; a run whose slice was deleted is queued again by the dispatcher. Returns how many."""
     return int(OrmQ.objects.filter(pk__in=list(rows)).delete()[0])
