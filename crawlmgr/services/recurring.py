@@ -1,4 +1,5 @@
-"""Scheduled items: one list of forum visits, topic crawls, harvests, exports and pruning, and their starts in the coming days."""
+"""Lists everything that is scheduled (forum visits, topic crawls, harvests, exports, backups, pruning) and its starts in the
+coming days."""
 
 from __future__ import annotations
 
@@ -17,13 +18,14 @@ from crawlmgr.services.saved_exports import KIND as EXPORT
 
 PRUNING = "pruning"
 DAY_SECONDS = 86_400
-MOST_STARTS = 200  # maximum number of starts of one item in a period
+MOST_STARTS = 200  # maximum number of starts of one item that are listed
 
 
 @dataclass(frozen=True, slots=True)
 class Recurring:
-    """One scheduled item: the kind and target of its runs; `seconds` between two starts (None if a plan sets the times); the
-    time of the next start, or with `until` the span in which it is likely. `crawls`: whether a pause of all crawling stops it."""
+    """One scheduled item. `kind` and `target` are those of its runs. `seconds` is the interval between two starts; None if a
+    plan sets the times. `next_at` is the time of the next start, or with `until` the begin and end of the period in which it
+    is likely. `crawls` tells whether the item is held back while all crawling is paused."""
 
     kind: str
     target: int
@@ -37,7 +39,7 @@ class Recurring:
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Starts of one item: `count` starts between two times, which are equal for a single start."""
+    """Starts of one item: `count` starts between the times `first` and `last`, which are equal for a single start."""
 
     first: datetime
     last: datetime
@@ -45,7 +47,7 @@ class Starts:
 
 
 def own(now: datetime, most: int) -> list[Recurring]:
-    """The scheduled items of this module: exports with a schedule, and pruning."""
+    """Returns the exports that have a schedule, at most `most` of them, and the daily pruning."""
     rows = Export.objects.filter(next_at__isnull=False, every_hours__gt=0).order_by("next_at")[:most]
     found = [Recurring(EXPORT, row.pk, row.name, row.every_hours * 3600, row.next_at, crawls=False) for row in rows]
     pruned = queue.next_pruning()
@@ -53,14 +55,14 @@ def own(now: datetime, most: int) -> list[Recurring]:
 
 
 def listing(now: datetime, most: int) -> list[Recurring]:
-    """The first `most` items of each kind by next start, paused ones last."""
+    """Returns the scheduled items of all kinds, by next start, paused ones last; at most `most` of each kind."""
     found = [one for name in settings.RECURRING for one in import_string(name)(now, most)]
     late = datetime.max.replace(tzinfo=UTC)
     return sorted(found, key=lambda one: (one.paused, one.next_at or late, one.kind, one.target))
 
 
 def hours_of(found: Iterable[Recurring]) -> dict[tuple[str, int], Timing]:
-    """The working hours of the items that have any."""
+    """Returns the working hours of those items that have any, by (kind, target)."""
     targets: dict[str, list[int]] = {}
     for one in found:
         targets.setdefault(one.kind, []).append(one.target)
@@ -69,7 +71,8 @@ def hours_of(found: Iterable[Recurring]) -> dict[tuple[str, int], Timing]:
 
 
 def ahead(one: Recurring, row: Timing | None, now: datetime, until: datetime) -> list[Starts]:
-    """The coming starts of an item with an interval, before `until`; the random shift is known for the next one only."""
+    """Returns the starts of an item until the time `until`; an empty list if the item has no interval or is paused. Starts
+    after the next one are listed without their random shift, which is not known yet."""
     if one.next_at is None or one.seconds is None or one.paused:
         return []
     window, found, at = timings.window(row), [], max(one.next_at, now)
@@ -80,7 +83,8 @@ def ahead(one: Recurring, row: Timing | None, now: datetime, until: datetime) ->
 
 
 def document(one: Recurring, row: Timing | None, hold: bool) -> dict[str, Any]:
-    """A scheduled item as a JSON document for the API and the command line."""
+    """Returns a scheduled item as a JSON document for the API and the command line. `hold` tells whether all crawling is
+    paused."""
     hours = row or Timing()
     return {
         "kind": one.kind, "target": one.target, "name": one.name, "interval_seconds": one.seconds,
@@ -89,7 +93,7 @@ def document(one: Recurring, row: Timing | None, hold: bool) -> dict[str, Any]:
 
 
 def documents(now: datetime, most: int) -> dict[str, Any]:
-    """All scheduled items as JSON documents, the first `most` of each kind, and whether all crawling is paused."""
+    """Returns a JSON document with all scheduled items, at most `most` of each kind, and whether all crawling is paused."""
     found, hold = listing(now, most), holds.current() is not None
     rows = hours_of(found)
     return {"paused": hold, "schedules": [document(one, rows.get((one.kind, one.target)), hold) for one in found]}

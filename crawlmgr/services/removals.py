@@ -1,4 +1,5 @@
-"""Deletion of large objects in bounded batches, one transaction each, so that it can be killed at any time and repeated."""
+"""Deletes objects with many rows (such as a forum with its posts) in bounded batches, one transaction each, so that a deletion
+can be killed at any time and repeated."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ Rows = QuerySet[Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one table to delete. `below` names the tables whose rows refer to them and are deleted first. `first` is called
-    with the keys about to be deleted, in the same transaction."""
+    """Rows of one table to delete. `below`, given rows or their keys, returns the rows of another table that refer to them and
+    must be deleted first. `first` is called with the keys about to be deleted, in the same transaction."""
 
     rows: Rows
     below: Callable[[Any], Rows] | None = None
@@ -38,14 +39,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The rows to delete for an object: the `parts` in order, then the object itself by `last`, in a transaction of its own.
-    """
+    """What is deleted for an object: the rows of `parts` in order, then the object itself by `last`, in a transaction of its
+    own."""
 
     parts: Sequence[Part]
     last: Callable[[], None]
 
     def count(self, most: int | None = None) -> int:
-        """The number of rows of all parts, counted up to `most`."""
+        """Returns the number of rows of all parts; counting stops at `most`."""
         total = 0
         for part in self.parts:
             for rows in ([part.below(part.rows)] if part.below else []) + [part.rows]:
@@ -55,8 +56,8 @@ class Removal:
         return total
 
     def batch(self) -> Callable[[], int] | None:
-        """A function that deletes the next rows and returns their number; None if all parts are deleted. Call it in a
-        transaction."""
+        """Returns a function that deletes the next rows, at most BATCH, and returns their number; None if all parts are
+        deleted. It must be called in a transaction."""
         for part in self.parts:
             keys = _keys(part.rows)
             if not keys:
@@ -79,15 +80,14 @@ def _delete(rows: Rows, keys: list[int], first: Callable[[list[int]], None] | No
 
 
 def of_runs(chosen: QuerySet[Run]) -> list[Part]:
-    """The parts for deleting runs: first the rows of the runs in tables that all kinds of runs share, then the runs
-    themselves.
-    """
+    """Returns the parts for deleting runs: first their rows in the tables that runs of all kinds share, then the runs
+    themselves."""
     tables = (Page, Url, RunHost, RunTally, Event)
     return [*(Part(model._base_manager.filter(run__in=chosen)) for model in tables), Part(chosen)]
 
 
 def at_once(removal: Removal) -> None:
-    """Deletes everything now, one transaction per batch; can be repeated after a kill."""
+    """Deletes everything now, in one transaction per batch; can be repeated after a kill."""
     while (store := removal.batch()) is not None:
         with transaction.atomic():
             store()
@@ -105,8 +105,9 @@ def check(kind: str, *targets: int) -> None:
 def start(
     kind: str, target: int, label: str, removal: Removal, quieten: Callable[[], None], *, now: datetime, user: Any = None
 ) -> Run | None:
-    """Deletes a small object at once; for a large one returns the run that deletes it. `quieten` stops the runs on the target.
-    Raises runs.Busy if the target is already being deleted."""
+    """Deletes an object. A small one (less than AT_ONCE rows) is deleted now and None is returned; for a large one, returns the
+    new run that deletes it. `quieten` is called first and stops the runs that work on the object. Raises runs.Busy if the
+    object is already being deleted."""
     check(kind, target)
     small = removal.count(AT_ONCE) < AT_ONCE
     quieten()
@@ -117,17 +118,16 @@ def start(
 
 
 def end_runs(chosen: Iterable[Run], now: datetime) -> None:
-    """Stops runs, ignoring those that have just ended by themselves."""
+    """Stops runs; those that have ended in the meantime are ignored."""
     for run in chosen:
         with suppress(runs.WrongState):
             runs.stop(run.pk, now)
 
 
 class RemovalJob:
-    """The job of a deletion run (see crawlmgr.jobs.Job): first counts the rows, then deletes one batch per step.
-
-    `removal` returns what is to be deleted, None when all is gone; `others` are the runs that may still be working on it.
-    """
+    """Implements `crawlmgr.jobs.Job` for the run that deletes an object: first counts the rows, then deletes one batch per
+    step. `removal` returns what is to be deleted, None if the object is gone; `others` are the runs that may still be
+    working on it."""
 
     def __init__(self, run: Run, removal: Callable[[], Removal | None], others: Callable[[], QuerySet[Run]]) -> None:
         self.run, self._removal, self._others = run, removal, others
@@ -147,14 +147,14 @@ class RemovalJob:
         return lambda: self._tell({**done, "removed": done["removed"] + store()})
 
     def ended(self, state: str, now: datetime) -> None:
-        """Does nothing: each batch was complete when it was done."""
+        """Does nothing: every batch was committed completely."""
 
     def _tell(self, result: dict[str, int]) -> None:
         self.run.result = result
         Run.objects.filter(pk=self.run.pk).update(result=result)
 
     def _wait(self, pulse: Callable[[], None]) -> None:
-        """Waits for runs that were asked to stop to finish their current page."""
+        """Waits, at most PATIENCE_SECONDS, until the runs that were asked to stop have finished their current pages."""
         until = time.monotonic() + PATIENCE_SECONDS
         while self._others().filter(state__in=ACTIVE).exists() and time.monotonic() < until:
             pulse()

@@ -1,5 +1,5 @@
-"""Runs: created, leased, counted and ended. Every change of state is one conditional UPDATE according to the table of allowed
-changes."""
+"""Creates, leases, counts and ends runs. Every change of a run's state is one conditional UPDATE, restricted to the changes
+that `TRANSITIONS` allows."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Lag = Callable[[], float]
 
 
 class Busy(Exception):
-    """Another active run is already working on the same target; `run` is that run. `same`: it has the same kind and parameters
-    as the requested run. `interrupted`: it has the same kind, was started by a user and is paused."""
+    """Another active run, `run`, is already working on the same target. `same` is True if that run has the same kind and
+    parameters as the requested one; `interrupted` is True if it has the same kind, was started by a user and is paused."""
 
     def __init__(self, run: Run, kind: str = "", parameters: Mapping[str, Any] | None = None) -> None:
         super().__init__(f"run {run.pk} ({run.label}) is already running")
@@ -45,21 +45,19 @@ class WrongState(Exception):
 
 
 class LeaseLost(Exception):
-    """Another worker holds the run now; this worker's transaction is rolled back."""
+    """Another worker holds the run now. The exception makes this worker's transaction roll back."""
 
 
 def no_lag() -> float:
-    """The lag of the machine's own clock."""
+    """Returns 0.0, the lag of the machine's own clock."""
     return 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a run. `fence` rises each time the lease is taken; a write with an old fence is refused.
-
-    `lag` returns by how many seconds the holder's clock is behind real time at the moment. It is added to the end of the
-    lease, because other workers compare that with real time.
-    """
+    """The right to work on a run for some seconds, renewed by heartbeats. `fence` rises each time a worker takes the lease; a
+    write with an older fence is refused. `lag` returns by how many seconds the holder's clock is behind real time now; this
+    is added to the end of the lease, because other workers compare that end with real time."""
 
     run_id: int
     fence: int
@@ -67,14 +65,13 @@ class Lease:
     lag: Lag = no_lag
 
     def until(self, now: datetime) -> datetime:
-        """The end of a lease that is renewed now; `now` is the time on the holder's clock."""
+        """Returns the end of the lease if it is renewed at `now`, a time on the holder's clock."""
         return now + timedelta(seconds=self.seconds + self.lag())
 
 
 def exclusive_key(kind: str, keys: Iterable[int]) -> str:
-    """A text that is equal for runs of one kind on the same targets, and by which only one of them can be active: the target
-    ids, or a digest if that is too long.
-    """
+    """Returns a text for `create` that is equal for runs of one kind on the same targets, so that only one of them can be
+    active. It contains the ids of the targets, or a digest of them if they are too long."""
     joined = ",".join(str(key) for key in sorted(keys))
     return f"{kind}-{joined if len(joined) <= 40 else sha256(joined.encode()).hexdigest()[:40]}"
 
@@ -91,10 +88,8 @@ def create(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Creates a run and, with `start`, queues its first slice. Raises Busy if an active run has the same `exclusive` key.
-
-    Secrets among the crawl settings in `parameters` are stored encrypted.
-    """
+    """Creates a run and, with `start`, queues its first slice. Secrets among the crawl settings in `parameters` are stored
+    encrypted. Raises Busy if an active run has the same non-empty `exclusive` key."""
     if "settings" in parameters:
         parameters = {**parameters, "settings": sealed_settings.sealed(parameters["settings"])}
     try:
@@ -136,7 +131,8 @@ def _move(run_id: int, target: str, now: datetime, condition: Q, **values: Any) 
 
 
 def _ask(run_id: int, wish: str, target: str, now: datetime, **values: Any) -> Run:
-    """Carries out a user's request at once if no worker holds the run, otherwise stores it for the slice to notice."""
+    """Changes a run's state on a user's request: at once if no worker holds the run, otherwise by storing the request, which
+    the worker notices. Returns the run. Raises WrongState."""
     with transaction.atomic():
         if not _move(run_id, target, now, _idle(now), wanted="", waiting_for="", waiting_until=None, **values):
             Run.objects.filter(pk=run_id, state=RunState.RUNNING).update(wanted=wish)
@@ -148,12 +144,13 @@ def _ask(run_id: int, wish: str, target: str, now: datetime, **values: Any) -> R
 
 
 def pause(run_id: int, now: datetime) -> Run:
-    """Pauses a run; one in progress stops after the current page."""
+    """Pauses a run. If a worker holds it, it stops after the current page. Raises WrongState."""
     return _ask(run_id, "pause", RunState.PAUSED, now)
 
 
 def stop(run_id: int, now: datetime) -> Run:
-    """Stops a run for good; one in progress stops after the current page. Fetched pages are kept."""
+    """Stops a run for good. If a worker holds it, it stops after the current page. Fetched pages are kept. Raises
+    WrongState."""
     run = _ask(run_id, "stop", RunState.STOPPED, now, stopped_by="stopped", finished=now)
     if run.state == RunState.STOPPED:
         tallies.freeze(run_id)
@@ -161,7 +158,8 @@ def stop(run_id: int, now: datetime) -> Run:
 
 
 def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
-    """Resumes a paused or failed run where it stopped."""
+    """Resumes a paused or failed run where it stopped; with `start`, queues its next slice. Raises WrongState, and Busy if
+    another run has started on the same target."""
     try:
         with transaction.atomic():
             moved = _move(
@@ -192,8 +190,8 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
 
 
 def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_lag) -> Lease | None:
-    """Takes the lease of a run that is queued, or running without a holder; None otherwise. A previous holder whose lease expired
-    (frozen, or its machine is gone) is reported."""
+    """Takes the lease of a run that is queued, or running while nobody holds its lease; returns None for any other run. If a
+    previous holder let the lease expire (its process was frozen or its machine is gone), this is recorded as an event."""
     before = Run.objects.values_list("lease_holder", "lease_until").filter(pk=run_id).first()
     taken = Run.objects.filter(_idle(now), pk=run_id, state__in=[RunState.QUEUED, RunState.RUNNING]).update(
         fence=F("fence") + 1,
@@ -215,16 +213,15 @@ def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_
 
 
 def beat(lease: Lease, now: datetime) -> str:
-    """Renews the lease and returns what the user requested ("", "pause", "stop"). Raises LeaseLost."""
+    """Renews the lease and returns what a user has requested of the run: "", "pause" or "stop". Raises LeaseLost."""
     if not _held(lease).update(lease_until=lease.until(now)):
         raise LeaseLost(f"run {lease.run_id}")
     return str(Run.objects.values_list("wanted", flat=True).get(pk=lease.run_id))
 
 
 def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> str:
-    """Adds `deltas` to the run's counters, renews the lease, and returns what the user requested (as `beat` does), in one
-    statement of the transaction that stores a page. Raises LeaseLost.
-    """
+    """Adds `deltas` to the run's counters, renews the lease, and returns what a user has requested of the run, like `beat`. It
+    is one statement, executed in the transaction that stores a page. Raises LeaseLost."""
     names = tuple(name for name, delta in deltas.items() if delta)
     values = [deltas[name] for name in names]
     rows = sql.fetch(_count_statement(names), (now, lease.until(now), *values, lease.run_id, lease.fence))
@@ -250,24 +247,24 @@ def _held(lease: Lease) -> Any:
 
 
 def holds(lease: Lease) -> bool:
-    """Tells whether this lease is still valid: nobody else has taken the run."""
+    """Tells whether this lease is still valid, that is whether no other worker has taken the run and the run has not ended."""
     return bool(_held(lease).exists())
 
 
 def begun(lease: Lease) -> None:
-    """Marks that the run's seeds are in the frontier."""
+    """Records that the run's seeds are in the frontier. Raises LeaseLost."""
     if not _held(lease).update(begun=True):
         raise LeaseLost(f"run {lease.run_id}")
 
 
 def release(lease: Lease) -> bool:
-    """Releases the lease of an unfinished run."""
+    """Releases the lease of an unfinished run, so that another worker can continue it. Returns False if the lease was lost."""
     return bool(_held(lease).update(lease_until=None, lease_holder="", waiting_for="", waiting_until=None))
 
 
 def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime, *, release: bool = True) -> bool:
-    """Stores what the run waits for and counts the wait. `release`: gives the lease back; False for a command in the foreground,
-    which keeps the run while it waits."""
+    """Records what the run waits for (a host) and until when, and counts the wait. With `release`, the lease is released too; a
+    command in the foreground keeps it while it waits. Returns False if the lease was lost."""
     log.info("until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "wait", "run": lease.run_id, "host": waiting_for})
     values = {"waits": F("waits") + 1, "waited_seconds": F("waited_seconds") + max(0.0, (until - now).total_seconds())}
     given_back: dict[str, Any] = {"lease_until": None, "lease_holder": ""} if release else {}
@@ -275,18 +272,20 @@ def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime, *, rele
 
 
 def waited(lease: Lease) -> None:
-    """Clears what the run waited for, after a wait in which the lease was kept."""
+    """Records that the run waits no more, after a wait during which the lease was kept."""
     _held(lease).update(waiting_for="", waiting_until=None)
 
 
 def hold(lease: Lease, waiting_for: str, until: datetime) -> bool:
-    """Releases the lease until the run's working hours begin; this is not counted as waiting for a host."""
+    """Releases the lease until the run's working hours begin. This is not counted as waiting for a host. Returns False if the
+    lease was lost."""
     log.info("until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "hold", "run": lease.run_id})
     return bool(_held(lease).update(lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=until))
 
 
 def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = "") -> None:
-    """Ends or pauses the run of this lease. Addresses still claimed return to waiting if it was paused or failed."""
+    """Ends or pauses the run of this lease; `stopped_by` is the code of the reason. Addresses that are still claimed return to
+    waiting. Raises LeaseLost."""
     final = state in (RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
     with transaction.atomic():
         moved = _held(lease).update(
@@ -313,7 +312,8 @@ def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = 
 
 
 def broke(lease: Lease, text: str, now: datetime) -> bool:
-    """Records a slice that ended with a program error. The slice is retried twice; then the run is marked as failed (True)."""
+    """Records a slice that ended with a program error, and releases the lease. The slice is repeated twice; the third error in
+    a row marks the run as failed, and True is returned."""
     events.error("slice_broke", text, now=now, run_id=lease.run_id)
     _held(lease).update(breaks=F("breaks") + 1, lease_until=None, lease_holder="")
     if _held(lease).filter(breaks__gte=BREAKS_ALLOWED).exists():
@@ -323,8 +323,9 @@ def broke(lease: Lease, text: str, now: datetime) -> bool:
 
 
 def strained(lease: Lease, text: str, now: datetime) -> int:
-    """Records a slice ended by a temporary database problem: the lease is released, and the run continues later. Returns how
-    often that happened since the last progress; 0 if it was too often and counts as a program error. Raises LeaseLost."""
+    """Records a slice that was ended by a temporary database problem, and releases the lease, so that the run continues later.
+    Returns how often that has happened since the last progress; 0 if it happened too often and counts as a program error.
+    Raises LeaseLost."""
     if not _held(lease).update(strains=F("strains") + 1, lease_until=None, lease_holder=""):
         raise LeaseLost(f"run {lease.run_id}")
     times = int(Run.objects.values_list("strains", flat=True).get(pk=lease.run_id))
@@ -334,7 +335,7 @@ def strained(lease: Lease, text: str, now: datetime) -> int:
 
 
 def ready(now: datetime, limit: int = 100) -> list[int]:
-    """Runs that could continue but no worker holds: the dispatcher queues them again."""
+    """Returns the ids of runs that could continue but that no worker holds, so that the dispatcher queues them again."""
     waiting = Q(waiting_until__isnull=True) | Q(waiting_until__lte=now)
     return list(
         Run.objects.filter(_idle(now), waiting, state__in=[RunState.QUEUED, RunState.RUNNING])

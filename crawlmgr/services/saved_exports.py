@@ -1,4 +1,5 @@
-"""Saved exports: created, written on a schedule, downloaded by a secret address, deleted with their files."""
+"""Saved exports: definitions of exports whose files are written on request or by a schedule, can be downloaded at a secret
+address, and are deleted with their definition."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ FORMATS = (*exports.FORMATS, WARC)
 
 
 def check(wish: Export) -> None:
-    """Raises ValueError with a one-line message if an export's definition is invalid."""
+    """Raises ValueError with a one-line message if the definition of an export is invalid."""
     if not wish.name.strip() or len(wish.name) > 100:
         raise ValueError("an export needs a name of at most 100 characters")
     if wish.table not in exports.tables():
@@ -43,13 +44,14 @@ def check(wish: Export) -> None:
 
 
 def chosen(export: Export, now: datetime) -> exports.Filter:
-    """The filter of an export that is written now: the later of its two time bounds applies."""
+    """Returns the filter of an export that is written now. Of its two time bounds (a date, and a number of last days) the later
+    one applies."""
     lately = now - timedelta(days=export.days) if export.days else None
     return exports.Filter(export.site, export.run, max((bound for bound in (export.since, lately) if bound), default=None))
 
 
 def add(wish: Export) -> Export:
-    """Saves a new export; one with a schedule is due at once. Raises ValueError."""
+    """Saves a new export; one with a schedule is due at once. Raises ValueError if it is invalid."""
     check(wish)
     wish.next_at = wish.created if wish.every_hours else None
     wish.save()
@@ -57,7 +59,8 @@ def add(wish: Export) -> Export:
 
 
 def begin(wish: Export, *, now: datetime, user: Any = None) -> Export:
-    """Saves a new export and starts its first writing. Raises ValueError."""
+    """Saves a new export and starts its first writing; one with a schedule is started by the dispatcher. Raises ValueError if
+    it is invalid."""
     made = add(wish)
     if not made.every_hours:
         start(made, now=now, user=user)
@@ -65,7 +68,8 @@ def begin(wish: Export, *, now: datetime, user: Any = None) -> Export:
 
 
 def document(export: Export) -> dict[str, Any]:
-    """An export as the API shows it, with its files, newest first; without the secret of its address, which is not stored."""
+    """Returns an export as a JSON document for the API, with its files, newest first. The secret of its download address is not
+    contained, since only a digest of it is stored."""
     names = ("name", "table", "format", "columns", "site", "run", "since", "days", "bom", "every_hours", "keep", "next_at")
     files = export.files.order_by("-pk").values("name", "written", "rows", "bytes", "sha256", "by")
     found = {name: getattr(export, name) for name in names}
@@ -73,7 +77,7 @@ def document(export: Export) -> dict[str, Any]:
 
 
 def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
-    """Sets how often an export is written and how many files are kept. Raises ValueError."""
+    """Sets how often an export is written (in hours; 0: only on request) and how many files are kept. Raises ValueError."""
     again = every_hours != export.every_hours
     export.every_hours, export.keep = every_hours, keep
     check(export)
@@ -84,7 +88,8 @@ def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
 
 
 def repeat(export: int, seconds: int | None, now: datetime) -> None:
-    """Sets how often an export is written, by its number. Raises ValueError."""
+    """Sets the interval of the export with this id in seconds (None: only on request). Called for the page of schedules through
+    settings.REPEATED. Raises ValueError."""
     found = Export.objects.filter(pk=export).first()
     if found is None:
         raise ValueError(f"there is no export {export}")
@@ -93,7 +98,7 @@ def repeat(export: int, seconds: int | None, now: datetime) -> None:
 
 
 def start(export: Export, *, now: datetime, user: Any = None, start: bool = True, scheduled: bool = False) -> Run:
-    """Creates the run that writes an export. Raises runs.Busy while another one is writing it."""
+    """Creates the run that writes a file of an export. Raises runs.Busy while another run is writing one."""
     parameters = {
         "table": export.table, "format": export.format, "filter": chosen(export, now).as_json(), "columns": export.columns,
         "bom": export.bom,
@@ -106,8 +111,8 @@ def start(export: Export, *, now: datetime, user: Any = None, start: bool = True
 
 
 def start_due(now: datetime) -> int:
-    """Starts every export that is due; returns the number started. Several missed starts are made up for by one. An export
-    outside its working hours waits for them."""
+    """Starts the writing of every export that is due; returns the number started. For several missed starts, one file is
+    written. An export outside its working hours is postponed until they begin. Called by the dispatcher."""
     due = list(Export.objects.filter(next_at__lte=now))
     hours = timings.of_many(KIND, [export.pk for export in due]) if due else {}
     return sum(_start_due(export, hours.get(export.pk), now) for export in due)
@@ -129,7 +134,7 @@ def _start_due(export: Export, hours: Timing | None, now: datetime) -> bool:
 
 
 def _following(export: Export, hours: Timing | None, now: datetime) -> datetime | None:
-    """The next time at which an export that is due now will be written again."""
+    """Returns the time at which an export that is due now will be due again; None if it has no schedule."""
     if export.next_at is None or not export.every_hours:
         return None
     step = timedelta(hours=export.every_hours)
@@ -137,18 +142,18 @@ def _following(export: Export, hours: Timing | None, now: datetime) -> datetime 
 
 
 def retime(export: int, hours: Timing, now: datetime) -> None:
-    """Moves the next export into changed working hours."""
+    """Moves the next writing of an export into the working hours `hours`, which were changed. Called through settings.TIMED."""
     for one in Export.objects.filter(pk=export, next_at__isnull=False):
         Export.objects.filter(pk=export).update(next_at=timings.soonest(hours, one.next_at, now, one.every_hours * 3600))
 
 
 def folder(export: int) -> Path:
-    """The folder of an export's files."""
+    """Returns the folder with the files of the export with this id."""
     return Path(settings.EXPORT_DIR) / str(export)
 
 
 def path_of(file: ExportFile) -> Path:
-    """The path of a finished file. Raises FileNotFoundError if it is gone."""
+    """Returns the path of a finished file. Raises FileNotFoundError if the file is gone."""
     path = folder(file.export_id) / Path(file.name).name
     if not path.is_file():
         raise FileNotFoundError(file.name)
@@ -156,7 +161,8 @@ def path_of(file: ExportFile) -> Path:
 
 
 def opened(file: ExportFile, *, manifest: bool) -> tuple[IO[bytes], str, str]:
-    """Opens a finished file, or its manifest, for sending: its stream, name and media type. Raises OSError if it is gone."""
+    """Opens a finished file, or its manifest, for a download; returns (stream, file name, media type). Raises OSError if the
+    file is gone."""
     path = path_of(file)
     if manifest:
         return exports.manifest_of(path).open("rb"), f"{file.name}.manifest.json", "application/json"
@@ -165,13 +171,13 @@ def opened(file: ExportFile, *, manifest: bool) -> tuple[IO[bytes], str, str]:
 
 
 def newest(export: Export) -> ExportFile | None:
-    """The most recently written file; None if there is none."""
+    """Returns the most recently written file of an export; None if there is none."""
     return export.files.order_by("-pk").first()
 
 
 def open_address(export: Export, now: datetime) -> str:
-    """Makes a new secret for an export's download address, replacing an older one; it is returned here and cannot be read
-    again."""
+    """Makes a new secret for an export's download address, which replaces an older one, and returns it. Only a digest is
+    stored, so the secret cannot be shown again."""
     secret = token_urlsafe(32)
     Export.objects.filter(pk=export.pk).update(digest=_digest(secret))
     events.note("export_opened", export.name, now=now)
@@ -185,7 +191,7 @@ def close_address(export: Export, now: datetime) -> None:
 
 
 def by_secret(secret: str, now: datetime) -> Export | None:
-    """The export that a secret belongs to, with the download recorded; None for any other text."""
+    """Returns the export with this secret and records the time of the download; None if no export has it."""
     found = Export.objects.filter(digest=_digest(secret)).first() if 20 <= len(secret) <= 100 else None
     if found is not None:
         Export.objects.filter(pk=found.pk).update(fetched=now)
@@ -197,7 +203,7 @@ def _digest(secret: str) -> str:
 
 
 def remove(export: Export, now: datetime) -> None:
-    """Deletes an export with its files. Raises runs.Busy while it is being written."""
+    """Deletes an export with its files. Raises runs.Busy while a file is being written."""
     with transaction.atomic():
         busy = Run.objects.filter(kind=KIND, target=export.pk, state__in=ACTIVE).first()
         if busy is not None:
@@ -210,14 +216,16 @@ def remove(export: Export, now: datetime) -> None:
 
 
 def remove_by_key(pk: int, now: datetime, user: Any = None) -> None:
-    """Deletes an export if it still exists. Raises runs.Busy while it is being written."""
+    """Deletes the export with this id if it still exists. Called through settings.DELETABLE. Raises runs.Busy while a file is
+    being written."""
     export = Export.objects.filter(pk=pk).first()
     if export is not None:
         remove(export, now)
 
 
 def store(export: Export, run: Run, name: str, manifest: dict[str, Any], now: datetime) -> None:
-    """Stores the row of a finished file and deletes the oldest files beyond `keep`. Called inside a transaction."""
+    """Stores the row of a finished file and deletes the oldest rows beyond `export.keep`; when the transaction commits, their
+    files are deleted. Must be called inside a transaction."""
     ExportFile.objects.create(
         export=export, by=run, name=name, written=now, rows=manifest["rows"], bytes=manifest["bytes"], sha256=manifest["sha256"]
     )
@@ -227,7 +235,7 @@ def store(export: Export, run: Run, name: str, manifest: dict[str, Any], now: da
 
 
 def tidy(export: int, current: str) -> None:
-    """Deletes files in an export's folder that belong neither to its stored files nor to the one being written."""
+    """Deletes all files in an export's folder except those recorded in the database and `current`, the one being written."""
     place = folder(export)
     named = {current, *ExportFile.objects.filter(export=export).values_list("name", flat=True)}
     for path in place.iterdir() if place.is_dir() else ():

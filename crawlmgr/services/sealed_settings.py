@@ -1,9 +1,7 @@
-"""Secrets among crawl settings: stored encrypted, with dots in their place wherever settings are stored, copied into a run or
-shown.
+"""Encrypts secrets among crawl settings: credentials in `proxy`, and values of `headers` and `cookies`. Wherever settings are
+stored, copied into a run or shown, dots stand in place of the secrets.
 
-Settings are stored with `sealed` (the encrypted values by name); `proxy`, `headers` and `cookies` hold dots instead. Only the
-code that sends requests decrypts them.
-"""
+The encrypted values are stored as one text in the setting `sealed`. Only the code that sends requests decrypts them."""
 
 from __future__ import annotations
 
@@ -25,8 +23,9 @@ SEALED = "sealed"
 
 
 def sealed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings in stored form: values already encrypted stay so, beside new ones; settings without secrets are unchanged. Raises
-    vault.Unreadable if older and newer secrets cannot be combined."""
+    """Returns settings in the form in which they are stored: secrets in plain text are encrypted together with those that
+    already were; settings without secrets are unchanged. Raises vault.Unreadable if the older secrets cannot be
+    decrypted."""
     found = _plain_secrets(settings)
     names = _dotted(settings)
     if not found and not names:
@@ -39,7 +38,7 @@ def sealed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def opened(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with their secrets decrypted, not to be stored or shown. Raises vault.Unreadable."""
+    """Returns settings with their secrets decrypted; they must not be stored or shown. Raises vault.Unreadable."""
     names = _dotted(settings)
     plain = {name: value for name, value in settings.items() if name != SEALED}
     if not names:
@@ -54,29 +53,28 @@ def opened(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_use(settings: CrawlSettings) -> CrawlSettings:
-    """Crawl settings with their secrets decrypted, for sending requests. Raises vault.Unreadable."""
+    """Returns crawl settings with their secrets decrypted, for sending requests. Raises vault.Unreadable."""
     table = {"proxy": settings.proxy, "headers": settings.headers, "cookies": settings.cookies, SEALED: settings.sealed}
     return replace(settings, **opened(table), sealed="")
 
 
 def shown(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings for display: dots replace secrets, also those in old rows that were stored unencrypted."""
+    """Returns settings for display: dots replace secrets, also those that older versions stored unencrypted."""
     return {name: value for name, value in _masked(settings).items() if name != SEALED}
 
 
 def shown_anywhere(value: Any) -> Any:
-    """A JSON value for display: every mapping in it that looks like settings is masked as by `shown`."""
+    """Returns a JSON value for display: all mappings in it are treated as settings, and their secrets are replaced by dots."""
     if isinstance(value, Mapping):
         return {name: shown_anywhere(one) for name, one in shown(value).items()}
     return [shown_anywhere(one) for one in value] if isinstance(value, list) else value
 
 
 def filled(wishes: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Submitted settings, with stored values instead of the dots that the form showed.
+    """Returns settings submitted in a form, in which dots that the form showed are replaced by the stored secrets `before`.
 
-    A proxy's password is only used for that proxy: dots with another address are refused. Raises ValueError with a one-line
-    message.
-    """
+    A proxy's password is used only for the same proxy: dots with another address are refused. Raises ValueError with a
+    one-line message."""
     names = _dotted(wishes)
     if not names:
         return dict(wishes)
@@ -97,7 +95,8 @@ def filled(wishes: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, An
 
 
 def _plain_secrets(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The unencrypted secrets in settings, by the names under which they are stored."""
+    """Returns the unencrypted secrets in settings, by the names under which `sealed` stores them: "proxy", "headers NAME",
+    "cookies NAME"."""
     found = {}
     proxy = settings.get("proxy")
     if isinstance(proxy, str) and _without_user(proxy) != proxy:
@@ -111,7 +110,7 @@ def _plain_secrets(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _dotted(settings: Mapping[str, Any]) -> set[str]:
-    """The names of the secrets that are shown as dots."""
+    """Returns the names of the secrets that are shown as dots: "proxy", "headers NAME" or "cookies NAME"."""
     found = {
         f"{kind} {name}"
         for kind in ("headers", "cookies") if isinstance(settings.get(kind), Mapping)
@@ -130,15 +129,15 @@ def _masked(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_user(address: str) -> str:
-    """An address with dots for user and password: for everything between "//" and the last "@"."""
+    """Returns an address with dots in place of user and password, that is of everything between "//" and the last "@"."""
     before, at, host = address.rpartition("@")
     scheme, slashes, _user = before.partition("//")
     return f"{scheme}{slashes}{DOTS}@{host}" if at and slashes else f"{DOTS}@{host}" if at else address
 
 
 def mend(apps: Any = installed) -> None:
-    """Encrypts secrets that older versions stored in plain form; runs in a migration or after a restore. `apps` holds the models
-    of that moment; tables that a migration has yet to make are left out."""
+    """Encrypts secrets that older versions stored in plain text. Called by a migration or after a restore; `apps` is the app
+    registry of the migration, whose models lack tables that later migrations create."""
     for label, field, inside in django_settings.CRAWL_SETTINGS:
         if apps is not installed and label.lower() not in {model._meta.label_lower for model in apps.get_models()}:
             continue

@@ -1,4 +1,4 @@
-"""Login sessions: who is logged in from where, and ending them."""
+"""Login sessions: lists who is logged in from where, and ends sessions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.sessions.models import Session
 
-MOST_SESSIONS = 2000  # only the newest are searched
+MOST_SESSIONS = 2000  # maximum number of sessions that are searched, those that expire last
 OPENED = "opened"
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """One login session. `mark` identifies it on pages, because its own key would allow logging in. Times are None for older
-    logins."""
+    """One login session. `mark` identifies it on pages; the session's own key is not shown, because it would allow logging in.
+    `own` is True for the session of the current request. `since` is None for logins made with older versions."""
 
     mark: str
     user: Any
@@ -30,12 +30,13 @@ class OpenSession:
 
 
 def note(session: Any, address: str | None, browser: str, now: datetime) -> None:
-    """Stores a new session's address, browser and start time in it."""
+    """Stores the address, the browser and the time of a login in its session."""
     session[OPENED] = {"address": address or "", "browser": browser[:200], "at": now.isoformat()}
 
 
 def open_sessions(now: datetime, seen: Callable[[Any], bool], own_key: str | None) -> list[OpenSession]:
-    """The open sessions of the users accepted by `seen`, newest first."""
+    """Returns the open sessions of those users for whom `seen` returns True, newest first. `own_key` is the key of the current
+    session."""
     found = list(_decoded(now))
     users = get_user_model()._default_manager.in_bulk([user for _session, user, _data in found])
     shown = [(session, users[user], data) for session, user, data in found if user in users and seen(users[user])]
@@ -53,7 +54,7 @@ def _described(session: Session, user: Any, data: dict[str, Any], own_key: str |
 
 
 def end(marks: set[str], now: datetime, seen: Callable[[Any], bool]) -> int:
-    """Ends the marked sessions of users accepted by `seen`. Returns how many."""
+    """Ends the sessions with these marks, if `seen` returns True for their users. Returns how many were ended."""
     chosen = [(session, user) for session, user, _data in _decoded(now) if _mark(session.session_key) in marks]
     users = get_user_model()._default_manager.in_bulk([user for _session, user in chosen])
     keys = [session.pk for session, user in chosen if user in users and seen(users[user])]

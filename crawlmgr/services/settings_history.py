@@ -1,8 +1,7 @@
-"""History of settings: changes with their authors, undo of the last one, and presets.
+"""The history of settings: changes with their authors, undo of the newest change, and presets (named sets of values).
 
-The owner of settings calls `note` in the transaction that changes them, with all values before and after; `undo` returns the
-values to restore. Values are plain: mappings from names to numbers, texts, lists or further mappings.
-"""
+Code that changes settings calls `note` in the same transaction, with all values before and after; `undo` returns the values
+to restore. Values are mappings from names to numbers, texts, lists or further mappings."""
 
 from __future__ import annotations
 
@@ -23,7 +22,8 @@ Values = Mapping[str, Any]
 
 
 class Difference(NamedTuple):
-    """One changed value with its path through the mappings; None if it was or is not set."""
+    """One value that differs between two mappings: its path (the keys that lead to it), and the old and the new value; None if
+    not set."""
 
     way: tuple[str, ...]
     old: Any
@@ -31,7 +31,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Values, after: Values) -> list[Difference]:
-    """The values that differ, in the order of the names.
+    """Returns the values that differ between two mappings, sorted by path.
 
     >>> differences({"a": 1, "b": {"c": 2}}, {"b": {"c": 3}, "d": 4})
     [Difference(way=('a',), old=1, new=None), Difference(way=('b', 'c'), old=2, new=3), Difference(way=('d',), old=None, new=4)]
@@ -41,7 +41,8 @@ def differences(before: Values, after: Values) -> list[Difference]:
 
 
 def note(kind: str, target: int, before: Values, after: Values, *, now: datetime, user: Any = None) -> SettingsChange | None:
-    """Records a change; None if nothing differs."""
+    """Records a change of the settings of an object (`kind` and primary key) and returns it; None if nothing differs. Changes
+    beyond the newest MOST_KEPT are deleted."""
     if not differences(before, after):
         return None
     made = SettingsChange.objects.create(kind=kind, target=target, before=dict(before), after=dict(after), at=now, by=user)
@@ -51,19 +52,20 @@ def note(kind: str, target: int, before: Values, after: Values, *, now: datetime
 
 
 def history(kind: str, target: int, limit: int = 20) -> list[SettingsChange]:
-    """The newest changes, including undone ones."""
+    """Returns the newest changes of an object's settings, including those that were undone."""
     return list(SettingsChange.objects.filter(kind=kind, target=target).select_related("by").order_by("-id")[:limit])
 
 
 def last(kind: str, target: int) -> SettingsChange | None:
-    """The newest change that is not undone: the one that `undo` reverts."""
+    """Returns the newest change that was not undone, which is the one that `undo` would revert; None if there is none."""
     return SettingsChange.objects.filter(kind=kind, target=target, undone__isnull=True).order_by("-id").first()
 
 
 @transaction.atomic
 def undo(kind: str, target: int, current: Values, *, now: datetime) -> Values:
-    """Marks the newest change as undone and returns the values before it. Raises ValueError if there is none, or if the current
-    values are not the result of that change, because a later change would be lost."""
+    """Marks the newest change as undone and returns the values before it. `current` are the present values. Raises ValueError
+    if there is no change, or if the present values are not the result of that change, because undoing it would revert a
+    later change too."""
     change = last(kind, target)
     if change is None:
         raise ValueError("there is no change to undo")
@@ -76,17 +78,18 @@ def undo(kind: str, target: int, current: Values, *, now: datetime) -> Values:
 
 
 def forget(kind: str, target: int) -> None:
-    """Deletes the history of an object that is being deleted."""
+    """Deletes the history of an object's settings. Called when the object is deleted."""
     SettingsChange.objects.filter(kind=kind, target=target).delete()
 
 
 def presets(kind: str) -> list[SettingsPreset]:
-    """The presets of a kind, by name."""
+    """Returns the presets of a kind of settings, by name."""
     return list(SettingsPreset.objects.filter(kind=kind).order_by("name"))
 
 
 def keep_preset(kind: str, name: str, values: Values, *, now: datetime, user: Any = None) -> SettingsPreset:
-    """Saves values as a preset; a preset of that kind and name is replaced. Raises ValueError with a one-line message."""
+    """Saves values as a preset; an existing one of the same kind and name is replaced. Raises ValueError with a one-line
+    message."""
     name = " ".join(name.split())
     if not name:
         raise ValueError("a preset needs a name")
@@ -102,7 +105,7 @@ def keep_preset(kind: str, name: str, values: Values, *, now: datetime, user: An
 
 
 def drop_preset(kind: str, name: str) -> bool:
-    """Deletes a preset; False if there is none of that name."""
+    """Deletes a preset. Returns False if there is none of that name."""
     return bool(SettingsPreset.objects.filter(kind=kind, name=name).delete()[0])
 
 

@@ -1,4 +1,4 @@
-"""One slice of a run: takes the lease, does the work, and handles the errors that end it."""
+"""Executes one slice of a run: takes the lease, does the work, and handles the errors that end the work."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ NO_ROOM = "no room"
 
 
 class Work(Protocol):
-    """The work of a slice. `work` returns the run's state. `failed` is called inside the transaction that marks the run as
-    failed. `forget` is called after any error: the transaction was rolled back, so state in memory must be dropped."""
+    """The work on a run in one slice. `work` does it and returns the run's state. `failed` is called inside the transaction
+    that marks the run as failed. `forget` is called after any error: the transaction was rolled back, so results that are
+    held in memory must be discarded."""
 
     def work(self) -> str: ...
 
@@ -39,12 +40,12 @@ Make = Callable[[Run, runs.Lease, float | None], Work]
 def work(
     run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None, lag: runs.Lag = runs.no_lag
 ) -> str:
-    """Works on a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, LEASED or NO_ROOM.
+    """Works on a run for one slice of `seconds` (None: until the run ends or must wait long). Returns the run's state, LEASED
+    or NO_ROOM.
 
-    A temporary database problem (a lock conflict, a restarting server) ends the current work but not the slice, which continues
-    from the stored state in its remaining time. Any other error is counted on the run and raised. `lag`: see
-    `runs.Lease`.
-    """
+    `make` creates the work, given the run, the lease and the remaining seconds. A temporary database problem (a lock
+    conflict, a restarting server) ends the current work but not the slice, which continues from the stored state in its
+    remaining time. Any other error is counted on the run and raised. `lag` is that of `runs.Lease`."""
     began = clock.now()
     while True:
         spent = (clock.now() - began).total_seconds()
@@ -60,9 +61,8 @@ def work(
 
 
 def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lag: runs.Lag) -> str | int:
-    """Works on the run once. Returns the run's state; or, if a temporary problem ended the work, how many times in a row that
-    has happened.
-    """
+    """Works on the run once. Returns the run's state, LEASED or NO_ROOM; or, if a temporary problem ended the work, how many
+    times in a row that has happened."""
     lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock)
     if lease is None:
         return LEASED
@@ -91,12 +91,13 @@ def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | N
 
 
 def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Clock) -> str | int:
-    """Records the error that ended the work; raises it again unless it is temporary or a full disk."""
+    """Records the error that ended the work, and raises it again unless it is a temporary database problem or a full disk.
+    Returns as `_attempt` does."""
     trouble.let_go()
     text = f"{type(error).__name__}: {trouble.one_line(error)}"
     try:
         if not trouble.calmly(lambda: runs.holds(lease), clock):
-            # Its write conflicted with the other worker's and was rolled back.
+            # the write conflicted with that of the other worker, and was rolled back
             log.warning("another worker now holds the run: %s", text, extra={"event": "lease_lost"})
             return LEASED
         if trouble.full(error):

@@ -1,8 +1,6 @@
-"""Plain SQL for the few statements that run for every page, because the ORM takes ten times as long to build a query as the query
-itself.
-
-It uses only what SQLite and PostgreSQL have in common; values are passed as parameters.
-"""
+"""Executes SQL directly for the few statements that run for every page, because the ORM takes ten times as long to build a
+query as the database takes to execute it. The statements use only what SQLite and PostgreSQL have in common; values are
+passed as parameters (%s)."""
 
 from __future__ import annotations
 
@@ -31,8 +29,8 @@ def execute(statement: str, values: Sequence[Any]) -> int:
 
 
 def execute_many(statement: str, rows: Sequence[Sequence[Any]], *, stamped: bool = False) -> None:
-    """Executes a statement once per row of values; inserting many rows is one driver call. `stamped`: times in the rows are
-    already in the format of `stamp`."""
+    """Executes a statement once for each row of values, in one call of the driver. `stamped`: times in the rows are already in
+    the format that `stamp` returns."""
     database = connections[DEFAULT_DB_ALIAS]
     direct = _direct(database)
     if direct is not None:
@@ -62,8 +60,9 @@ def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def _direct(database: Any) -> sqlite3.Connection | None:
-    """The sqlite3 connection on which Django's present transaction runs; used directly, because Django's cursors would take
-    longer than most of these statements. None for another database, or while statements are being recorded."""
+    """Returns the sqlite3 connection on which Django's current transaction runs. It is used directly, because Django's cursor
+    would take longer than most of these statements. None for another database, or while Django records or wraps
+    statements."""
     if database.vendor != "sqlite" or database.execute_wrappers or database.queries_logged:
         return None
     if database.connection is None:
@@ -75,12 +74,12 @@ def _direct(database: Any) -> sqlite3.Connection | None:
 
 @lru_cache(maxsize=1024)
 def _marked(statement: str) -> str:
-    """A statement with SQLite's parameter marks."""
+    """Returns a statement with SQLite's parameter marks."""
     return statement.replace("%s", "?")
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:
-    """Values in SQLite's format, with times as Django stores them: UTC without zone."""
+    """Returns values in SQLite's format; times become text in UTC without zone, as Django stores them."""
     return [_time(v) if isinstance(v, datetime) else v for v in values]
 
 
@@ -89,8 +88,8 @@ def _time(moment: datetime) -> str:
 
 
 def padded(ids: Sequence[int]) -> list[int]:
-    """Ids for an IN list, padded with the last one to a power of two, so that there are few distinct statements for the database
-    to cache."""
+    """Returns ids for an IN list, padded with the last one so that their number is a power of two: with few distinct lengths
+    there are few distinct statements for the database to cache."""
     size = 1
     while size < len(ids):
         size *= 2
@@ -98,19 +97,19 @@ def padded(ids: Sequence[int]) -> list[int]:
 
 
 def stamp(moment: datetime) -> Any:
-    """A time in the database's format."""
+    """Returns a time in the database's format."""
     return connection.ops.adapt_datetimefield_value(moment)
 
 
 def moment(value: datetime | None) -> datetime | None:
-    """A time from the database, made aware: SQLite's are UTC without zone."""
+    """Returns a time read from the database as an aware one: SQLite stores times in UTC without zone. None remains None."""
     return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
 
 def locking(*, wait: bool = True) -> str:
-    """The SQL suffix that locks the rows of a SELECT until the transaction ends; rows locked by others are skipped, or with
-    `wait` waited for. "" on SQLite, whose transactions are exclusive. Rows that refer to the locked ones may still be
-    written."""
+    """Returns the SQL suffix that locks the rows of a SELECT until the transaction ends. Rows locked by others are waited for,
+    or without `wait` skipped. Rows that refer to locked ones by a foreign key may still be written. On SQLite, which locks
+    the whole database, returns ""."""
     if not connection.features.has_select_for_update:
         return ""
     return " FOR NO KEY UPDATE" if wait else " FOR NO KEY UPDATE SKIP LOCKED"

@@ -1,5 +1,5 @@
-"""How worker nodes compare with each other: speed, weight and load of each, and how long a node leaves tasks to less loaded
-ones before it takes them."""
+"""Compares worker nodes by speed, weight and load, and decides how long a node leaves tasks to less loaded nodes before it
+takes them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LONGEST_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A node as compared with others: `speed`, and `weight` by which work is divided (eq. 2, None if nothing is known yet), in
-    pages per minute; `runs` is the number of runs its workers hold."""
+    """A node in comparison with others. `speed` is its pages per minute of late; `weight`, in the same unit, is the number by
+    which work is divided (eq. 2; None if nothing is known yet); `runs` is the number of runs that its workers hold."""
 
     name: str
     workers: int
@@ -37,15 +37,15 @@ class Standing:
 
 
 class Turn(NamedTuple):
-    """Whether a node may take a task that any node may take: it must have waited for `seconds` in the queue (None: the node
-    may take none). `alone` is True if no other node takes tasks."""
+    """When a node may take a task that any node may take: once the task has waited for `seconds` in the queue; None if the node
+    may take none. `alone` is True if no other node takes tasks."""
 
     seconds: float | None
     alone: bool
 
 
 def lost_before(now: datetime) -> datetime:
-    """A node whose last heartbeat is older than this time counts as lost."""
+    """Returns the time before which the last heartbeat of a node must be for the node to count as lost."""
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
@@ -55,20 +55,21 @@ def alive(node: Node, now: datetime) -> bool:
 
 
 def condition(node: Node, now: datetime) -> str:
-    """The node's displayed state: its requested state while alive, otherwise "drained" if it was asked to drain, else "lost"."""
+    """Returns the state of a node for display: its requested state while it is alive, otherwise "drained" if it was asked to
+    drain, else "lost"."""
     if alive(node, now):
         return node.state
     return "drained" if node.state == NodeState.DRAINING else "lost"
 
 
 def runs_in_hand(now: datetime) -> Counter[str]:
-    """The number of runs that each node's workers hold."""
+    """Returns the number of runs that the workers of each node hold, by the node's name."""
     held = Run.objects.filter(lease_until__gt=now, state=RunState.RUNNING).values_list("lease_holder", flat=True)
     return Counter(holder.rpartition(":")[0] for holder in held)
 
 
 def of(nodes: Sequence[Node], now: datetime) -> list[Standing]:
-    """The standing of each node, in the given order."""
+    """Compares nodes; returns a `Standing` for each, in the given order."""
     held, minute = runs_in_hand(now), now.timestamp() / 60
     found = []
     for node in nodes:
@@ -81,8 +82,8 @@ def of(nodes: Sequence[Node], now: datetime) -> list[Standing]:
 
 
 class Row(NamedTuple):
-    """A node for display. Its `state` may also be "lost" or "drained"; `share` is its share in the weights of all nodes that
-    take work, None if it takes none, or if weights are unknown."""
+    """A node for display. `state` is its requested state, "lost" or "drained"; `share` is its part of the weights of all nodes
+    that take work, in [0, 1]; None if it takes none or the weights are unknown."""
 
     node: Node
     state: str
@@ -91,7 +92,7 @@ class Row(NamedTuple):
 
 
 def rows(nodes: Sequence[Node], now: datetime) -> list[Row]:
-    """All nodes with their standing, in the given order."""
+    """Returns the nodes for display, in the given order."""
     found = of(nodes, now)
     weights = {one.name: one.weight for one in found if one.open}
     parts = shares.shares(shares.filled(weights)) if any(weights.values()) else {}
@@ -99,11 +100,9 @@ def rows(nodes: Sequence[Node], now: datetime) -> list[Row]:
 
 
 def ranking(found: Sequence[Standing]) -> list[str]:
-    """The names of the nodes that take work, in the order in which they should get the next run: least loaded first, by
-    weight.
-
-    The load of a run is the mean number of pages per slice over all workers, whichever node works on it.
-    """
+    """Returns the names of the nodes that take work, in the order in which they should get the next run: the one with the least
+    load in proportion to its weight first. The load of a run is the mean number of pages per slice over all workers,
+    whichever node works on it."""
     takers = [one for one in found if one.open]
     weights = shares.filled({one.name: one.weight for one in takers})
     workers = sum(one.workers for one in takers)
@@ -116,9 +115,8 @@ def ranking(found: Sequence[Standing]) -> list[str]:
 
 
 def turn(own: str, queue: str, now: datetime) -> Turn:
-    """When the node `own` may take tasks of the queue that any node may take. A node that is not registered may take them at
-    once.
-    """
+    """Tells when the node `own` may take those tasks of a queue that any node may take. A node that is not registered or the
+    only one may take them at once; a draining or paused one may take none."""
     near = Node.objects.filter(queues=queue).filter(Q(name=own) | Q(heartbeat__gt=lost_before(now), heartbeat__gte=F("started")))
     nodes = {node.name: node for node in near}
     me = nodes.pop(own, None)

@@ -1,5 +1,5 @@
-"""Counts for a run's end report: responses by status, pages by type, seeds by outcome, and hosts; and the outcomes of all its
-addresses."""
+"""Counts for a run's end report: responses by status, pages by media type, seeds by outcome, pages by host, and the outcomes of
+all its addresses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _ADD_TO_HOST = (
 
 
 class Tally:
-    """Counts of one transaction, written once at its end. Outcomes of seeds are counted only if `seeds` is set."""
+    """Counts collected during one transaction and written once at its end. Outcomes of seeds are counted only if `seeds` is
+    set."""
 
     def __init__(self, *, seeds: bool) -> None:
         self._seeds = seeds
@@ -35,7 +36,7 @@ class Tally:
         self._hosts: dict[int, list[int]] = {}
 
     def answer(self, response: FetchResponse) -> None:
-        """Counts a response, including one whose address will be tried again."""
+        """Counts a response, also if its address will be requested again."""
         name = str(response.status) if response.failure is None else response.failure.value
         self._add(STATUS, name, response.received_bytes)
 
@@ -45,7 +46,7 @@ class Tally:
         self._host(item, 1, 0, response.received_bytes)
 
     def ended(self, item: Url, state: UrlState, reason: str, received_bytes: int = 0) -> None:
-        """Counts an address that ended; for a failed one with the response received."""
+        """Counts an address that ended, with the bytes received for it. Pages that were stored are counted by `page`."""
         if state != UrlState.DONE:
             self._host(item, 0, int(state == UrlState.FAILED), received_bytes)
         if self._seeds and item.parent_id is None and item.depth == 0:
@@ -73,11 +74,13 @@ class Tally:
 
 
 def outcomes(run_id: int) -> list[dict[str, Any]]:
-    """Numbers of a run's addresses by outcome, the most frequent first; reads all index entries of the run."""
+    """Counts a run's addresses by state and reason; returns dicts with "state", "reason" and "count", most frequent first. Slow
+    for a large run: all its addresses are counted."""
     rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(count=Count("id"))
     return list(rows.order_by("-count", "state", "reason")[:MOST_OUTCOMES])
 
 
 def freeze(run_id: int) -> None:
-    """Stores the outcomes of an ending run's addresses, so that they need not be counted again for each page view."""
+    """Stores the outcomes of the addresses of a run that is ending, so that they need not be counted again for each page
+    view."""
     Run.objects.filter(pk=run_id).update(outcomes=outcomes(run_id))

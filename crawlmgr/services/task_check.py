@@ -1,4 +1,5 @@
-"""Validation of queued tasks: only the name of a known function and plain values. Reads pickled tasks without executing them."""
+"""Checks that queued tasks contain only the name of a known function and plain values. Pickled tasks are read without executing
+any code in them."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class _PlainReader(pickle.Unpickler):
 
 
 class _Plain:
-    """Serializer for Django's signing that unpickles plain values only."""
+    """Serializer for django.core.signing that unpickles only plain values and times."""
 
     @staticmethod
     def loads(data: bytes) -> Any:
@@ -40,7 +41,7 @@ class _Plain:
 
 
 def opened(payload: str, salt: str) -> dict[str, Any]:
-    """A queued task, unpickled safely. Raises BadSignature, NotPlain."""
+    """Returns a queued task as a dict, after checking its signature and unpickling it safely. Raises BadSignature, NotPlain."""
     task = TimestampSigner(key=settings.SECRET_KEY, salt=salt).unsign_object(payload, serializer=_Plain)
     if not isinstance(task, dict):
         raise NotPlain("no task")
@@ -48,7 +49,8 @@ def opened(payload: str, salt: str) -> dict[str, Any]:
 
 
 def objection(task: Mapping[str, Any], known: Collection[str]) -> str:
-    """Why a task must not be run, in a few words; "" if it calls a known function with plain arguments.
+    """Returns the reason why a task must not be executed, in a few words; "" if it calls a function in `known` with plain
+    arguments.
 
     >>> [objection({"func": name, "args": (7,)}, {"ours.work"}) for name in ("os.abort", "ours.work")]
     ['os.abort', '']

@@ -1,5 +1,5 @@
-"""Working hours and random shift of scheduled items: stored with their history, checked by dispatchers and slices, and applied
-to the next start."""
+"""Working hours and random shift of scheduled items: stores them with their history, tells dispatchers and slices whether work
+may go on, and computes the next start."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ USUAL = {"hours": "", "timezone": "UTC", "jitter_seconds": 0}
 
 
 def of(kind: str, target: int) -> Timing:
-    """The working hours of an item; if none were set, an unsaved row without restriction."""
+    """Returns the working hours of an item; an unsaved row without restriction if none were set."""
     return Timing.objects.filter(kind=kind, target=target).first() or Timing(kind=kind, target=target)
 
 
 def of_many(kind: str, targets: Collection[int] | None = None) -> dict[int, Timing]:
-    """The working hours of those items of a kind that have any."""
+    """Returns {target: working hours} of those items of a kind that have any; `targets` restricts the items, None means all."""
     rows = Timing.objects.filter(kind=kind)
     return {row.target: row for row in (rows if targets is None else rows.filter(target__in=targets))}
 
 
 def window(row: Timing | None) -> windows.Window | None:
-    """The working hours in a row as a `Window`; None if the row contains no restriction."""
+    """Returns the working hours of a row as a `Window`; None if they are not restricted."""
     return windows.parse(row.hours, ZoneInfo(row.timezone)) if row is not None and row.hours else None
 
 
 def opens(row: Timing | None, now: datetime) -> datetime | None:
-    """The time from which an item may start; None if it may start now."""
+    """Returns the time from which an item may start; None if it may start now."""
     at = windows.next_allowed(window(row), now)
     return at if at > now else None
 
 
 def when(row: Timing | None, due: datetime, now: datetime) -> datetime:
-    """The start of an item that is due at a time: shifted at random, not to before `now`, then moved into its working hours."""
+    """Returns the start of an item that is due at `due`: shifted at random, but not to before `now`, then moved into its
+    working hours."""
     if row is None:
         return due
     moved = due + windows.jitter(f"{row.kind} {row.target}", due, row.jitter_seconds)
@@ -55,8 +56,8 @@ def when(row: Timing | None, due: datetime, now: datetime) -> datetime:
 
 
 def held(run: Run, now: datetime) -> tuple[str, datetime] | None:
-    """If a run started by schedule is outside its working hours: the code of what it waits for, and until when; None if it may
-    continue."""
+    """Tells whether a run that was started by schedule is outside its working hours: returns (code of what it waits for, time
+    at which they begin); None if the run may continue."""
     if not run.scheduled or run.target is None:
         return None
     row = Timing.objects.filter(kind=run.kind, target=run.target).first()
@@ -65,9 +66,8 @@ def held(run: Run, now: datetime) -> tuple[str, datetime] | None:
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Validates working hours, time zone and random shift, and returns them in stored form. Raises ValueError with a one-line
-    message.
-    """
+    """Validates working hours, time zone and random shift, and returns them in the form in which they are stored. Raises
+    ValueError with a one-line message."""
     zone, jitter = str(values["timezone"]).strip() or "UTC", int(values["jitter_seconds"])
     if zone not in available_timezones():
         raise ValueError(f"there is no time zone {zone[:60]!r}")
@@ -78,13 +78,14 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def values_of(row: Timing) -> dict[str, Any]:
-    """The values of a row by name: working hours, time zone, and maximum random shift."""
+    """Returns the working hours, the time zone and the maximum random shift of a row, by name."""
     return {name: getattr(row, name) for name in FIELDS}
 
 
 def put(kind: str, target: int, values: Mapping[str, Any], *, now: datetime, user: Any = None) -> Timing:
-    """Sets hours and random shift; omitted values are unchanged. The next start is moved into the new hours, and runs that wait
-    for the old ones are checked again. Raises ValueError with one line."""
+    """Sets working hours, time zone and random shift of an item; omitted values remain. The next start is moved into the new
+    hours, and runs that waited for the old hours are queued to be checked again. Raises ValueError with a one-line
+    message."""
     if kind not in settings.TIMED:
         raise ValueError(f"hours are of {', '.join(sorted(settings.TIMED))}, not of {kind}")
     with transaction.atomic():
@@ -96,19 +97,19 @@ def put(kind: str, target: int, values: Mapping[str, Any], *, now: datetime, use
 
 
 def undo(kind: str, target: int, now: datetime) -> None:
-    """Undoes the newest change. Raises ValueError."""
+    """Undoes the newest change of an item's working hours. Raises ValueError if there is none to undo."""
     with transaction.atomic():
         before = settings_history.undo(history_kind(kind), target, values_of(of(kind, target)), now=now)
         _store(kind, target, before, now)
 
 
 def history_kind(kind: str) -> str:
-    """The kind under which the history of a kind's hours is stored."""
+    """Returns the kind under which `settings_history` stores changes of the working hours of items of this kind."""
     return f"hours:{kind}"
 
 
 def forget(kind: str, target: int) -> None:
-    """Deletes the hours of an item that is being deleted."""
+    """Deletes the working hours of an item, with their history. Called when the item is deleted."""
     Timing.objects.filter(kind=kind, target=target).delete()
     settings_history.forget(history_kind(kind), target)
 
@@ -124,7 +125,7 @@ def _store(kind: str, target: int, values: Mapping[str, Any], now: datetime) -> 
 
 
 def waiting(kind: str, target: int) -> list[Run]:
-    """The runs of an item that wait for its working hours."""
+    """Returns the runs of an item that wait for its working hours."""
     rows = Run.objects.at_work().only("id", "kind", "target", "waiting_for")
     return [run for run in rows if (run.kind, run.target) == (kind, target) and run.waiting_for.startswith(f"{WAITS} ")]
 
@@ -135,14 +136,14 @@ def _let_go(run_id: int) -> None:
 
 
 def go_on_now(run_id: int) -> None:
-    """Lets a run that waits for its working hours continue at once, and from then on ignore them."""
+    """Lets a run that waits for its working hours continue at once and ignore them from then on."""
     if Run.objects.filter(pk=run_id, scheduled=True).update(scheduled=False):
         _let_go(run_id)
 
 
 def soonest(row: Timing | None, due: datetime | None, now: datetime, seconds: int | None = None) -> datetime | None:
-    """The next start under changed hours: the stored one, or the first later time that the hours allow; with an interval, at
-    most one interval ahead."""
+    """Returns the next start after the working hours were changed: the stored one `due`, or the first later time that the hours
+    allow. With an interval (`seconds`), a stored start more than one interval ahead is moved to one interval ahead first."""
     if due is None:
         return None
     latest = due if seconds is None else min(due, now + timedelta(seconds=seconds))
@@ -150,8 +151,8 @@ def soonest(row: Timing | None, due: datetime | None, now: datetime, seconds: in
 
 
 def document(kind: str, target: int, now: datetime, most: int = 5) -> dict[str, Any]:
-    """The working hours of an item as a JSON document: whether it is inside them, when they begin next, and the coming open
-    periods."""
+    """Returns the working hours of an item as a JSON document: its values, whether it is inside them now, when they begin next,
+    and the next `most` periods."""
     row = of(kind, target)
     found, wait = window(row), opens(row, now)
     openings = [{"opens": first, "closes": last} for first, last in islice(found.openings(now), most)] if found else []

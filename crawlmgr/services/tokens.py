@@ -1,4 +1,4 @@
-"""Tokens of the API: created, looked up, revoked."""
+"""Creates, looks up and revokes the tokens of the API."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _digest(text: str) -> str:
 
 
 def make(name: str, role: str, *, now: datetime, days: int | None = None, user: Any = None) -> tuple[str, ApiToken]:
-    """Creates a token and returns its text and its row; the text cannot be read again. Raises ValueError with a one-line
-    message."""
+    """Creates a token and returns its text and its row. Only a digest of the text is stored, so it cannot be shown again.
+    Raises ValueError with a one-line message."""
     name = name.strip()
     if not name or len(name) > 100:
         raise ValueError("a token needs a name of at most 100 characters")
@@ -37,7 +37,8 @@ def make(name: str, role: str, *, now: datetime, days: int | None = None, user: 
 
 
 def find(text: str, now: datetime) -> ApiToken | None:
-    """The row of the valid API token with this text, after recording its use (to the minute); None for any other text."""
+    """Returns the row of the valid token with this text, after recording the time of its use (to the minute); None if no token
+    is valid."""
     if not text.startswith(PREFIX) or len(text) > 100:
         return None
     row = ApiToken.objects.filter(Q(expires__isnull=True) | Q(expires__gt=now), digest=_digest(text)).first()
@@ -47,7 +48,7 @@ def find(text: str, now: datetime) -> ApiToken | None:
 
 
 def remove(pk: int, now: datetime) -> bool:
-    """Revokes a token at once; False if there is none."""
+    """Revokes a token at once. Returns False if there is none with this id."""
     row = ApiToken.objects.filter(pk=pk).first()
     if row is None:
         return False

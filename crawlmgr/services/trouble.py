@@ -1,4 +1,5 @@
-"""Classification of database errors: temporary (tried again), a full disk (the run pauses), anything else (an error)."""
+"""Classifies database errors: temporary ones (the work is repeated), a full disk (the run pauses), and others (program
+errors)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _FULL_STATES = ("53100", "53400")
 
 
 def passing(error: BaseException) -> bool:
-    """Tells whether the error is temporary: a lock conflict or an unavailable server, so that the same work may succeed a moment
+    """Tells whether an error is temporary: a lock conflict or an unavailable server, so that the same work may succeed a moment
     later."""
     if not isinstance(error, DatabaseError | InterfaceError):
         return False
@@ -33,7 +34,7 @@ def passing(error: BaseException) -> bool:
     state = getattr(cause, "sqlstate", None)
     if state:
         return state in _PASSING_STATES or state.startswith(_LOST)
-    # The driver found the connection closed or could not open one: then there is no SQLSTATE.
+    # The driver found the connection closed or could not open one; in these cases there is no SQLSTATE.
     return cause is not None and isinstance(error, OperationalError | InterfaceError)
 
 
@@ -46,19 +47,19 @@ def full(error: BaseException) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """The error's message in one line."""
+    """Returns the first line of an error's message; the name of its class if the message is empty."""
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
 
 
 def pause_seconds(times: int) -> float:
-    """Seconds to wait after `times` temporary errors in a row: from 0.1 s, doubling up to 5 s, and randomly reduced by up to
-    half, so that several workers do not collide again."""
+    """Returns the seconds to wait after `times` temporary errors in a row: from 0.1 s, doubled each time up to 5 s, and reduced
+    at random by up to half, so that several workers do not collide again."""
     return min(LONGEST_PAUSE_SECONDS, 0.1 * 2.0 ** min(times, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
 def calmly(work: Callable[[], T], clock: Clock) -> T:
-    """Runs `work`, which must be a transaction of its own, and repeats it after temporary database errors. Raises the error of
-    the sixth attempt."""
+    """Calls `work` and returns its result. After temporary database errors it is called again, up to six times in all; the last
+    error is raised. `work` must be a transaction of its own."""
     for times in range(TRIES - 1):
         try:
             return work()
@@ -71,7 +72,7 @@ def calmly(work: Callable[[], T], clock: Clock) -> T:
 
 
 def let_go() -> None:
-    """Closes a broken connection; the next statement opens a new one."""
+    """Closes the database connection if it is broken, unless a transaction is open; the next statement opens a new one."""
     database = connections[DEFAULT_DB_ALIAS]
     if not database.in_atomic_block:
         database.close_if_unusable_or_obsolete()

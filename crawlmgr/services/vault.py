@@ -1,4 +1,4 @@
-"""Encrypted storage of secrets: small mappings of texts, encrypted with a key derived from the installation's secret key file."""
+"""Encrypts small mappings of texts that must be kept secret, with a key derived from the installation's secret key."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _other: ContextVar[str] = ContextVar("secret of another installation", default="
 
 
 class Unreadable(Exception):
-    """Encrypted data cannot be decrypted: the secret key is another one, or the text is damaged."""
+    """Encrypted data cannot be decrypted: the secret key is a different one, or the data are damaged."""
 
 
 @lru_cache(maxsize=4)
 def _fernet(secret: str) -> Fernet:
-    from cryptography.fernet import Fernet  # where no secret is stored, nothing is encrypted
+    from cryptography.fernet import Fernet  # imported here, because most commands never encrypt anything
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -36,7 +36,8 @@ def _fernet(secret: str) -> Fernet:
 
 @contextmanager
 def key_of(secret: str) -> Iterator[None]:
-    """Context manager: encrypts and decrypts with the secret key of another installation, the one that a backup comes from."""
+    """Context manager in which secrets are encrypted and decrypted with the secret key of another installation, from which a
+    backup comes."""
     token = _other.set(secret)
     try:
         yield
@@ -49,12 +50,12 @@ def _key() -> Fernet:
 
 
 def seal(values: Mapping[str, str]) -> str:
-    """Encrypts a mapping of names to texts; "" for an empty one."""
+    """Encrypts a mapping of names to texts and returns it as text; "" for an empty mapping."""
     return _key().encrypt(json.dumps(dict(values)).encode()).decode("ascii") if values else ""
 
 
 def unseal(text: str) -> dict[str, str]:
-    """Decrypts what `seal` encrypted. Raises Unreadable."""
+    """Decrypts the text that `seal` returned, and hides the values from logs; {} for "". Raises Unreadable."""
     if not text:
         return {}
     from cryptography.fernet import InvalidToken

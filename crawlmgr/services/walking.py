@@ -1,4 +1,4 @@
-"""Iteration over many rows without an open cursor, so that the caller may write between rows."""
+"""Iterates over many rows without an open database cursor, so that the caller may write between rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ M = TypeVar("M", bound=Model)
 
 
 def in_parts(rows: QuerySet[M], by: str, size: int) -> Iterator[M]:
-    """Yields the rows in the order of the unique column `by`; they are read `size` at a time, so that no cursor is open
-    between rows.
+    """Yields the rows in the order of the unique column `by`. They are read `size` at a time, so that no cursor is open between
+    rows: on SQLite, a connection with an open cursor can write only if nobody else has written since the cursor was opened.
 
-    On SQLite a connection with an open cursor can write only if nobody else has written since the cursor was opened. Rows that
-    other connections add after the current position are included.
-    """
+    Rows that others add behind the current position meanwhile are included."""
     rows = rows.order_by(by)
     part = list(rows[:size])
     while part:
