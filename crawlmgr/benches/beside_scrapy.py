@@ -1,4 +1,5 @@
-"""Benchmark of our crawler against Scrapy: rounds of two processes in turn on one local web; also contains Scrapy's process."""
+"""Benchmark of this crawler against Scrapy: the process of each side runs in turn, several rounds, against one local web. Also
+contains the main function of Scrapy's processes."""
 
 from __future__ import annotations
 
@@ -23,14 +24,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class SideFailed(Exception):
-    """The process of one side failed; the text is the last line of its output."""
+    """The process of one side failed; the text is the last line of its error output."""
 
 
 def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, rounds: int) -> dict[str, Any]:
-    """Runs the modules `ours` and `theirs` in turn, each in its own process, and returns the ratio of the median rates.
+    """Runs the modules `ours` and `theirs` in turn, each in its own process, and returns their results and the ratio of the
+    median rates. `pages`, `links` and `size_bytes` are those of the local web (see `local_server.make_page`).
 
-    A module takes an address, a number of pages and a file for items, and prints one line of JSON: pages, cpu_seconds.
-    """
+    A module gets an address, a number of pages and a file for items as arguments, and prints one line of JSON: pages,
+    cpu_seconds."""
     command = [sys.executable, "-m", "crawlmgr.benches.local_server", str(pages), str(links), str(size_bytes)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
     found: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
@@ -51,8 +53,9 @@ def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, 
 
 
 def side(module: str, *words: str, database: str = "") -> dict[str, Any]:
-    """Runs one side's process with the arguments `words` and a file for items. Returns what it prints, with `rate` in pages per
-    CPU second. `database` is a database address, or "" for an SQLite file of its own. Raises SideFailed."""
+    """Runs the module of one side in a process, with the arguments `words` and a file for items. Returns what it prints, with
+    `rate` in pages per CPU second. `database` is the address of our side's database; "" for an SQLite file of its own. Raises
+    SideFailed."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(ROOT)}
         environment.pop("DATABASE_URL", None)
@@ -67,14 +70,15 @@ def side(module: str, *words: str, database: str = "") -> dict[str, Any]:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """A text table of the rounds side by side and the ratio of the medians."""
+    """Formats the rates of both sides in each round, and the ratio of the medians, as a text table."""
     both = zip(result["ours"], result["scrapy"], strict=True)
     rows = [(i + 1, round(a["rate"], 1), round(b["rate"], 1)) for i, (a, b) in enumerate(both)]
     return text_table(("round", "ours", "Scrapy"), rows) + f"\nratio of the medians: {result['ratio']:.2f}"
 
 
 def scrapy_side(spider: type[scrapy.Spider], address: str, items: str) -> None:
-    """Crawls with a spider as Scrapy would run it and prints pages and CPU seconds."""
+    """Crawls with a spider as Scrapy would run it, writes its items to the file `items`, and prints the number of items and the
+    CPU seconds as JSON."""
     from scrapy.crawler import CrawlerProcess  # Scrapy is installed for the benchmarks only
 
     process = CrawlerProcess(

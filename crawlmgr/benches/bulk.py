@@ -1,4 +1,4 @@
-"""Inserts millions of rows in a few seconds for benchmarks: one INSERT … SELECT per table. SQLite only."""
+"""Inserts millions of rows in some seconds for benchmarks, with one INSERT … SELECT per table. SQLite only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import connection, models
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The number of rows of each kind to make, and the time taken as "now"."""
+    """How many rows of each kind are to be made, and the time that counts as "now"."""
 
     forums: int
     posts: int
@@ -23,22 +23,23 @@ class Sizes:
 
 
 BIG = {"forums": 300, "posts": 2_000_000, "runs": 100_000, "pages": 1_000_000, "topic_pages": 200_000}
-SHARE = 100  # divisor: the small database has 1/100 of the rows
+SHARE = 100  # the small database has 1/100 of the rows of the big one
 
 
 class Sql(str):
-    """An SQL expression over the row's number `i`, counted from 0."""
+    """An SQL expression for a column's value, in which `i` is the row's number, counted from 0."""
 
     __slots__ = ()
 
 
 def ago(seconds: str, now: datetime) -> Sql:
-    """SQL for the time `seconds` (itself an SQL expression) before `now`."""
+    """Returns an SQL expression for the time that is `seconds` before `now`; `seconds` is itself an SQL expression."""
     return Sql(f"strftime('%Y-%m-%d %H:%M:%S', '{now:%Y-%m-%d %H:%M:%S}', printf('%+d seconds', -({seconds})))")
 
 
 def insert(model: type[models.Model], number: int, /, **columns: Any) -> None:
-    """Inserts `number` rows; each column is an `Sql` expression or a plain value, other columns get the field's default."""
+    """Inserts `number` rows. The value of each column is an `Sql` expression or a plain value; other columns get the field's
+    default. Raises ValueError for an unknown column."""
     names, cells, values = [], [], []
     for field in model._meta.concrete_fields:
         if field.attname not in columns and field.primary_key and isinstance(field, models.AutoField):

@@ -1,4 +1,5 @@
-"""`bench desk`: server CPU for every page of the desk, on a database with years of data and on one with a hundredth of it."""
+"""`bench desk`: CPU time of the server for every page of the desk, on a database with years of data and on one with a hundredth
+of it."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ HELP = (
     "the data)"
 )
 ROOT = Path(__file__).resolve().parents[2]
-FLOOR_MS = 10.0  # shorter times are replaced by this in a ratio
+FLOOR_MS = 10.0  # shorter times count as this in ratios
 LIMITS = {"palette": 100.0, "lists": 300.0, "searches": 500.0}
 """Limits in CPU milliseconds: for a palette search, a sorted, filtered or paged list, and a search in the text of pages."""
 SEARCHES = ("topic-search", "topic-pages")  # views whose `q` asks the full-text index
@@ -43,9 +44,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Measures each view and query: CPU milliseconds on either database, and their ratio. Addresses without a page are named in
-    `left_out` with the reason. Both databases are measured in turn for each page, so that load on the machine affects
-    both."""
+    """Measures each view with each query: CPU milliseconds on both databases, and their ratio. The databases take turns for each
+    page, so that other load on the machine affects both. Addresses that cannot be measured are in `left_out`, with the reason."""
     folder = Path(options["data"] or settings.DATA_DIR / "bench-desk")
     sides: dict[str, _Side] = {}
     with ExitStack() as stack:
@@ -68,8 +68,8 @@ def run(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dearest(what: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The slowest request of the palette (or of the lists) on the large database: number of requests measured, the view, its
-    milliseconds and the limit; None if none was measured."""
+    """Returns the request of the kind `what` ("palette", "lists", "searches") that is slowest on the large database, as a
+    dictionary: number of such requests, the view, its milliseconds and the limit; None if none was measured."""
     asked = [(one["big_ms"], one["room"]) for one in pages if is_of(what, one["room"])]
     if not asked:
         return None
@@ -78,7 +78,8 @@ def dearest(what: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | N
 
 
 def is_of(what: str, label: str) -> bool:
-    """Tells whether a view with its query is the palette's, a search in the text of pages, or a sorted or filtered list.
+    """Tells whether a view with its query is of the kind `what`: "palette", a search of the palette; "searches", one in the text
+    of pages; "lists", a sorted, filtered or paged list.
 
     >>> is_of("palette", "palette?q=forum"), is_of("lists", "threads?sort=first_seen"), is_of("lists", "threads")
     (True, True, False)
@@ -95,7 +96,7 @@ def is_of(what: str, label: str) -> bool:
 
 
 class _Side:
-    """One database, served by a process of its own. Use it as a context manager; the rows are made on entry."""
+    """One database, served by a process of its own. A context manager; on entry it waits until the rows have been inserted."""
 
     def __init__(self, folder: Path, sizes: Mapping[str, int], only: str) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -119,7 +120,7 @@ class _Side:
         self.process.communicate()
 
     def cost(self, room: str) -> float:
-        """CPU milliseconds that the server takes for one page."""
+        """Requests one page and returns the CPU milliseconds that the server took for it."""
         assert self.process.stdin is not None  # noqa: S101 - opened above
         self.process.stdin.write(room + "\n")
         self.process.stdin.flush()
@@ -134,7 +135,8 @@ class _Side:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A text table with a row for each page, largest ratio first."""
+    """Formats the result as a text table with a row for each page, largest ratio first, followed by the limits and the pages not
+    measured."""
     rows = [(row["room"], row["small_ms"], row["big_ms"], row["ratio"]) for row in result["pages"]]
     limits = "".join(
         f"\n{one['what']}: {one['asked']} ways to ask, the dearest {one['dearest']}: {one['ms']} ms of {one['limit_ms']:.0f}"

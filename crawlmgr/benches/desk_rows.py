@@ -1,4 +1,4 @@
-"""Rows for `bench desk`: as many runs, pages, hosts, events and nodes as years of crawling leave."""
+"""Inserts runs, pages, hosts, events, exports and nodes for `bench desk`, as many as years of crawling leave."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ HOURS_OF_A_HOST = 200
 
 
 def fill(sizes: Sizes) -> None:
-    """Inserts hosts (one for each forum and a few more), two years of runs with the last ones active, and the pages they
-    fetched."""
+    """Inserts hosts (five for each forum), two years of runs of which the newest are active, the pages they fetched, and WARC
+    files, events, exports and nodes."""
     now, runs = sizes.now, sizes.runs
     hosts = sizes.forums * 5
     insert(Host, hosts, id=Sql("i + 1"), key=Sql("printf('host%05d.example', i)"), requests=Sql("i * 7"), bytes=Sql("i * 70000"),
@@ -56,7 +56,7 @@ def fill(sizes: Sizes) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The arguments of views that show one row, by the view's name."""
+    """Returns the URL arguments of views that show one row, by the view's name."""
     run = sizes.runs - sizes.runs // 10 * 2
     return {
         "run": {"pk": run}, "host": {"pk": 1}, "warc": {"pk": 1}, "warc-download": {"pk": 1}, "capture": {"pk": sizes.pages // 2},

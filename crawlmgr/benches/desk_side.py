@@ -1,4 +1,5 @@
-"""One side of `bench desk`: inserts the rows once, then measures the CPU time of each requested page."""
+"""The process that serves one database of `bench desk`: inserts the rows unless it did so before, then measures the CPU time of
+each requested page."""
 
 from __future__ import annotations
 
@@ -29,21 +30,21 @@ from django.utils.module_loading import import_string  # noqa: E402
 from crawlmgr.benches.bulk import Sizes  # noqa: E402
 from crawlmgr.services import query_statistics  # noqa: E402
 
-FILLED = "filled.json"  # file in the data folder that says when the rows were made
+FILLED = "filled.json"  # file in the data folder with the time at which the rows were inserted; missing if that was interrupted
 ONLY_SENT = "accepts only POST"
 REASONS = {302: "leads elsewhere", 403: "no user may see it", 404: "its file does not exist in the benchmark's "
     "data", 405: ONLY_SENT}
 
 
 def main(task: dict[str, Any]) -> None:
-    """Inserts the rows, requests every page once, and prints {"rooms": [page …], "left_out": {address: why}}. Then, for each line
-    of standard input with a page's name, prints the CPU milliseconds that the server took for it."""
+    """Inserts the rows, requests every page once, and prints {"rooms": [page …], "left_out": {page: why}} as JSON. Then, for each
+    line of standard input with a page's name, prints the CPU milliseconds that the server took for it."""
     folder = Path(settings.DATA_DIR)
     if not (folder / FILLED).exists():  # rows of an interrupted benchmark are inserted again
         for file in folder.glob("crawlmgr.sqlite3*"):
             file.unlink()
-    (folder / "static").mkdir(exist_ok=True)  # where collectstatic would put files
-    logging.disable(logging.ERROR)  # refusals are reported by their status instead
+    (folder / "static").mkdir(exist_ok=True)  # STATIC_ROOT, in which collectstatic would put files
+    logging.disable(logging.ERROR)  # refused requests need not be logged: their status tells that they were refused
     call_command("migrate", verbosity=0, interactive=False)
     client = _client()
     found: dict[str, str] = {}
@@ -68,7 +69,7 @@ def _say(document: object) -> None:
 
 
 def _no_page(client: Client, address: str) -> str:
-    """Why an address has no page to measure; "" if it has one."""
+    """Requests an address and returns why it has no page to measure; "" if it has one."""
     answer = client.get(address)
     if answer.streaming or answer.headers.get("Content-Disposition", "").startswith("attachment"):
         return "gives a file"
@@ -76,7 +77,7 @@ def _no_page(client: Client, address: str) -> str:
 
 
 def _filled(sizes: dict[str, int]) -> Sizes:
-    """The sizes, after the rows were inserted."""
+    """Inserts the rows unless they exist already, and returns their numbers."""
     mark = Path(settings.DATA_DIR) / FILLED
     if mark.exists():
         known = json.loads(mark.read_text(encoding="utf-8"))
@@ -101,8 +102,9 @@ def _client() -> Client:
 
 
 def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
-    """Yields label, address and, if it cannot be requested, the reason, for every URL pattern: each view once, and once more for
-    each of its queries. A view with missing arguments raises an error, so that none is forgotten."""
+    """Yields (label, address, reason) for every URL pattern: each view once, and once more for each of its queries. The reason
+    tells why the address cannot be requested, "" if it can. Exits if the arguments of a view are unknown, so that none is
+    forgotten."""
     arguments: dict[str, dict[str, object]] = {}
     queries: dict[str, tuple[str, ...]] = {}
     for dotted in settings.DESK_ROWS:
@@ -127,7 +129,7 @@ def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
 
 
 def _patterns(patterns: list[Any], before: str, space: str) -> Iterator[tuple[str, str, URLPattern]]:
-    """Route, name space ("admin:") and pattern of every address, in the order of the URL configuration."""
+    """Yields route, namespace ("admin:") and pattern of every address, in the order of the URL configuration."""
     for pattern in patterns:
         route = f"{before}{pattern.pattern}"
         if isinstance(pattern, URLResolver):

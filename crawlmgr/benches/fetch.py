@@ -1,4 +1,5 @@
-"""`bench fetch`: our fetching, link and text extraction and storage against Scrapy's with JSON lines, in pages per CPU second."""
+"""`bench fetch`: compares fetching, extraction of links and text, and storage of this program with Scrapy's, which writes JSON
+lines; in pages per CPU second."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs rounds of both sides in turn against one server; figures are per round, the ratio is of the medians."""
+    """Runs rounds of both sides in turn against one server. Returns the figures of each round, and the ratio of the medians."""
     sides = ("crawlmgr.benches.fetch_ours", "crawlmgr.benches.fetch_scrapy")
     sizes = {"pages": options["pages"], "links": options["links"], "size_bytes": options["size"]}
     try:

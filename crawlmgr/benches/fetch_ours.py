@@ -1,4 +1,4 @@
-"""Our side of `bench fetch`: the engine in live configuration with a crawler that follows every link of its host."""
+"""This program's side of `bench fetch`: the engine as in production, with a crawler that follows every link of its host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from crawlmgr.web.url import canonical  # noqa: E402
 
 
 class FollowAll:
-    """Extracts links and text of each page and follows the links of the host that the run has not seen."""
+    """Crawler that extracts links and text of each page, and follows the links of the page's host that the run has not seen."""
 
     kind = "bench"
     pages_together = 16
@@ -68,7 +68,7 @@ class FollowAll:
 
 
 def main(address: str, pages: int) -> None:
-    """Crawls all pages of the local web and prints pages and CPU seconds."""
+    """Crawls all pages of the local web and prints the number of pages and the CPU seconds as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     django_settings.CRAWLERS = {"bench": "crawlmgr.benches.fetch_ours.FollowAll"}
     parameters = {"delay_seconds": 0.0, "connections": 8, "allow_private": "127.0.0.1", "seeds": [address]}

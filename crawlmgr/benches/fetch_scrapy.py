@@ -1,4 +1,5 @@
-"""Scrapy's side of `bench fetch`: the same pages with Scrapy's own link extractor, text by parsel, items to JSON lines."""
+"""Scrapy's side of `bench fetch`: the same pages with Scrapy's own link extractor, texts extracted by parsel, items written to
+JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bench hostile`: CPU seconds that reading a hostile page, file or text takes, against its size."""
+"""`bench hostile`: how the CPU time of reading a hostile page, file or text grows with its size."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from crawlmgr.web.sitemap import parse_sitemap
 HELP = "CPU time of parsing hostile pages as their size doubles"
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 SMALLEST, LARGEST = 4_096, 4_194_304
-FEW = 32  # smaller caches hold loaded resources, not results of reading
-ENOUGH = 2.3  # a larger growth factor per doubling of the size is measured again
-AGAIN = 6  # repetitions at most
-FLOOR_SECONDS = 0.02  # shorter times are replaced by this, because they are mostly noise of the machine
+FEW = 32  # caches of at most this size are not cleared: they hold loaded resources, not results of reading
+ENOUGH = 2.3  # sizes whose time seems to grow by more than this factor when the size doubles are measured again
+AGAIN = 6  # maximum number of such repetitions
+FLOOR_SECONDS = 0.02  # shorter times count as this in ratios, because they are mostly noise of the machine
 ADDRESS = "http://forum.example/viewforum.php?f=2"
 Reader = Callable[[str], object]
 """Function that reads a page, file or text of one kind as a crawl would."""
@@ -61,8 +61,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a row for each parser and case: sizes, CPU seconds per size, and the greatest factor by which the time grows when
-    the size doubles."""
+    """Measures each parser on each case; returns `cases`, a row for each: sizes, CPU seconds per size, and the greatest factor by
+    which the time grows when the size doubles (`growth`)."""
     rows = []
     for name, reader, case in _pairs():
         label = f"{name}: {case.name}"
@@ -83,7 +83,8 @@ def _pairs() -> Iterator[tuple[str, Reader, Case]]:
 
 @cache
 def _memories() -> list[Any]:
-    """The caches of the project that hold more than FEW results; they are cleared before each measurement."""
+    """Returns those caches of the project (functions with lru_cache) that can hold more than FEW results; they are cleared before
+    each measurement."""
     known = {
         id(found): found for name, module in list(sys.modules.items()) if name.partition(".")[0] in PACKAGES
         for found in vars(module).values() if hasattr(found, "cache_clear") and hasattr(found, "cache_info")
@@ -92,12 +93,13 @@ def _memories() -> list[Any]:
 
 
 def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str, Any]:
-    """Measures one parser on one case. If a size seems to cost more than ENOUGH times its half, both are measured again, to
-    tell noise from real growth."""
+    """Measures one parser on one case, for sizes that double from SMALLEST to at most `largest`; of `rounds` measurements the
+    fastest counts. If a size seems to take more than ENOUGH times as long as its half, both are measured again, to tell noise
+    from real growth."""
     sizes = [SMALLEST]
     while sizes[-1] * 2 <= largest:
         sizes.append(sizes[-1] * 2)
-    reader(case.make(SMALLEST))  # loads resources that are needed once
+    reader(case.make(SMALLEST))  # makes the parser load resources that it loads only once
     gc.collect()
     gc.freeze()  # garbage collection of everything loaded is no cost of a page, and would fall on a random size
     kinds = [_verdict(reader(case.make(size))) for size in sizes]
@@ -114,25 +116,26 @@ def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str,
 
 
 def _verdict(result: object) -> tuple[object, bool]:
-    """The kind that a page was read as, and whether records were extracted from it."""
+    """Returns the kind that a page was read as (None for readers without kinds), and whether records were extracted from it."""
     return getattr(result, "kind", None), bool(getattr(result, "records", ()))
 
 
 def growth(seconds: Sequence[float], kinds: Sequence[object] = ()) -> float:
-    """The greatest factor from the time for one size to the time for its double; `kinds` are the page kinds that were
-    recognised at each size."""
+    """Returns the greatest factor by which the time grows from one size to the next, its double; 1 for a single size. `kinds` are
+    the results of `_verdict` at each size."""
     return round(max((_factor(seconds, kinds, at) for at in range(1, len(seconds))), default=1.0), 2)
 
 
 def _factor(seconds: Sequence[float], kinds: Sequence[object], at: int) -> float:
-    """The cost of size `at` divided by that of half the size. If the two were recognised as different kinds of page, other code
-    ran for each; the factor is then the mean over the last two doublings, which still shows growth above linear."""
+    """Returns the time for the size with index `at`, divided by that for half the size. If the two were read as different kinds
+    of page, by different code, returns instead the mean factor over the last two doublings, which still shows growth above
+    linear."""
     back = 2 if at > 1 and kinds and kinds[at] != kinds[at - 1] else 1
     return float((max(seconds[at], FLOOR_SECONDS) / max(seconds[at - back], FLOOR_SECONDS)) ** (1 / back))
 
 
 def _cost(reader: Reader, text: str) -> float:
-    """CPU seconds that parsing takes in this process. Garbage is collected and caches are cleared first, since results cached
+    """Returns the CPU seconds that parsing a text takes. Garbage is collected and caches are cleared first, since results cached
     from smaller sizes would distort the figures."""
     gc.collect()
     for memory in _memories():
@@ -143,7 +146,7 @@ def _cost(reader: Reader, text: str) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A text table with a row for each case, costliest first."""
+    """Formats the result as a text table with a row for each case, slowest first."""
     rows = sorted(result["cases"], key=lambda row: -max(row["seconds"]))
     cells = [
         (row["case"], row["sizes"][-1], f"{row['seconds'][-1]:.3f}", f"{max(row['seconds']):.3f}", row["growth"]) for row in rows

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
-LONGEST_ADDRESS = 65_536  # links of this benchmark are no longer than this
+LONGEST_ADDRESS = 65_536  # maximum number of characters of a link in this benchmark
 
 
 class Case(NamedTuple):
-    """A hostile input: what is hostile about it, the kinds of parsers that it is for ("html", "json", "text", "robots",
-    "sitemap"), and the function that makes it."""
+    """A hostile input: a name that says what is hostile about it, the kind of parsers that it is for ("html", "json", "text",
+    "robots" or "sitemap"), and the function that makes it in a given size."""
 
     name: str
     kind: str
@@ -19,7 +19,7 @@ class Case(NamedTuple):
 
 
 def _repeated(piece: Callable[[int], str], size: int) -> str:
-    """Numbered pieces, concatenated up to `size` characters."""
+    """Returns `piece(0)`, `piece(1)` … joined, until the text has at least `size` characters."""
     parts: list[str] = []
     length = number = 0
     while length < size:
@@ -38,7 +38,8 @@ def _body(piece: Callable[[int], str], before: str = "", after: str = "") -> Cal
 
 
 def _addresses(step: str, start: str = "/t/") -> Callable[[int], str]:
-    """Links of the greatest allowed length; each path repeats one segment."""
+    """Returns a function that makes a page with long links, whose paths repeat the segment `step` up to LONGEST_ADDRESS
+    characters."""
 
     def make(size: int) -> str:
         length = min(size, LONGEST_ADDRESS)

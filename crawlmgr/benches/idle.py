@@ -1,4 +1,5 @@
-"""`bench idle`: resources of an idle installation, of its web server under requests, and of a command that only prints."""
+"""`bench idle`: memory and CPU of an idle installation, memory of its web server under requests, and CPU of commands that only
+print."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from crawlmgr.management.base import table as text_table
 from crawlmgr.supervisor import memory_bytes
 
 HELP = "processes, memory and CPU of an idle installation, of its web server under requests, and of commands that only print"
-WARM = 1000  # requests before the first memory measurement, so that each process has loaded everything that it uses
+WARM = 1000  # number of requests before the first memory measurement, after which each process has loaded everything that it uses
 PAGES = (
     "/admin/", "/admin/runs/", "/admin/workers/", "/admin/alarms/", "/admin/exports/", "/admin/hosts/", "/admin/help/",
     "/healthz",
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Starts `serve` on an empty folder with its default workers, waits until it is idle, and measures it."""
+    """Starts `serve` on an empty folder with its default number of workers, waits until it is idle, and measures it."""
     with tempfile.TemporaryDirectory(prefix="crawlmgr-idle-") as folder:
         (Path(folder) / "data").mkdir()
         place = Place(Path(folder), "sqlite")
@@ -71,7 +72,7 @@ def _wait(place: Place) -> None:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and all its descendants, as pids."""
+    """Returns the ids of a process and all its descendants."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -87,7 +88,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _ticks(pids: list[int]) -> float:
-    """CPU seconds used by the processes so far."""
+    """Returns the total CPU seconds that the processes have used so far."""
     total = 0
     for pid in pids:
         try:
@@ -108,8 +109,9 @@ def _watched(place: Place, seconds: float) -> dict[str, Any]:
 
 
 def _asked(place: Place, number: int) -> dict[str, Any]:
-    """Sends `number` requests: pages of the desk, login pages with different redirect targets, and distinct addresses that do
-    not exist. Returns the memory of the web server's processes after the first WARM requests and at the end."""
+    """Sends `number` requests in turn: pages of the desk, login pages with different redirect targets, and distinct addresses
+    that do not exist. Returns the number, and the memory of the web server's processes after the first WARM requests (or half of
+    them, if that is less) and at the end."""
     assert place.process is not None  # noqa: S101 - it was started
     web = [pid for pid in _family(place.process.pid) if b"gunicorn" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     before = 0
@@ -136,7 +138,7 @@ def _log_in(place: Place, session: requests.Session) -> None:
 
 
 def _commands(environment: dict[str, str]) -> list[dict[str, Any]]:
-    """CPU seconds of each command, the least of three runs."""
+    """Returns the CPU seconds of each command in COMMANDS, the least of three runs."""
     found = []
     for words in COMMANDS:
         costs = []
@@ -152,7 +154,7 @@ def _commands(environment: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The result as a text table."""
+    """Formats the result as a text table."""
     rows: list[tuple[str, Any]] = [
         ("processes", result["processes"]), ("memory (PSS, MB)", round(result["pss_bytes"] / 1e6)),
         ("share of a core", result["cpu_share"]),

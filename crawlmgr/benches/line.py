@@ -22,7 +22,7 @@ from crawlmgr.management.base import table as text_table
 
 HELP = "pages per second over many hosts with many requests in flight, compared with Scrapy"
 DATABASES = ("sqlite", "postgresql")
-SPARE = 2.0  # ratio of pages on the local web to pages to be fetched
+SPARE = 2.0  # how many times as many pages the local web has as are fetched
 SIDES = {"ours": "crawlmgr.benches.line_ours", "scrapy": "crawlmgr.benches.line_scrapy"}
 
 
@@ -45,7 +45,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs both sides in turn for each number of requests in flight; the ratios are of the medians over the rounds."""
+    """Runs both sides in turn for each number of requests in flight, several rounds. Returns a row for each number, with medians
+    over the rounds and their ratios."""
     sides = ["ours"] if options["alone"] else list(SIDES)
     rows = []
     for in_flight in (int(part) for part in options["in_flight"].split(",")):
@@ -64,8 +65,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]:
-    """Runs one crawl of one side over its own local web; returns its figures together with those counted by the web's server."""
-    each = max(PAGES, ceil(SPARE * options["pages"] / options["hosts"]))  # enough pages, so that the crawl ends by its limit
+    """Runs one crawl of the side `name` over its own local web. Returns the side's figures and, as `server`, the counts of the
+    web's server."""
+    each = max(PAGES, ceil(SPARE * options["pages"] / options["hosts"]))  # so many pages that the crawl ends by its limit
     more = (f"pages={each}", f"vary={'yes' if options['vary'] else 'no'}")
     web = (str(options["hosts"]), str(options["answer"]), str(options["size"]), *more)
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", *web]
@@ -89,7 +91,7 @@ def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]
 
 @contextmanager
 def _database(kind: str) -> Iterator[str]:
-    """Context manager with the address of a temporary PostgreSQL database; "" for SQLite."""
+    """Context manager that yields the address of a temporary PostgreSQL database, or "" if `kind` is "sqlite"."""
     if kind == "sqlite":
         yield ""
         return
@@ -106,7 +108,7 @@ def _database(kind: str) -> Iterator[str]:
 
 
 def _deadlocks(database: str) -> int:
-    """The number of deadlocks that the PostgreSQL server has counted."""
+    """Returns the number of deadlocks that the PostgreSQL server has counted in this database."""
     with psycopg.connect(database) as connection:
         found = connection.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").fetchone()
     return int(found[0]) if found else 0
@@ -129,7 +131,7 @@ def _row(in_flight: int, found: dict[str, list[dict[str, Any]]]) -> dict[str, An
 
 
 def table(result: dict[str, Any]) -> str:
-    """A text table with a row for each number of requests in flight."""
+    """Formats the result as a text table with a row for each number of requests in flight."""
     names = ("requests", "ours_pages_a_second", "scrapy_pages_a_second", "ratio", "cpu_ratio")
     rows = [[round(row[name], 2) if name in row else "" for name in names] for row in result["in_flight"]]
     words = text_table(("in flight", "ours a second", "Scrapy a second", "ratio", "ratio per CPU-second"), rows)

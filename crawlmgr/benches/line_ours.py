@@ -1,4 +1,5 @@
-"""Our side of `bench line`: the engine in live configuration over many hosts, following every link, up to a number of pages."""
+"""This program's side of `bench line`: the engine as in production over many hosts, following every link, up to a number of
+pages."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from crawlmgr.web import fetch  # isort: skip
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process in bytes; 0 if the system does not report it."""
+    """Returns the resident memory of this process in bytes; 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -34,7 +35,8 @@ def resident_bytes() -> int:
 
 
 class Count:
-    """Ends the slice after the wanted number of pages, and records their cost."""
+    """Callback for stored pages: ends the slice after `pages` pages and records the wall and CPU seconds they took (`told`), and
+    the memory after each tenth of them (`resident`)."""
 
     def __init__(self, pages: int) -> None:
         self.wanted, self.pages = pages, 0
@@ -60,7 +62,8 @@ def begin(port: int, hosts: int, in_flight: int, delay: float) -> int:
 
 
 def work(run_id: int, pages: int) -> dict[str, Any]:
-    """Crawls a run in this process until `pages` pages are stored; returns wall and CPU seconds and the peak memory in bytes."""
+    """Crawls a run in this process until `pages` pages are stored. Returns the number of pages, wall and CPU seconds, the peak
+    memory in bytes, and the memory after each tenth of the pages. Exits if the crawl ends earlier."""
     django_settings.CRAWLERS = {"bench": f"{fetch_ours.__name__}.FollowAll"}
     fetch.resolve = lambda host, port: [(int(socket.AF_INET), (resolved(host), port))]
     count = Count(pages)
@@ -74,7 +77,8 @@ def work(run_id: int, pages: int) -> dict[str, Any]:
 
 
 def side_by_side(ids: list[int], pages: int) -> dict[str, float]:
-    """Works on several runs over the same hosts, each in its own process."""
+    """Works on several runs over the same hosts, each in a process of its own, `pages` pages each. Returns the sums of their
+    pages and CPU seconds, and the maxima of their wall seconds and peak memory."""
     command = [sys.executable, "-m", "crawlmgr.benches.line_ours", "work"]
     processes = [
         subprocess.Popen([*command, str(pk), str(pages)], stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - this module
@@ -88,7 +92,8 @@ def side_by_side(ids: list[int], pages: int) -> dict[str, float]:
 
 
 def main(port: int, hosts: int, pages: int, in_flight: int, delay: float, workers: int) -> dict[str, Any]:
-    """Crawls the web of many hosts; with several workers, each crawls the same hosts in a run of its own."""
+    """Crawls the web of many hosts, `pages` pages in all, and returns the measurements; with several workers, each crawls the
+    same hosts in a run of its own."""
     call_command("migrate", verbosity=0, interactive=False)
     ids = [begin(port, hosts, in_flight, delay) for _ in range(workers)]
     return work(ids[0], pages) if workers == 1 else side_by_side(ids, pages // workers)

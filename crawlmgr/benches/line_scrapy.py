@@ -22,14 +22,14 @@ TOLD: dict[str, float] = {}
 
 
 class Names(CachingThreadedResolver):
-    """Resolves the host names of the benchmark, which no other resolver knows."""
+    """Resolver of host names for Scrapy that knows the names of the benchmark's hosts."""
 
     def getHostByName(self, name: str, timeout: Any = None) -> Any:  # noqa: N802 - Twisted's name
         return defer.succeed(resolved(name))
 
 
 class ManyHosts(FollowAll):
-    """Follows every link of all hosts up to a number of pages."""
+    """Spider that follows every link of all hosts, up to a number of pages."""
 
     def __init__(self, port: str = "", hosts: str = "", wanted: str = "", **kwargs: Any) -> None:
         super().__init__(address="", **kwargs)
@@ -47,7 +47,7 @@ class ManyHosts(FollowAll):
 
 
 def main(port: str, hosts: str, pages: str, in_flight: str, delay: str, _workers: str, items: str) -> None:
-    """Crawls with Scrapy configured for many hosts, and prints the same figures as our side."""
+    """Crawls with Scrapy configured for many hosts, and prints the same measurements as this program's side."""
     process = CrawlerProcess(
         settings={
             "LOG_LEVEL": "CRITICAL",

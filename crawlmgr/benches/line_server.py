@@ -1,4 +1,5 @@
-"""A web of many hosts on loopback in a process of its own, with slow, overloaded and dead hosts among them. Pure."""
+"""A local web of many hosts, served by a process of its own on loopback addresses, with slow, overloaded and dead hosts among
+them. No Django."""
 
 from __future__ import annotations
 
@@ -23,28 +24,30 @@ ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 
 
 def address_of(host: int) -> str:
-    """The loopback address of a host; addresses of 127.0.0.0/8 all lead to this machine."""
+    """Returns the loopback address of the host with this number; all addresses in 127.0.0.0/8 lead to this machine."""
     return f"127.1.{host // 250}.{host % 250 + 1}"
 
 
 def name_of(host: int) -> str:
-    """The name of a host; the two sides of the benchmark resolve it themselves with `resolved`."""
+    """Returns the name of the host with this number; both sides of the benchmark resolve it themselves with `resolved`."""
     return f"site{host}.example"
 
 
 def resolved(name: str) -> str:
-    """The loopback address of a host name."""
+    """Returns the loopback address of a host, given by its name."""
     return address_of(int(name.removeprefix("site").removesuffix(".example")))
 
 
 def manner_of(host: int) -> str:
-    """How a host behaves: of each 50, two respond slowly, two are overloaded and reject every third request, and one is dead."""
+    """Returns how the host with this number behaves: of each 50 hosts two are "slow", two "busy" (overloaded: every third request
+    is refused with status 429), one is "dead" (accepts no connection), the others are "plain"."""
     return {7: "dead", 13: "slow", 31: "slow", 19: "busy", 43: "busy"}.get(host % 50, "plain")
 
 
 def allowed_rate(hosts: int, answer_seconds: float, delay_seconds: float) -> float:
-    """The maximum rate, in pages per second, of a crawler that sends one request at a time to each host, with `delay_seconds`
-    between the starts of two requests. An overloaded host serves two of three requests and asks for a pause of BUSY_SECONDS."""
+    """Returns the maximum rate, in pages per second, of a crawler that sends one request at a time to each host, with
+    `delay_seconds` between the starts of two requests. An overloaded host serves two of three requests and asks for a pause of
+    BUSY_SECONDS after the third."""
     plain = max(delay_seconds, answer_seconds)
     rates = {
         "plain": 1 / plain,
@@ -56,13 +59,12 @@ def allowed_rate(hosts: int, answer_seconds: float, delay_seconds: float) -> flo
 
 
 class Web:
-    """The pages of all hosts, and for each host the number of requests, the maximum number at one time, and the shortest
-    interval between two.
+    """Makes the pages of all hosts, and keeps for each host the number of requests, the maximum number at the same time, and the
+    shortest interval between the starts of two.
 
-    On a busy machine the event loop notices a request late. The interval between two requests is therefore measured from the
-    last moment at which the earlier one had not been noticed yet: it may be reported some hundredths of a second too long, but
-    never too short.
-    """
+    On a busy machine the event loop notices a request late. The interval between two requests is therefore measured from the last
+    moment at which the earlier one had not been noticed yet: it may be reported some hundredths of a second too long, but never
+    too short."""
 
     def __init__(self, hosts: int, seconds: float, size_bytes: int, vary: bool = False, pages: int = PAGES) -> None:
         self.hosts, self.seconds, self.vary, self.pages = hosts, seconds, vary, pages
@@ -80,7 +82,8 @@ class Web:
         self.port = 0
 
     def page(self, host: int, number: int) -> bytes:
-        """A page with links to pages of other hosts, to pages of its own host, and to one that robots.txt disallows."""
+        """Returns the HTML of a page with links to pages of other hosts, to pages of its own host, and to one that robots.txt
+        disallows."""
         draw = random.Random(host * self.pages + number)  # noqa: S311 - content, not a secret
         parts = [f"<!doctype html><meta charset=utf-8><title>Page {number} of {host}</title><h1>Page {number}</h1>"]
         for place in range(LINKS):
@@ -88,13 +91,13 @@ class Web:
             path = f"private/{number}" if place == 1 else f"p/{draw.randrange(self.pages)}"
             link = f'<a href="http://{name_of(target)}:{self.port}/{path}">{draw.choice(self.anchors)}</a>'
             filler = draw.choice(self.fillers)
-            if self.vary:  # page sizes vary from a tenth to the whole of the size
+            if self.vary:  # sizes of pages vary between a tenth of the full size and the full size
                 filler = filler[: len(filler) * (1 + (host + number) % 10) // 10]
             parts.append(f"<div><p>{filler}</p>{link}</div>")
         return "".join(parts).encode()
 
     def starts(self, host: int, moment: float) -> None:
-        """Records a request on its arrival."""
+        """Records that a request to the host arrived at `moment`."""
         self.asked[host] += 1
         self.now[host] += 1
         self.most[host] = max(self.most[host], self.now[host])
@@ -103,7 +106,8 @@ class Web:
         self.last[host] = self.ticks[0]
 
     def told(self) -> dict[str, Any]:
-        """The counts as a dictionary, for one line of JSON."""
+        """Returns the counts over all hosts as a dictionary: requests, the maximum at the same time at one host, the shortest
+        interval in seconds, and requests for disallowed pages."""
         counts = {"asked": sum(self.asked.values()), "most_at_once": max(self.most.values(), default=0)}
         return {**counts, "least_gap_seconds": min(self.gap.values(), default=None), "private": self.private}
 

@@ -1,4 +1,5 @@
-"""A web of generated pages on loopback, in its own process so that its CPU time is not counted. Pure."""
+"""A web of generated pages on loopback, served by a process of its own, so that its CPU time does not count for the crawler. No
+Django."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ WORDS = [
 
 
 def make_page(number: int, pages: int, links: int, size_bytes: int) -> bytes:
-    """Page `number` of `pages`: `links` links with anchor texts, filled with paragraphs up to `size_bytes`."""
+    """Returns the HTML of page `number` of `pages`: `links` links with anchor texts, filled with paragraphs up to
+    `size_bytes`."""
     draw = random.Random(number)  # noqa: S311 - content, not a secret
     targets = [(number * 7 + k * 13 + 1) % pages for k in range(links)]
     parts = [f"<!doctype html><html><head><title>Page {number}</title><meta charset=utf-8></head><body><h1>Page {number}</h1>"]
@@ -54,7 +56,7 @@ def make_page(number: int, pages: int, links: int, size_bytes: int) -> bytes:
 
 
 def serve(pages: int, links: int, size_bytes: int) -> None:
-    """Serves until it is terminated; prints its port first."""
+    """Serves the pages until the process is terminated; prints the port first."""
     store = {f"/page/{n}.html": make_page(n, pages, links, size_bytes) for n in range(pages)}
 
     class Handler(BaseHTTPRequestHandler):

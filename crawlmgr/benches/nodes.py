@@ -1,4 +1,5 @@
-"""`bench nodes`: real nodes and the database cost per page, and with --simulate how up to a thousand unequal nodes share work."""
+"""`bench nodes`: measures the database's cost of a page and real nodes (worker clusters); with --simulate, how up to a thousand
+unequal nodes share work."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """First measures the database cost of a page; the simulation then shows how many nodes saturate the database."""
+    """Measures the CPU time of the database per page, which tells how many nodes one core of it can serve; then, as the options
+    ask, simulates nodes, measures real ones, or makes them fail."""
     found: dict[str, Any] = {"database": _database(options["pages"]) if options["pages"] else None}
     if options["simulate"]:
         counts = [int(part) for part in options["simulate"].split(",")]
@@ -88,7 +90,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plenty(counts: Sequence[int], options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Simulates many hosts with Zipf-distributed sizes, more work than all nodes can do, with failing nodes."""
+    """Simulates, for each number of nodes, many hosts with Zipf-distributed numbers of addresses: more work than all nodes can
+    do. Nodes fail as often as the options say."""
     sizes = zipf_sizes(options["hosts"], 50 * options["hosts"])
     rows = []
     for nodes in counts:
@@ -99,7 +102,7 @@ def _plenty(counts: Sequence[int], options: dict[str, Any]) -> list[dict[str, An
 
 
 def _scarce(counts: Sequence[int], minutes: float) -> list[dict[str, Any]]:
-    """Simulates a tenth more hosts than are needed, at their crawl delay, to keep all nodes busy."""
+    """Simulates, for each number of nodes, a tenth more hosts than are needed, at their crawl delay, to keep all nodes busy."""
     rows = []
     for nodes in counts:
         speeds = unequal_speeds(nodes, random.Random(nodes), MEAN_SPEED)  # noqa: S311 - a simulation
@@ -120,8 +123,8 @@ def _under_each(world: World, nodes: int) -> list[dict[str, Any]]:
 
 
 def _database(pages: int) -> dict[str, Any]:
-    """CPU milliseconds of the PostgreSQL server and of the worker per page, for a crawl over 200 hosts with usual claims and
-    storage."""
+    """Measures a crawl of `pages` pages over 200 hosts with a PostgreSQL database. Returns CPU milliseconds per page of the
+    database server and of the worker, and how many pages per second and how many nodes one core of the server could serve."""
     binaries = find_binaries()
     if binaries is None:
         raise CommandError("PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql")
@@ -158,7 +161,7 @@ def _crawl(words: tuple[str, str], pages: int, server: Server) -> dict[str, Any]
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU seconds of a process and of all its children, including those that have ended."""
+    """Returns the CPU seconds of a process and its children, including children that have ended."""
     ticks = 0
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -175,7 +178,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Text tables of the database cost, and of the results for each number of nodes and policy."""
+    """Formats the database's cost, and the results for each number of nodes and policy, as text tables."""
     lines = []
     if found := result["database"]:
         lines.append(

@@ -1,5 +1,5 @@
-"""Failures of nodes in benchmarks: finds and signals their processes, and proxies their database connection so that it can be
-interrupted."""
+"""Makes nodes fail in benchmarks: finds and signals their processes, and passes their database connections through a proxy that
+can interrupt them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SOCKET = ".s.PGSQL.5432"
 
 
 def signal_to(pid: int, number: int) -> None:
-    """Sends a signal to a process that may be gone."""
+    """Sends a signal to a process, which may have ended already."""
     with suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
 def family(pid: int) -> list[int]:
-    """A process and all its living descendants, as pids."""
+    """Returns the ids of a process and all its living descendants."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -37,7 +37,8 @@ def family(pid: int) -> list[int]:
 
 
 class Door:
-    """A proxy to a PostgreSQL server's socket that can be interrupted: connections break, and new ones are refused meanwhile."""
+    """A proxy to the socket of a PostgreSQL server that can be interrupted: its connections break, and new ones are refused until
+    the interruption ends."""
 
     def __init__(self, server: Server) -> None:
         self.server = str(server.folder / SOCKET)
@@ -72,7 +73,7 @@ class Door:
             threading.Thread(target=_relay, args=(client, far), daemon=True).start()
 
     def cut(self, seconds: float) -> None:
-        """Breaks every connection and refuses new ones for `seconds`."""
+        """Breaks all connections, refuses new ones for `seconds`, and then accepts them again."""
         self._shut()
         time.sleep(seconds)
         self._listener = self._listen()

@@ -1,4 +1,5 @@
-"""Real nodes on one machine: `bench nodes` starts worker clusters of unequal speed over one PostgreSQL and one local web."""
+"""The real nodes of `bench nodes`: worker clusters of unequal speed on one machine, over one PostgreSQL database and one local
+web."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ TIMES = {
 
 
 class Cluster:
-    """Nodes of one installation, each with one worker that sleeps a given time per page, which sets the node's speed without
-    using the CPU."""
+    """The nodes of one installation, each with one worker that sleeps for a given time per page; this sets the node's speed
+    without using CPU."""
 
     def __init__(self, folder: Path, server: Server) -> None:
         self.folder, self.server, self.url = folder, server, server.url("nodes")
@@ -105,7 +106,8 @@ class Cluster:
             time.sleep(0.5)
 
     def watched(self, warm: float, seconds: float) -> dict[str, float]:
-        """Measures pages per second, and the database's transactions and queries per second, over a period."""
+        """Waits `warm` seconds, then measures pages per second and the database's transactions per second over `seconds`
+        seconds."""
         time.sleep(warm)
         began, before = time.monotonic(), self._counts()
         time.sleep(seconds)
@@ -120,7 +122,8 @@ class Cluster:
 
 @contextmanager
 def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
-    """Context manager with the port of a local web of many hosts; the counts of its server are put into `told` at the end."""
+    """Context manager that serves a local web of many hosts and yields its port; at the end, the counts of its server are put
+    into `told`."""
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", str(hosts), str(answer), "5000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
     try:
@@ -133,7 +136,7 @@ def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
 
 @contextmanager
 def installation() -> Iterator[Cluster]:
-    """Context manager with a new installation without nodes, on a database server of its own."""
+    """Context manager that yields a new installation, without nodes, on a database server of its own."""
     binaries = find_binaries()
     if binaries is None:
         raise CommandError("PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql")
@@ -150,12 +153,14 @@ def installation() -> Iterator[Cluster]:
 
 
 def speeds(nodes: int, page_seconds: float) -> list[float]:
-    """Seconds per page of each node; the last node is slow."""
+    """Returns the seconds per page of each node: `page_seconds`, and SLOW_FACTOR times that for the last one."""
     return [*[page_seconds] * (nodes - 1), SLOW_FACTOR * page_seconds]
 
 
 def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, seconds: float) -> dict[str, Any]:
-    """Measures one node alone, a slow node alone, then all together, with the last one slow."""
+    """Measures, one after the other, a node alone, a slow node alone, and `nodes` nodes together, of which the last is slow.
+    Returns the speeds, the ratio of the last to the sum of what the nodes do alone, the transactions of idle nodes, and the
+    number of pages stored twice."""
     told: dict[str, Any] = {}
     unequal = speeds(nodes, page_seconds)
     with installation() as cluster, web(hosts, answer, told) as port:
@@ -178,8 +183,9 @@ def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: f
 
 
 def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, pages: int, cut: float) -> dict[str, Any]:
-    """Crawls `pages` pages of every host with this number of nodes; two are killed for good, a third is frozen for longer than
-    a lease and then disconnected from the database for `cut` seconds. Returns the numbers of missing and duplicate pages."""
+    """Crawls `pages` pages of every host with `nodes` nodes; two of these are killed for good, a third is frozen for longer than
+    a lease and later disconnected from the database for `cut` seconds. Returns the numbers of expected and stored pages, of pages
+    stored twice and of addresses left."""
     told: dict[str, Any] = {}
     counts = nodes + 2
     with installation() as cluster, web(hosts, answer, told) as port:
@@ -205,8 +211,8 @@ def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: fl
 
 
 def _strike(cluster: Cluster, whole: int, cut: float) -> list[str]:
-    """Kills two nodes, freezes a third and then disconnects it from the database; each failure happens after a further part of
-    the crawl is done."""
+    """Kills two nodes, freezes a third and later disconnects it from the database, each when a further tenth of the `whole` pages
+    is stored. Returns descriptions of these failures."""
     stored = "SELECT COUNT(*) FROM crawlmgr_page"
     steps: list[tuple[float, str, Callable[[], None]]] = [
         (0.1, "killed bench-0", lambda: _kill(cluster, 0)),

@@ -1,4 +1,5 @@
-"""The part of `bench nodes` that runs inside the installation: a crawler for the nodes' workers, and runs over shared hosts."""
+"""The part of `bench nodes` that runs inside the installation: the crawler that the nodes' workers run, and the creation of
+runs."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ from crawlmgr.web.html import PageScan  # isort: skip
 
 
 class ManyHosts(fetch_ours.FollowAll):
-    """Follows every link; any worker can continue the run. The names of the benchmark's hosts resolve to this machine."""
+    """Crawler that follows every link, or none if the run's parameter `follow` is off; any worker can continue its runs. The
+    names of the benchmark's hosts resolve to this machine."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()  # stays empty: the frontier refuses addresses that the run has seen
@@ -37,7 +39,7 @@ class ManyHosts(fetch_ours.FollowAll):
         return [NewUrl(seed) for seed in run.parameters["seeds"]]
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> PageScan:
-        time.sleep(float(os.environ.get("BENCH_PAGE_SECONDS", "0")))  # the machine's speed; no CPU is busy meanwhile
+        time.sleep(float(os.environ.get("BENCH_PAGE_SECONDS", "0")))  # sets the node's speed without using CPU
         return super().read(run, item, response)
 
     def store(self, run: Run, item: Url, response: FetchResponse, reading: PageScan, now: datetime) -> Stored:
@@ -46,8 +48,8 @@ class ManyHosts(fetch_ours.FollowAll):
 
 
 def main(port: int, hosts: int, count: int, in_flight: int, delay: float, pages: int) -> None:
-    """Queues `count` runs and prints their ids: each over all hosts, following every link (`pages` 0), or each over so many pages
-    of every host of its share."""
+    """Queues `count` runs and prints their ids as JSON. With `pages` 0 each run begins on all hosts and follows every link;
+    otherwise the hosts are divided among the runs, and each run fetches `pages` pages of each of its hosts."""
     parameters = {"delay_seconds": delay, "in_flight": in_flight, "allow_private": "127.0.0.0/8", "follow": not pages}
     ids = []
     for number in range(count):

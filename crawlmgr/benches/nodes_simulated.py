@@ -18,7 +18,7 @@ LEASE_SECONDS = 90.0
 
 
 class Policy(Protocol):
-    """A rule that chooses the node for the next task; `crawlmgr.shares.Dispatcher` is one."""
+    """A rule that chooses the node for the next task, with the methods of `crawlmgr.shares.Dispatcher`, which is one."""
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None: ...
 
@@ -32,12 +32,13 @@ class Policy(Protocol):
 
 
 class RoundRobin:
-    """Tasks go to each node in turn; a node that already holds `bound` tasks is skipped, or with `strict` waited for."""
+    """Chooses the nodes in turn. A node that already holds `bound` tasks is skipped; with `strict`, no node gets a task until it
+    has room."""
 
     def __init__(self, bound: float, strict: bool) -> None:
         self.bound, self.strict = bound, strict
         self.line: deque[str] = deque()
-        self.full: set[str] = set()  # skipped until they have room; stays empty with `strict`
+        self.full: set[str] = set()  # nodes that are skipped until they have room; stays empty with `strict`
         self.in_hand: dict[str, float] = {}
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None:
@@ -85,8 +86,9 @@ class LargestCredit(Dispatcher):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is simulated. `speeds`: addresses per second of each node; `sizes`: addresses of each host. A node fails every
-    `failure_minutes` on average (0: never), is away for `away_minutes`, and its tasks wait for their leases to expire."""
+    """What is simulated. `speeds`: addresses per second of each node; `sizes`: number of addresses of each host; `batch`:
+    addresses leased at once. A node fails every `failure_minutes` on average (0: never) and is away for `away_minutes`; its tasks
+    wait until their leases expire."""
 
     speeds: Sequence[float]
     sizes: Sequence[int]
@@ -102,11 +104,11 @@ class World:
 class _Node:
     name: str
     speed: float
-    draw: random.Random  # random source of the node's failures, the same under every policy
+    draw: random.Random  # random numbers for the node's failures, the same under every policy
     up_since: float = 0.0
     busy_until: float = 0.0
-    up_seconds: float = 0.0  # within the measured period
-    done: float = 0.0  # within the measured period
+    up_seconds: float = 0.0  # time that the node was up within the measured period
+    done: float = 0.0  # addresses fetched within the measured period
     up: bool = True
     minutes: dict[int, int] = field(default_factory=dict)
     batches: dict[int, tuple[int, int, float, float, float]] = field(default_factory=dict)
@@ -115,7 +117,10 @@ class _Node:
 
 @dataclass(slots=True)
 class Outcome:
-    """The result of a simulation; times in seconds."""
+    """The result of a simulation. `throughput` is the share of what all nodes could do, `utilisation` that share for each node,
+    in the measured period; `repeated` counts pages fetched again after failures, `too_soon` batches begun before the host's delay
+    was over; `held` are the seconds for which each batch was leased, `warm_seconds` the time until the end of the first minute
+    with 90 % of the full speed, None if there was none."""
 
     fetched: int = 0
     repeated: int = 0
@@ -129,7 +134,7 @@ class Outcome:
     held: list[float] = field(default_factory=list)
 
     def row(self) -> dict[str, Any]:
-        """The figures to print: shares of the possible work, and counts."""
+        """Returns the figures to print as a dictionary: shares of the possible work, times in seconds, and counts."""
         used, held = sorted(self.utilisation), sorted(self.held)
         return {
             "throughput": round(self.throughput, 3),
@@ -146,22 +151,24 @@ class Outcome:
 
 
 def zipf_sizes(hosts: int, total: int, exponent: float = 1.0) -> list[int]:
-    """Numbers of addresses of `hosts` hosts, the r-th largest in proportion to 1 / r^exponent, at least one each."""
+    """Returns the numbers of addresses of `hosts` hosts, `total` in all: that of the r-th largest is proportional to 1 /
+    r^exponent, and at least 1."""
     parts = [1 / rank**exponent for rank in range(1, hosts + 1)]
     scale = total / sum(parts)
     return [max(1, round(scale * part)) for part in parts]
 
 
 def unequal_speeds(nodes: int, draw: random.Random, mean: float = 10.0) -> list[float]:
-    """Speeds of nodes in addresses per second, drawn evenly between a quarter of the fastest and the fastest, scaled to the given
-    mean."""
+    """Returns random speeds of nodes in addresses per second: uniformly distributed between a quarter of a maximum and this
+    maximum, then scaled to the given mean."""
     raw = [draw.uniform(0.25, 1.0) for _ in range(nodes)]
     return [mean * one * nodes / sum(raw) for one in raw]
 
 
 class Simulation:
-    """One simulated crawl. A batch of a host's addresses is leased to a node, which requests one every `delay_seconds` within its
-    speed; while the batch is leased, no other node gets the host."""
+    """One simulated crawl. A batch of a host's addresses is leased to a node, which requests one every `delay_seconds` unless its
+    speed allows less; while the batch is leased, no other node gets addresses of the host. Measurements begin after
+    `warm_minutes`."""
 
     def __init__(self, world: World, policy: Policy, warm_minutes: float = 0.0) -> None:
         self.world, self.policy, self.from_ = world, policy, 60 * warm_minutes
@@ -183,7 +190,7 @@ class Simulation:
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
-        """Runs until the time is over or no work is left."""
+        """Runs the simulation until its time is over or no work is left, and returns the result."""
         for node in self.nodes.values():
             self.policy.join(node.name, filled({node.name: None})[node.name])
             self._may_fail(node)
@@ -209,7 +216,7 @@ class Simulation:
     def _give(self, node: _Node, host: int) -> None:
         size = min(self.world.batch, self.left[host])
         self.outcome.too_soon += self.now - self.last_sent[host] < self.world.delay_seconds - 1e-6
-        began = max(node.busy_until, self.now)  # when the first page of the batch begins to be fetched
+        began = max(node.busy_until, self.now)  # time at which the first page of the batch is requested
         node.busy_until = began + size / node.speed
         ends = max(node.busy_until, self.now + (size - 1) * self.world.delay_seconds + ANSWER_SECONDS)
         number = next(self.number)
@@ -241,14 +248,15 @@ class Simulation:
         node.done += size * self._inside(began, self.now)
 
     def _inside(self, began: float, ended: float) -> float:
-        """The share of the time from `began` to `ended` that lies in the measured period (from `from_` on), in [0, 1]."""
+        """Returns the share of the time from `began` to `ended` that lies in the measured period, which begins at `from_`; in [0,
+        1]."""
         return max(0.0, min(1.0, (ended - self.from_) / (ended - began))) if ended > began else float(ended >= self.from_)
 
     def _wake(self, host: int) -> None:
         self.ready.append(host)
 
     def _beat(self, _what: None) -> None:
-        """All nodes report their finished pages, from which the weights are computed again."""
+        """Handles the moment at which all nodes report their finished pages: computes the weights of the nodes again."""
         minute = self.now / 60
         found = {node.name: self._weight(node, minute) for node in self.nodes.values() if node.up}
         for name, own in filled(found).items():
@@ -263,8 +271,9 @@ class Simulation:
             self._at(self.now + node.draw.expovariate(1 / (60 * self.world.failure_minutes)), "fail", node.name)
 
     def _fail(self, name: str) -> None:
-        """A node fails. Its finished pages stay. The page that it was fetching from each of its hosts is fetched again by
-        another node once the lease has expired; results that the failed node delivers later are refused by the fence."""
+        """Handles the failure of a node. Its finished pages stay. The page that it was fetching from each of its hosts is fetched
+        again by another node once the lease has expired; results that the failed node delivers later are refused, because its
+        lease is no longer valid."""
         node = self.nodes[name]
         self.outcome.failures += 1
         self._count_up(node)
@@ -309,8 +318,9 @@ class Simulation:
 
 
 def policies(speeds: Sequence[float]) -> dict[str, Policy]:
-    """The policies to compare: the dispatcher, its alternative rule, and round robin with HORIZON_MINUTES of work per node at the
-    mean speed, once skipping full nodes, once in strict order."""
+    """Returns the policies to compare, by name: the dispatcher ("weights"), its alternative rule ("largest credit"), and round
+    robin with HORIZON_MINUTES of work per node at the mean speed, skipping full nodes ("round robin") or waiting for them
+    ("strict turns")."""
     bound = 60 * HORIZON_MINUTES * sum(speeds) / len(speeds)
     return {
         "weights": Dispatcher(), "largest credit": LargestCredit(), "round robin": RoundRobin(bound, False),

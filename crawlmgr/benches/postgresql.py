@@ -1,5 +1,5 @@
-"""A PostgreSQL server for tests and benchmarks: its own data folder, a unix socket only, run as an ordinary user when started by
-root."""
+"""A temporary PostgreSQL server for tests and benchmarks: with its own data folder, on a unix socket only, and run as an ordinary
+user if started by root."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ PR_SET_PDEATHSIG = 1
 
 
 def find_binaries() -> Path | None:
-    """The folder with initdb and postgres: from PATH, otherwise the newest version installed by Debian's packages."""
+    """Returns the folder with initdb and postgres: from PATH, otherwise the newest version installed by Debian's packages; None
+    if there is none."""
     on_path = shutil.which("initdb")
     folders = [Path(on_path).resolve().parent] if on_path else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True)
@@ -33,7 +34,7 @@ class Server:
 
     def __init__(self, binaries: Path, connections: int = 60) -> None:
         self.binaries, self.connections = binaries, connections
-        # kept short: the path of a unix socket may have 107 bytes
+        # in /tmp, because the path of a unix socket may have at most 107 bytes
         self.folder = Path(tempfile.mkdtemp(prefix="crawlmgr-pg-", dir="/tmp"))
         self.process: subprocess.Popen[bytes] | None = None
         self.owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
@@ -58,8 +59,8 @@ class Server:
         return {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "HOME": str(self.folder)}
 
     def start(self) -> None:
-        """Initialises the data folder, starts the server and waits until it answers. Raises RuntimeError with the server's
-        message."""
+        """Initialises the data folder, starts the server and waits until it accepts connections. Raises RuntimeError with the
+        server's message if that fails."""
         data = self.folder / "data"
         made = subprocess.run(  # noqa: S603 - our own programs
             [self.binaries / "initdb", "-D", data, "-U", "crawlmgr", "--auth=trust", "--no-sync", "-E", "UTF8"],
@@ -96,7 +97,7 @@ class Server:
         raise RuntimeError(f"postgres does not answer: {log.read_text(errors='replace')}")
 
     def url(self, database: str) -> str:
-        """The DATABASE_URL of a database on this server."""
+        """Returns the address of a database on this server, in the form of DATABASE_URL."""
         return f"postgresql://crawlmgr@/{database}?host={quote(str(self.folder), safe='')}"
 
     def create(self, database: str, template: str = "template1") -> None:

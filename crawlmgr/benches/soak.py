@@ -1,4 +1,5 @@
-"""`bench soak`: crawls of all three kinds under `serve` while its processes are killed, frozen and cut off from the database."""
+"""`bench soak`: crawls of all three kinds under `serve` while its processes are killed, frozen and cut off from the database;
+counts what was lost or stored twice."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ HASTE = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options: number of kills, database, and the file that the results are kept in."""
+    """Adds the options of the benchmark: number of kills, database, nodes, clients, random seed, and the folder in which totals
+    are kept."""
     parser.add_argument("--kills", type=int, default=40, metavar="N", help="default 40")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite", help="default sqlite")
     parser.add_argument("--nodes", type=int, default=0, metavar="N", help="additional nodes that fail (needs PostgreSQL)")
@@ -47,8 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(slots=True)
 class Tally:
-    """Totals over all rounds. `lost`, `doubled`: posts, pages and records; `failed`, `wedged`: runs; `desk`: HTTP responses by
-    status."""
+    """Totals over all rounds. `lost` and `doubled` count posts, pages and records; `failed` and `wedged` (stuck) count runs;
+    `most_at_once` is the maximum number of simultaneous requests to a site; `recovery` are the seconds after each kill until
+    everything worked again; `desk` counts HTTP responses by status."""
 
     kills: int = 0
     lost: int = 0
@@ -63,7 +66,8 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
     def result(self, seconds: float) -> dict[str, Any]:
-        """The totals as printed; `recovery_seconds` is the median time until every run made progress and the desk answered."""
+        """Returns the totals as they are printed; `recovery_seconds` is the median time until every run had made progress and the
+        desk answered."""
         found = asdict(self)
         recovery = sorted(found.pop("recovery"))
         found["recovery_seconds"] = round(statistics.median(recovery), 2) if recovery else None
@@ -73,7 +77,8 @@ class Tally:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs rounds of three crawls of new sites each, until the wanted number of kills is reached and active runs have ended."""
+    """Runs rounds of three crawls of new sites each, until the wanted number of kills is reached and their runs have ended.
+    Returns the totals (`Tally.result`), which are kept in the folder after each round."""
     began = time.monotonic()
     if options["nodes"] and options["database"] != "postgresql":
         raise CommandError("--nodes needs --database postgresql: SQLite serves one machine")
@@ -112,13 +117,13 @@ def _wait(condition: Callable[[], Any], seconds: float, otherwise: str) -> None:
 
 
 def _beating(place: Place) -> int:
-    """The number of nodes that send heartbeats, without the one of `serve`."""
+    """Returns the number of additional nodes that have sent a heartbeat since their start; the node of `serve` does not count."""
     return int(place.rows("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat >= started AND name LIKE 'soak-%'")[0][0])
 
 
 class _Round:
-    """Three simultaneous crawls with kills until they have ended or enough kills were made; then their results are compared with
-    the truth."""
+    """Three simultaneous crawls during which processes are killed, until the crawls have ended or enough kills were made. Then
+    the stored data is compared with the contents of the sites."""
 
     def __init__(self, place: Place, tally: Tally, options: dict[str, Any]) -> None:
         self.place, self.tally, self.options = place, tally, options
@@ -129,7 +134,7 @@ class _Round:
         self.made = 0
 
     def work(self) -> None:
-        """Starts the crawls, kills processes, waits for the end and counts."""
+        """Starts the crawls, kills processes, waits for the end of the crawls, and adds the results to the totals."""
         with self.sites.served():
             began = time.monotonic()
             told = self.place.side(str(self.tally.rounds + 1), *(self.sites.urls[name] for name in settings.SOAKS))
@@ -163,7 +168,8 @@ class _Round:
             say(f"kill {self.tally.kills}: {victim}, recovered in {over:.1f} s; {self._progress()}")
 
     def _recovered(self, before: dict[int, int], at: float) -> float:
-        """Seconds until every run that was active made progress or ended, and the desk answers."""
+        """Waits until every run in `before` has made progress or ended and the desk answers, at most STUCK_SECONDS; returns the
+        seconds since `at`."""
         while time.monotonic() - at < STUCK_SECONDS:
             after = self._progress()
             if all(after.get(run, -1) != pages for run, pages in before.items()) and self.place.healthy():
@@ -185,7 +191,7 @@ class _Round:
         return bool(self._progress())
 
     def _progress(self) -> dict[int, int]:
-        """The number of requests of each unfinished run of this round."""
+        """Returns the number of requests of each unfinished run of this round, by the run's id."""
         ids = ", ".join(map(str, self.runs.values()))
         query = f"SELECT id, requests FROM crawlmgr_run WHERE id IN ({ids}) AND state IN ('queued', 'running')"  # noqa: S608
         return dict(self.place.rows(query))
@@ -237,7 +243,7 @@ class _Round:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The totals and the problems found, as text."""
+    """Formats the totals and the problems found as text."""
     names = ("kills", "lost", "doubled", "failed", "wedged", "recovery_seconds", "recovery_seconds_max")
     rows = [[result[name] for name in names]]
     return "\n".join([text_table(names, rows), *result["problems"]])

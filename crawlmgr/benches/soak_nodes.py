@@ -1,4 +1,4 @@
-"""The additional nodes of `bench soak --nodes`, each standing for a whole machine: killed, frozen or cut off from the
+"""The additional nodes of `bench soak --nodes`, each of which stands for a machine: they are killed, frozen or cut off from the
 database."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Fleet:
             )
 
     def strike(self, victim: str, draw: random.Random, seconds: float) -> bool:
-        """Makes one node fail in the way `victim` names; on return the node works again. False if it was not possible."""
+        """Makes a random node fail in the way `victim`, one of NODE_KINDS; returns when the failure is over, and True."""
         name = draw.choice(self.names)
         if victim == "cut node":
             self.doors[name].cut(seconds)

@@ -25,7 +25,7 @@ from django.conf import settings
 from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.benches.soak_nodes import NODE_KINDS, Fleet
 
-# environment of the installation: short times, so that recovery from a kill takes seconds; everything else is the default
+# environment variables of the installation: short times, so that recovery from a kill takes seconds; all else is the default
 TIMES = {
     "CRAWLMGR_TICK_SECONDS": "0.5", "CRAWLMGR_STALL_SECONDS": "8", "CRAWLMGR_SLICE_SECONDS": "2", "CRAWLMGR_LEASE_SECONDS": "6",
     "CRAWLMGR_TIMEOUT_SECONDS": "12", "CRAWLMGR_RETRY_SECONDS": "40", "CRAWLMGR_MIN_FREE_MB": "0",
@@ -36,8 +36,8 @@ READER_PAUSE_SECONDS = 4.0
 
 
 class Place:
-    """A running installation; call `start`, then `kill` repeatedly, then `stop`. `url` is the desk's address, the same after each
-    restart."""
+    """A running installation; call `start`, then `kill` repeatedly, then `stop`. `url` is the address of its desk, the same after
+    each restart; `fleet` are the additional nodes, None without any."""
 
     def __init__(self, folder: Path, database: str, nodes: int = 0) -> None:
         self.folder = folder
@@ -124,7 +124,7 @@ class Place:
             return database.execute(query).fetchall()
 
     def victims(self) -> dict[str, list[int]]:
-        """Pids of the processes that may be killed, by kind."""
+        """Returns the ids of the processes that may be killed, by kind of process."""
         assert self.process is not None  # noqa: S101 - it was started
         children = _children()
         of_serve = children.get(self.process.pid, [])
@@ -142,7 +142,9 @@ class Place:
         }
 
     def kill(self, victim: str, draw: random.Random) -> bool:
-        """Kills a process of the kind `victim`; False if there is none. "frozen" suspends it for longer than a lease."""
+        """Kills a process of the kind `victim` (see `kinds`); returns False if there is none. "frozen" suspends a worker for
+        longer than a lease, "group" kills a whole cluster, "database" restarts the database server; for "serve", starts it
+        again."""
         if victim == "database":
             if self.server is not None:
                 self.server.restart(draw.choice((signal.SIGINT, signal.SIGQUIT)))
@@ -169,8 +171,8 @@ class Place:
 
     @contextmanager
     def readers(self, count: int, session: str) -> Iterator[dict[str, int]]:
-        """Context manager in which `count` clients read pages of the desk; yields the counts of responses by status, 0 for no
-        answer."""
+        """Context manager in which `count` clients, with the login session `session`, read pages of the desk; yields the numbers
+        of responses by status ("0": no response), which keep growing."""
         counts: dict[str, int] = {}
         over = threading.Event()
         threads = [threading.Thread(target=self._read, args=(n, session, counts, over), daemon=True) for n in range(count)]
@@ -196,7 +198,7 @@ class Place:
 
 
 def _children() -> dict[int, list[int]]:
-    """Pids of the living children of every process of this machine."""
+    """Returns for every process of this machine, by its id, the ids of its living children."""
     found: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -215,8 +217,8 @@ def _command(pid: int) -> str:
 
 
 def kinds(database: str, nodes: int = 0) -> Sequence[str]:
-    """The kinds of processes to kill, drawn at random: busy workers most often, a database server only if there is one. With
-    `nodes`, only whole nodes."""
+    """Returns the kinds of processes from which one is drawn for each kill; a kind that occurs several times is drawn more often.
+    "database" is included only for PostgreSQL. With additional nodes, returns the kinds of their failures instead."""
     if nodes:
         return NODE_KINDS
     usual = ("worker", "worker", "worker", "idle worker", "monitor or pusher", "guard", "cluster", "group", "web", "web worker")

@@ -19,7 +19,7 @@ from django.utils.module_loading import import_string  # noqa: E402
 
 
 def _session() -> str:
-    """The key of a login session of the first administrator."""
+    """Makes a login session of the first administrator and returns its key."""
     user = get_user_model()._default_manager.filter(is_superuser=True).order_by("pk").first()
     store = SessionStore()
     store[SESSION_KEY] = str(user.pk)
@@ -30,7 +30,8 @@ def _session() -> str:
 
 
 def main(number: str, *urls: str) -> None:
-    """Inspects and saves a site of each kind, queues a crawl of each, and prints the run ids and a session key as JSON."""
+    """Inspects and saves a site of each kind at `urls`, queues a crawl of each, and prints the ids of the runs and the key of a
+    login session as JSON. `number` is the number of the round."""
     begun = {name: import_string(settings.SOAKS[name])(url, int(number)) for name, url in zip(settings.SOAKS, urls, strict=True)}
     sys.stdout.write(json.dumps({"runs": begun, "session": _session()}) + "\n")
 

@@ -1,4 +1,5 @@
-"""The sites that `bench soak` crawls: the demonstration's, with delayed responses, and the true contents to compare with."""
+"""The sites that `bench soak` crawls: those of the demonstration, with delayed responses; and their true contents, with which the
+stored data is compared."""
 
 from __future__ import annotations
 
@@ -19,8 +20,7 @@ from crawlmgr.demo.topic_web import TopicWeb
 
 
 class Sites:
-    """A forum with a number of days of posts, a topic web and a database; each response takes `delay_seconds`, which may
-    change."""
+    """A forum with `days` days of posts, a topic web and a searchable database; each response is delayed by `delay_seconds`."""
 
     def __init__(self, now: datetime, seed: int, days: int, delay_seconds: float) -> None:
         self._forum = Forum(now, seed, days)
@@ -64,15 +64,15 @@ class Sites:
         return answer
 
     def seeds(self) -> list[str]:
-        """The seed addresses of the topic crawl."""
+        """Returns the seed addresses of the topic crawl."""
         return self._topic.seeds(self.urls["topic"])
 
     def posts(self) -> set[tuple[int, int]]:
-        """(thread number, post number) of every post of the forum."""
+        """Returns (thread number, post number) of every post of the forum."""
         return {(thread.number, post.number) for thread in self._forum.threads.values() for post in thread.posts}
 
     def reachable(self) -> set[int]:
-        """Numbers of the topic web's pages that links from the seeds lead to."""
+        """Returns the numbers of the topic web's pages that can be reached by links from the seeds."""
         waiting = [number(url) for url in self.seeds()]
         found = set(waiting)
         while waiting:
@@ -83,7 +83,7 @@ class Sites:
         return found
 
     def records(self, answers: Iterable[str]) -> set[int]:
-        """Numbers of the records shown on the given result pages."""
+        """Returns the numbers of the records shown on the result pages with the addresses `answers`."""
         found: set[int] = set()
         for url in answers:
             parts = urlsplit(url)
@@ -93,6 +93,6 @@ class Sites:
 
 
 def number(url: str) -> int:
-    """The number of a page, thread or record in its address; 0 if it has none, such as the home page."""
+    """Returns the number of a page, thread or record in its address; 0 if it has none, such as the home page."""
     digits = urlsplit(url).path.rpartition("/")[2].partition("-")[0]
     return int(digits) if digits.isdecimal() else 0

@@ -1,4 +1,5 @@
-"""The demonstration's searchable database: instruments behind a form that shows only the first hits, and a login form."""
+"""The demonstration's searchable database: a catalogue of instruments behind a form that shows only the first hits; and a login
+form."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from crawlmgr.demo.site import Answer, frame
 
 RECORDS = 420
-A_PAGE, AT_MOST = 20, 40  # results per page, and results shown per query in all
+A_PAGE, AT_MOST = 20, 40  # number of results per page, and maximum number of results shown for a query
 SEED = 9
 KINDS = ("string", "wind", "percussion", "keyboard")
 NAMES = {
@@ -61,7 +62,7 @@ class Instrument(NamedTuple):
     note: str
 
     def words(self) -> set[str]:
-        """The words under which the search form finds the record."""
+        """Returns the words by which the search form finds the record."""
         return set(re.findall(r"\w+", f"{self.title} {self.maker} {self.place} {self.material} {self.note}".lower()))
 
 
@@ -82,7 +83,7 @@ class Database:
         return Instrument(number, title, kind, *made, note)
 
     def __call__(self, path: str) -> Answer | None:
-        """The page at a path; None if there is none."""
+        """Returns the page at a path with query; None if there is none."""
         parts = urlsplit(path)
         if parts.path == "/":
             return _page("Museum of instruments", WELCOME)

@@ -14,14 +14,14 @@ from crawlmgr.demo.rhythm import Rhythm, arrivals, busy_minutes, floor_hour
 
 DAYS_BEFORE = 40
 NEW_THREAD_SHARE = 0.08
-REACH = 4.0  # replies go to a thread whose position in the list is exponentially distributed with this mean
+REACH = 4.0  # mean position in the list (0 is the top) of the thread that gets the next reply; exponentially distributed
 LONGEST = 80
-# posts shortly after the forum was first shown, so that a second visit finds something new
+# number of posts soon after the forum was first shown, so that a second visit finds something new, and mean seconds until one
 BUSY_POSTS, BUSY_MEAN_SECONDS = 48, 180.0
 
 
 class Board(NamedTuple):
-    """A board: its number, name, language, vocabulary and daily rhythm."""
+    """A board: its number, name, description, language, the name of its vocabulary (`talk`), and its rhythm of posts."""
 
     number: int
     name: str
@@ -31,7 +31,7 @@ class Board(NamedTuple):
     rhythm: Rhythm
 
 
-RHYTHMS = {  # posts per working day, peaks as (hour, width in hours, weight), factor for Saturdays and Sundays
+RHYTHMS = {  # mean posts per working day, peaks as (hour, width in hours, weight), factor for Saturdays and Sundays
     "news": Rhythm(36, ((8.5, 1.0, 1.0), (17.5, 1.2, 0.7)), weekend=0.4, base=0.03),
     "repair": Rhythm(10, ((20.5, 1.5, 1.0),), weekend=2.2, base=0.05),
     "night": Rhythm(24, ((1.0, 1.2, 1.0),), base=0.02),
@@ -76,8 +76,8 @@ class Thread:
 
 
 class Forum:
-    """Everything posted up to a time. `began` is when the forum was first shown: it then has forty days (or `days`) of history,
-    gets a few posts in the first busy minutes, and continues by its boards' rhythms."""
+    """All threads and posts up to a time, which `until` moves forward. `began` is when the forum was first shown: it then has
+    `days` days of history, gets BUSY_POSTS posts in the first minutes, and continues by its boards' rhythms."""
 
     def __init__(self, began: datetime, seed: int = 11, days: int = DAYS_BEFORE) -> None:
         self.lock = threading.Lock()
@@ -93,7 +93,7 @@ class Forum:
             self._open(board, self._hour, pinned=True)
 
     def until(self, now: datetime) -> None:
-        """Generates posts up to `now`; the caller holds the forum's lock."""
+        """Generates the posts up to `now`; the caller holds the forum's lock."""
         while True:
             while self._coming and self._coming[0][0] <= now:
                 at, number = self._coming.popleft()
@@ -106,7 +106,7 @@ class Forum:
             self._hour = after
 
     def of_board(self, number: int) -> list[Thread]:
-        """A board's threads in the order of its list: pinned ones first, then by last post."""
+        """Returns the threads of a board in the order of its list: pinned ones first, then by last post, newest first."""
         mine = [thread for thread in self.threads.values() if thread.board.number == number]
         return sorted(mine, key=lambda thread: (thread.pinned, thread.last, thread.number), reverse=True)
 

@@ -21,13 +21,13 @@ LOGIN = (
 
 
 class ForumPages:
-    """Answers requests for the forum's paths with the posts up to `clock()`."""
+    """Answers requests for the forum's paths, with the posts up to the time that `clock()` returns."""
 
     def __init__(self, forum: Forum, clock: Callable[[], datetime]) -> None:
         self.forum, self.clock = forum, clock
 
     def __call__(self, path: str) -> Answer | None:
-        """The page at a path; None if there is none."""
+        """Returns the page at a path with query; None if there is none."""
         parts = urlsplit(path)
         kind, _slash, number = parts.path.strip("/").partition("/")
         page = parse_qs(parts.query).get("page", ["1"])[0]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Talk(NamedTuple):
-    """Sentence patterns with {thing}, {part} and {place}, and the words to insert."""
+    """Patterns of titles and sentences with the placeholders {thing}, {part} and {place}, and the words to insert for these."""
 
     titles: tuple[str, ...]
     sentences: tuple[str, ...]

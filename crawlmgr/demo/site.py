@@ -15,7 +15,7 @@ ROBOTS = "User-agent: *\nDisallow: /private/\n"
 
 
 class Answer(NamedTuple):
-    """A site's response for a path: status, body, content type."""
+    """The response of a site for a path: body, status, content type."""
 
     body: str
     status: int = 200
@@ -36,12 +36,12 @@ class _Server(ThreadingHTTPServer):
 
 
 class Website:
-    """Context manager that serves `pages` on a loopback port; port 0 takes a free one. Raises OSError if the port is in use."""
+    """Context manager that serves `pages` on a loopback port; with port 0 on a free one. Raises OSError if the port is in use."""
 
     def __init__(self, pages: Pages, port: int = 0) -> None:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1  # send head and body in one packet: otherwise the second waits until the first is acknowledged
+            wbufsize = -1  # one packet for headers and body: otherwise the body would wait until the headers are acknowledged
 
             def do_GET(self) -> None:
                 self._give(pages(self.path))
@@ -86,12 +86,12 @@ class Website:
 
 
 def robots(path: str) -> Answer | None:
-    """The robots.txt, the same on every site of the demonstration."""
+    """Returns the robots.txt, the same on every site of the demonstration, if `path` asks for it; otherwise None."""
     return Answer(ROBOTS, content_type="text/plain") if path == "/robots.txt" else None
 
 
 def frame(title: str, language: str, body: str, menu: str = "") -> str:
-    """A complete HTML page around a body."""
+    """Returns a complete HTML page around a body; `menu` is the HTML of its navigation."""
     top = f"<nav>{menu}</nav>" if menu else ""
     return (
         f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'

@@ -11,9 +11,9 @@ from crawlmgr.demo.site import Answer, frame
 from crawlmgr.demo.topic_words import BEES, OTHERS, Subject
 
 CLUSTERS, CLUSTER_PAGES = 6, 22
-OTHER_PAGES = 48  # pages of each other subject
-SEEDED = 2  # clusters that contain seeds; the others can be reached through tunnels only
-TUNNEL_LENGTHS = (1, 2, 2, 3)  # number of off-topic pages on the way to clusters 3, 4, 5 and 6
+OTHER_PAGES = 48  # number of pages of each subject other than the topic
+SEEDED = 2  # number of clusters that contain seeds; the others can be reached only through tunnels
+TUNNEL_LENGTHS = (1, 2, 2, 3)  # number of off-topic pages on the paths to clusters 3, 4, 5 and 6
 SEED = 5
 
 
@@ -25,7 +25,8 @@ class Link(NamedTuple):
 
 
 class PageText(NamedTuple):
-    """A page: title, paragraphs, and the links within and below them."""
+    """The contents of a page: title, paragraphs, links (one in each paragraph, the rest below them), and the name of its
+    subject."""
 
     title: str
     paragraphs: tuple[str, ...]
@@ -34,8 +35,8 @@ class PageText(NamedTuple):
 
 
 class TopicWeb:
-    """All pages by number; the same seed gives the same web. Pages 0 to 131 are on topic, cluster by cluster, each cluster's main
-    page first."""
+    """The web's pages by number; the same seed gives the same web. Pages 0 to 131 are on topic, in clusters of CLUSTER_PAGES
+    pages, of which the first is the cluster's main page."""
 
     def __init__(self, seed: int = SEED) -> None:
         self._draw = random.Random(seed)  # noqa: S311 - a made-up web
@@ -55,17 +56,17 @@ class TopicWeb:
         self.pages = [self._page(number, subject, links[number]) for number, subject in enumerate(subjects)]
 
     def seeds(self, base: str) -> list[str]:
-        """Seed addresses: the main pages of two clusters, and one off-topic page."""
+        """Returns the seed addresses, which begin with `base`: the main pages of two clusters, and one off-topic page."""
         numbers = [cluster * CLUSTER_PAGES for cluster in range(SEEDED)]
         return [base + _path(number, self.titles[number]).lstrip("/") for number in [*numbers, len(self.pages) - OTHER_PAGES]]
 
     def samples(self) -> list[tuple[str, str]]:
-        """Names and texts of sample documents: on topic, but not pages of this web."""
+        """Returns names and texts of samples of the topic, which are not pages of this web."""
         draw = random.Random("samples")  # noqa: S311 - made-up texts
         return [(head, f"{head}. " + " ".join(_sentences(BEES, draw, 14))) for head in BEES.heads[:6]]
 
     def __call__(self, path: str) -> Answer | None:
-        """The page at a path; None if there is none."""
+        """Returns the page at a path; None if there is none."""
         if path == "/":
             links = "".join(
                 f"<li>{self._link(number, self.titles[number])}</li>" for number in (0, CLUSTER_PAGES, len(self.pages) - 1)
@@ -87,13 +88,15 @@ class TopicWeb:
         return f'<a href="{_path(number, self.titles[number])}">{escape(words)}</a>'
 
     def _join(self, links: list[list[int]], numbers: range, count: int) -> None:
-        """Links the pages as a ring, so that all are reachable, and adds further links among them."""
+        """Links the pages `numbers` as a ring, so that all can be reached, and adds random links among them, `count` links per
+        page in all."""
         for number in numbers:
             after = numbers[(number - numbers.start + 1) % len(numbers)]
             links[number] += [after, *self._draw.sample([n for n in numbers if n not in (number, after)], count - 1)]
 
     def _tunnels(self, links: list[list[int]], cluster: int, length: int, outside: range) -> None:
-        """Adds three paths of `length` off-topic pages from pages of earlier clusters to the given cluster."""
+        """Adds three paths, each from a page of an earlier cluster through `length` off-topic pages to a page of the given
+        cluster."""
         for _ in range(3):
             way = [self._draw.randrange(cluster * CLUSTER_PAGES), *self._draw.sample(outside, length)]
             way.append(cluster * CLUSTER_PAGES + self._draw.randrange(CLUSTER_PAGES))

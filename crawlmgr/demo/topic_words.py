@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 
 class Subject(NamedTuple):
-    """Page names, sentence patterns with {a} and {b}, and the words to insert."""
+    """The vocabulary of a subject: page names, sentence patterns with the placeholders {a} and {b}, and the words to insert for
+    these."""
 
     name: str
     heads: tuple[str, ...]
