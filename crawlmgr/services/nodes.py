@@ -152,15 +152,16 @@ def drained(names: Iterable[str], now: datetime) -> bool:
 
 
 def tick(name: str, now: datetime) -> bool:
-    """Records the heartbeat of a node's supervisor. Returns True if this node should execute a round of the dispatcher now: of
-    all nodes, the first to call in each interval of settings.TICK_SECONDS."""
+    """Records a heartbeat of a node, which its supervisor requested by a task. Returns True if this node should execute a round
+    of the dispatcher now: of all nodes, the first to call in each interval of settings.TICK_SECONDS."""
     lately, ahead = now - timedelta(seconds=ROUND_SHARE * settings.TICK_SECONDS), now + timedelta(seconds=MOST_AHEAD_SECONDS)
     rows = sql.fetch(TICK, (now, lately, ahead, now, name))
     return not rows or sql.moment(rows[0][0]) == now
 
 
 def measured(name: str, now: datetime, memory_bytes: int) -> None:
-    """Records for the charts, once per minute, the memory of a node's cluster and how many runs its workers hold."""
+    """Records the memory of a node's cluster and how many runs its workers hold; for the charts, the last values of each minute
+    are kept."""
     minute = _minute(now)
     with transaction.atomic():
         node = Node.objects.select_for_update().filter(name=name).first()

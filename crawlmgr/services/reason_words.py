@@ -154,7 +154,8 @@ SAID: dict[str, str] = {
 
 
 def say(code: str) -> str:
-    """The text for a code; compound codes such as "http_404", "incomplete: a, b" and "code: detail" are split first."""
+    """Returns the text for a code in the current language; `code` itself if it is unknown. Of "incomplete: a, b", the parts after
+    the colon are translated too, and "http_404" gives its status."""
     head, colon, rest = code.partition(":")
     head, rest = head.strip(), rest.strip()
     if head.startswith("http_"):

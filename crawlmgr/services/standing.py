@@ -25,7 +25,8 @@ LONGEST_SECONDS = 2.0
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A node in comparison with others. `speed` is its pages per minute of late; `weight`, in the same unit, is the number by
-    which work is divided (eq. 2; None if nothing is known yet); `runs` is the number of runs that its workers hold."""
+    which work is divided (see `crawlmgr.shares.weight`; None if nothing is known yet); `runs` is the number of runs that its
+    workers hold."""
 
     name: str
     workers: int
@@ -45,7 +46,7 @@ class Turn(NamedTuple):
 
 
 def lost_before(now: datetime) -> datetime:
-    """Returns the time before which the last heartbeat of a node must be for the node to count as lost."""
+    """Returns the time from which a heartbeat counts as recent: a node whose last one is earlier is lost."""
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
