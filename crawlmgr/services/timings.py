@@ -47,8 +47,8 @@ def opens(row: Timing | None, now: datetime) -> datetime | None:
 
 
 def when(row: Timing | None, due: datetime, now: datetime) -> datetime:
-    """Returns the start of an item that is due at `due`: shifted at random by at most its shift, earlier or later (not into the
-    past), then moved into its working hours. Without a `row`, it is `due`."""
+    """Returns the start of an item that is due at `due`: shifted at random by at most `row.jitter_seconds` in either direction,
+    but not to before `now` (unless `due` itself is past), then moved into its working hours. Without a `row`, it is `due`."""
     if row is None:
         return due
     moved = due + windows.jitter(f"{row.kind} {row.target}", due, row.jitter_seconds)
