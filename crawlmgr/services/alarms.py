@@ -20,7 +20,7 @@ from crawlmgr.services import alarm_causes, alarm_channels, pruning, queue, reas
 from crawlmgr.web import deliver
 
 log = logging.getLogger("crawlmgr.alarms")
-EVERY_SECONDS = 30  # least number of seconds between two checks of all causes
+EVERY_SECONDS = 30  # all causes are checked at most once in this many seconds
 SETTLES = timedelta(minutes=2)  # how long a cause must be absent before its alarm ends
 # how long a worker may take to deliver a message before it counts as dead; longer than any delivery takes
 CLAIM = timedelta(minutes=3)

@@ -258,7 +258,8 @@ def _quoted(name: str) -> str:
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:
-    """Returns the column names, with a number appended to names that occurred before, regardless of case."""
+    """Returns the column names, made distinct even if upper and lower case are not distinguished: a name that occurred before
+    gets a number appended."""
     taken: set[str] = set()
     names = []
     for column in columns:

@@ -147,7 +147,8 @@ def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None)
 
 
 def configure(key: str, settings: CrawlSettings) -> Host:
-    """Sets a host's crawl delay and number of connections from the settings of a site, and returns the host."""
+    """Stores the crawl delay and the number of connections in the settings of a site for its host, which is created if it is
+    unknown; returns the host."""
     host = Host.objects.get(pk=host_id(key))
     if (host.delay_seconds, host.connections) != (settings.delay_seconds, settings.connections):
         Host.objects.filter(pk=host.pk).update(delay_seconds=settings.delay_seconds, connections=settings.connections)

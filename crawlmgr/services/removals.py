@@ -46,7 +46,7 @@ class Removal:
     last: Callable[[], None]
 
     def count(self, most: int | None = None) -> int:
-        """Returns the number of rows of all parts; counting stops at `most`."""
+        """Returns the number of rows of all parts; counting stops when `most` are reached (None: all are counted)."""
         total = 0
         for part in self.parts:
             for rows in ([part.below(part.rows)] if part.below else []) + [part.rows]:
