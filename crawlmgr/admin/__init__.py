@@ -1,1 +1,1 @@
-"""The web desk: views, forms, lists and templates' helpers of the admin interface."""
+"""The web interface ("desk"): views, forms and lists in Django's admin, and what their templates use."""

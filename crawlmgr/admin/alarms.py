@@ -1,4 +1,4 @@
-"""Admin views of alarms: open alarms, the notification channels, and the messages that were sent."""
+"""Admin views of alarms: current problems, the notification channels, and the messages that were sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ SECURITIES = [("starttls", "STARTTLS"), ("tls", "TLS"), ("none", gettext_lazy("n
 
 
 class ChannelForm(forms.Form):
-    """Form of a notification channel: the fields that all channels have, and those of the chosen kind."""
+    """Form for a new notification channel. It has the fields common to all channels and those of the given `kind` (mail,
+    webhook or chat)."""
 
     name = forms.CharField(max_length=100, label=gettext_lazy("Name"))
     host = forms.CharField(max_length=255, label=gettext_lazy("Mail server"))
@@ -84,7 +85,7 @@ class ChannelForm(forms.Form):
         return zone
 
     def keep(self, request: HttpRequest) -> AlarmChannel | None:
-        """Saves the channel. Returns None, with an error beside the field, if it cannot be saved."""
+        """Saves the channel and returns it; None, with an error shown in the form, if it cannot be saved."""
         chosen = self.cleaned_data
         start, end = chosen["quiet_from"], chosen["quiet_to"]
         values = {name: str(chosen[name]) for name in (self.MAIL if self.kind == ChannelKind.MAIL else ("url",))}
@@ -105,7 +106,8 @@ def _minute(at: time) -> int:
 
 @room("alarms/", "alarms")
 def alarm_list(request: HttpRequest) -> HttpResponse:
-    """Lists open alarms (the part that updates itself), the channels, and the messages that were sent to them."""
+    """Lists open and recently ended alarms, the channels, and the messages sent through them. The list of alarms updates itself
+    in the browser."""
     manages = request.user.has_perm(MANAGES)
     sent = AlarmMessage.objects.select_related("channel", "alarm").order_by("-pk")[:SHOWN]
     past = Alarm.objects.filter(ended__isnull=False).order_by("-ended", "-pk")[:20]
@@ -168,7 +170,7 @@ def _channel(one: AlarmChannel) -> dict[str, Any]:
 
 @room("alarms/channels/new/", "alarm-channel-new", MANAGES, post=MANAGES)
 def new_channel(request: HttpRequest) -> HttpResponse:
-    """Form for a new channel of a given kind."""
+    """Shows the form for a new channel of the kind in the query string, and saves it."""
     kind = str(request.GET.get("kind") or ChannelKind.MAIL)
     if kind not in ChannelKind.values:
         raise Http404(_("There is no such channel."))
@@ -194,7 +196,7 @@ def _find(pk: int) -> AlarmChannel:
 
 @act("alarms/channels/<int:pk>/test/", "alarm-channel-test", MANAGES)
 def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sends a test message over a channel at once."""
+    """Queues a test message for a channel; it is due at once."""
     alarms.test(_find(pk), datetime.now(UTC))
     messages.success(request, _("A worker is sending a test message; its result is shown below."))
     return back(request, "alarms")

@@ -1,5 +1,5 @@
-"""App configuration of Django's admin with the desk as its site. Admin pages load with the URLs; commands and workers skip
-them."""
+"""Django app configuration that makes `DeskSite` the admin site. The admin's modules are imported with the URLs, so that
+commands and workers need not load them."""
 
 from importlib import import_module
 from typing import Any
@@ -24,11 +24,10 @@ class DeskConfig(SimpleAdminConfig):
 
 
 def load_pages() -> None:
-    """Imports each application's `admin` module, then the desk's own pages; importing them registers their views.
+    """Imports each application's `admin` module, then the modules of PAGES; importing them registers their views.
 
-    It took half of a command's start time, so it is not done at start. `crawlmgr.urls` calls it; code that needs the pages
-    imports that.
-    """
+    Called by `crawlmgr.urls`, not when the program starts: it would take half of a command's start time. Code that needs the
+    views imports `crawlmgr.urls`."""
     from django.contrib import admin  # must not be imported before the models are ready
 
     autodiscover_modules("admin", register_to=admin.site)
@@ -37,5 +36,5 @@ def load_pages() -> None:
 
 
 def _grant_roles(sender: AppConfig, **signal: Any) -> None:
-    """Grants roles after a migration; imports late, because the roles module needs the models."""
+    """Grants the permissions of the roles after a migration. Imports the roles module here, because it needs the models."""
     import_module("crawlmgr.admin.roles").grant(sender, **signal)

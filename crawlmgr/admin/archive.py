@@ -1,4 +1,4 @@
-"""Admin views of the archive: WARC files, and the stored captures of an address, shown as plain text."""
+"""Admin views of the archive: WARC files, and the stored pages of an address (its captures), shown as plain text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHOWN_CHARACTERS = 200_000
 
 @room("archive/", "archive")
 def archive_page(request: HttpRequest) -> HttpResponseBase:
-    """Lists all WARC files, and the captures of an address that was searched for."""
+    """Lists all WARC files and, if an address was searched for, its captures."""
     url, problem = request.GET.get("url", "").strip(), ""
     captures: list[Page] = []
     if url:
@@ -49,7 +49,8 @@ def archive_page(request: HttpRequest) -> HttpResponseBase:
 
 
 def by_day(now: datetime) -> charts.Chart:
-    """Chart of the bytes in files begun on each of the last days; days dragged over narrow the list below."""
+    """Returns the chart of the bytes stored on each of the last 30 days, by the day when the file was created. Dragging over
+    days filters the list of files below the chart."""
     days, sums = reads.bytes_by_day(now)
     series = [charts.Series(_("MB stored"), days, [round(sums.get(day, 0) / 1e6, 3) for day in days], charts.NEW)]
     note = _("the last 30 days; drag over days to see their files")
@@ -86,7 +87,7 @@ def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
 
 @room("archive/pages/<int:pk>/", "capture")
 def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one capture: its status, headers and content as text; nothing in it is executed or loaded."""
+    """Shows one capture: status, headers, and the content as text, so that nothing in it is executed or loaded."""
     found = reads.capture(pk)
     if found is None:
         raise Http404(_("There is no such page."))

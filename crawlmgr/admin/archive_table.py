@@ -1,4 +1,4 @@
-"""The list of WARC files: its columns and filters."""
+"""Columns and filters of the list of WARC files."""
 
 from __future__ import annotations
 

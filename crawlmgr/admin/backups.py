@@ -1,4 +1,4 @@
-"""Admin views of backups: their schedule, the number of files kept, the backup in progress, and the files."""
+"""Admin views of backups: their schedule, the number of files kept, the progress of the current backup, and the files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN = 100
 
 @room("backups/", "backups", MAY)
 def backup_page(request: HttpRequest) -> HttpResponse:
-    """Shows schedule, progress and files."""
+    """Shows the schedule of backups, the progress of the current one, and the files."""
     run, plan, found = backups.newest(), backups.plan(), backups.files()
     known = {value for value, _text in EVERY}
     own = [(plan.every_hours, _("every %(hours)s hours") % {"hours": plan.every_hours})] if plan.every_hours not in known else []
@@ -44,7 +44,7 @@ def backup_page(request: HttpRequest) -> HttpResponse:
 
 
 def progress(run: Run | None) -> dict[str, Any]:
-    """Progress of a backup: bytes written, and their share of the expected size."""
+    """Returns the template values for the progress of a backup: bytes written, and their percentage of the expected size."""
     done = run.result if run is not None else {}
     wanted, written = done.get("expected", 0), done.get("bytes", 0)
     return {"written": written, "percent": min(100, 100 * written // wanted) if wanted else 0}
@@ -78,7 +78,8 @@ def _timed(pk: int) -> tuple[str, str, str] | None:
 
 
 def _everything(words: Any, most: int) -> list[Item]:
-    """The command palette's item for backups: the installation itself."""
+    """Returns the command palette's single item for backups (the whole installation) if all typed words name it, else
+    nothing."""
     known = ("backup", "backups", "备份", "everything", "全部")
     return [Item(backups.ONLY, _("Backup of everything"))] if all(word in known for word in words) else []
 

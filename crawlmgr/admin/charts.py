@@ -1,4 +1,5 @@
-"""Charts as Plotly JSON without Plotly's large default template; desk.js applies the colours of the theme."""
+"""Makes charts as Plotly JSON, without Plotly's large default template; the browser script desk.js applies the colours of the
+theme."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from django.utils.translation import gettext as _
 
 COLOURS = ("#3b82f6", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899", "#14b8a6", "#f97316", "#6366f1", "#94a3b8")
 NEW, UPDATED, UNCHANGED, BAD = "#3b82f6", "#10b981", "#94a3b8", "#ef4444"
-FEWEST_BARS = 12  # with fewer bars, each is as narrow as if there were this many across the whole width
+FEWEST_BARS = 12  # if there are fewer bars, each is as narrow as if there were this many over the whole width
 BAR_GAP = 0.15
 FEW_COUNTED = 5
 DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtickrange": [86_399_999, None], "value": "%m-%d"}]
@@ -21,8 +22,9 @@ DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtick
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One series of a chart: bars or a line. `second` puts it on the axis at the right; `points` marks a line's values, `ticks`
-    draws short vertical strokes instead of a line, `dots` a dot for each value."""
+    """One series of a chart, drawn as bars unless an option says otherwise: `line` draws a line, `points` a line with marked
+    values, `dashed` a dashed line, `ticks` short vertical strokes, `dots` a dot for each value. With `second` the values
+    belong to the axis at the right."""
 
     name: str
     x: Sequence[Any]
@@ -38,8 +40,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart for the template. If `empty` is set, only that sentence is shown. `brush` names the table below the chart that is
-    filtered by the days selected in the chart."""
+    """A chart as the template needs it. `figure` is the Plotly JSON; `legend` are pairs of name and colour. If `empty` is set,
+    only that sentence is shown. `brush` names the table below the chart that is filtered by the days selected in the
+    chart."""
 
     id: str
     title: str
@@ -65,11 +68,11 @@ def chart(
     ticks: str = "",
     empty: str = "",
 ) -> Chart:
-    """Makes a chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units.
+    """Makes a chart of stacked bars and lines. `x`, `y` and `y2` are the titles of the axes, with units.
 
-    The values of x are times by default, numbers if `numbers` is set, and categories if `dates` is False. With `each`, every
-    category gets a label. `ticks` is the format of time labels, for charts of less than a day.
-    """
+    The x values are times by default, numbers with `numbers`, and categories if `dates` is False. With `each`, every
+    category gets a label. `ticks` is the format of time labels, for charts of less than a day. `empty` is the sentence shown
+    if all values are 0 or None."""
     if not any(value for one in series for value in one.y):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     axis = "numbers" if numbers else "dates" if dates else "names"
@@ -86,8 +89,8 @@ def chart(
 
 
 def _few_whole(series: Sequence[Series]) -> bool:
-    """Tells whether all values are whole numbers and the chart is so low that the axis would show fractional ticks: the highest
-    point of a line, or all bars together."""
+    """Tells whether all values are whole numbers and so small (together, for stacked bars) that Plotly would put fractions on
+    the axis."""
     lines = [value for one in series if one.line for value in one.y if value is not None]
     bars = [value for one in series if not one.line for value in one.y if value is not None]
     height = max(max(map(abs, lines), default=0), sum(map(abs, bars)))
@@ -95,7 +98,7 @@ def _few_whole(series: Sequence[Series]) -> bool:
 
 
 def _trace(one: Series) -> Any:
-    # names come from crawled pages, and Plotly interprets some markup and %{…} in them
+    # names come from crawled pages, and Plotly would interpret markup and %{…} in them
     hover = "%{y:,.4~r}<extra>" + escape(one.name).replace("%", "%&#8203;") + "</extra>"
     axis = {"yaxis": "y2"} if one.second else {}
     x = [value.isoformat() if hasattr(value, "isoformat") else value for value in one.x]
@@ -127,7 +130,8 @@ def heatmap(
     note: str = "",
     empty: str = "",
 ) -> Chart:
-    """Makes a heat map. `values` go row by row from the top; None leaves a cell empty. `z` is the title of the values."""
+    """Makes a heat map of `values`, given row by row from the top; None leaves a cell empty. `x`, `y` and `z` are the titles of
+    the two axes and of the values."""
     if not any(value is not None for row in values for value in row):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     trace = go.Heatmap(

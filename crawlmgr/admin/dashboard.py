@@ -1,4 +1,4 @@
-"""The home page of the desk, and the figures of the status bar."""
+"""The home page of the web interface, and the numbers of its status bar."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from crawlmgr.reads import status as status_reads
 from crawlmgr.services import demonstration, holds, queue
 
 RUNS_SHOWN = 8
-LEAST_ENDED = 4  # ended runs are listed as well when fewer runs than this are active
+LEAST_ENDED = 4  # ended runs are listed too, at least this many, or as many as there are active ones
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
 ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """The home page: active runs, what is scheduled next and open problems; an empty desk shows how to begin."""
+    """Shows the home page: active runs, what is scheduled next, and current problems. If there are no runs yet, it explains how
+    to begin."""
     now = datetime.now(UTC)
     live = request.GET.get("part") == "live"
     context: dict[str, Any] = {
@@ -48,8 +49,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
-    """Context of the home page of an empty desk: the kinds of crawls that can be added, and the state of the demonstration and
-    of its tour."""
+    """Returns the template values of the home page for an installation without runs: the kinds of crawls that can be added, and
+    the state of the demonstration and of its guided tour."""
     kinds = [
         {"kind": one, "url": reverse(f"admin:{one.room}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
@@ -79,14 +80,14 @@ def demonstrate(request: HttpRequest) -> HttpResponse:
 
 @act("demonstration/end/", "demonstration-end", OPEN_PRIVATE)
 def end_demonstration(request: HttpRequest) -> HttpResponse:
-    """Stops the demonstration; the pages that it crawled are kept."""
+    """Stops the demonstration; the pages crawled from it are kept."""
     demonstration.end()
     messages.success(request, _("The demonstration is ending. Its data is kept; `manage.py demo --remove` deletes it."))
     return back(request, "index")
 
 
 def requests_chart(now: datetime) -> charts.Chart:
-    """Chart of the requests per hour over all hosts."""
+    """Returns the chart of the requests per hour to all hosts in the last 48 hours."""
     rows = tiles.last_hours(now)
     hours = [row.hour for row in rows]
     series = [
@@ -99,7 +100,8 @@ def requests_chart(now: datetime) -> charts.Chart:
 
 
 def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
-    """Open alarms as sentences with a link; failed runs also get the retry address if the user may resume runs."""
+    """Returns the current problems for the home page: dicts with a sentence, the time, the address of a page about the problem,
+    and for a failed run the address of the button that resumes it, if the user may do so."""
     may = request.user.has_perm("crawlmgr.change_run")
     lines: list[dict[str, Any]] = []
     if (hold := holds.current()) is not None:
@@ -126,7 +128,7 @@ def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
 
 @room("status.json", "status")
 def status(request: HttpRequest) -> HttpResponse:
-    """The figures of the status bar as JSON; the browser polls it every few seconds."""
+    """Returns the texts of the status bar as JSON; the browser polls it every few seconds."""
     now = datetime.now(UTC)
     state = status_reads.status(now)
     tasks = queue.length()
@@ -158,7 +160,7 @@ def _rate(pages: str) -> str:
 
 
 def runs_told(state: status_reads.Status) -> str:
-    """Text of the status bar: the number of running runs, how many of these wait, and the number of runs that wait for a
+    """Returns the text of the status bar about runs: how many are running, how many of these wait, and how many wait for a
     worker."""
     figures = {"running": state.running, "waiting": state.waiting, "queued": state.queued}
     if state.waiting:

@@ -1,8 +1,7 @@
-"""Error pages of the desk: 400, 403, 404, 405, 413, 500, and 503 while the database is unavailable or locked.
+"""Error pages: 400, 403, 404, 405, 413, 500, and 503 while the database is unavailable or locked.
 
-Browsers get a page with a way back; scripts that ask for JSON or plain text get that format. The pages for 500 and 503 make no
-database query; the others are shown inside the desk's frame where it can be rendered.
-"""
+Browsers get a page with a link back; clients that ask for JSON or plain text get that format. The pages for 500 and 503 make
+no database query; the others have the usual navigation around them if it can be rendered."""
 
 from __future__ import annotations
 
@@ -40,19 +39,19 @@ class Told(NamedTuple):
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """400: the request is malformed or larger than the desk accepts."""
+    """Returns 400: the request is malformed, or has more form data than is accepted."""
     text = _too_much(exception) or _("Go back and try once more.")
     return _answer(request, 400, Told(_("That request cannot be read"), text, "block"))
 
 
 def denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """403: the account lacks the permission."""
+    """Returns 403: the account lacks a permission."""
     text = _("Your account does not have this permission. An administrator can grant it.")
     return _answer(request, 403, Told(_("Not allowed"), text, "lock"))
 
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403 for a form with a missing or expired CSRF token (Django's CSRF_FAILURE_VIEW)."""
+    """Returns 403 for a form with a missing or expired CSRF token (Django's CSRF_FAILURE_VIEW)."""
     text = _(
         "The form was open for too long, you have logged in anew since, or cookies are off. Nothing was changed; "
         "reload the page and send it again."
@@ -61,14 +60,14 @@ def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def missing(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """404, with the message of the exception if it was written for users."""
+    """Returns 404, with the message of the exception if it was written for users."""
     said = str(exception) if isinstance(exception, Http404) and not isinstance(exception, Resolver404) else ""
     text = said or _("The page may have been deleted, or the address is wrong.")
     return _answer(request, 404, Told(_("Page not found"), text, "search_off"))
 
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
-    """405: the address accepts only POST (a button), or only GET."""
+    """Returns 405: the address accepts other methods only, such as POST for a button. `methods` are those that it accepts."""
     text = _("This address only receives the request of a button. Go back to the page with the button.")
     answer = _answer(request, 405, Told(_("This address cannot be opened directly"), text, "block"))
     answer.headers["Allow"] = ", ".join(methods)
@@ -76,7 +75,7 @@ def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
 
 
 def too_large(request: HttpRequest) -> HttpResponse:
-    """413: the request is larger than the desk accepts; its body was not read."""
+    """Returns 413: the request body is larger than settings.MOST_UPLOAD_BYTES; it was not read."""
     text = _("At most %(size)s MB can be sent at once. Nothing was stored.") % {"size": settings.MOST_UPLOAD_BYTES // 1_000_000}
     answer = _answer(request, 413, Told(_("That is too large"), text, "scale"))
     answer.headers["Connection"] = "close"
@@ -84,8 +83,8 @@ def too_large(request: HttpRequest) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """500 for a program error; 503 if the database is unavailable, locked or out of space, or the object store of the archive
-    is unreachable."""
+    """Returns 500 for a program error; 503 if the database is unavailable, locked or out of space, or the object store of the
+    archive does not respond."""
     told = _of_stores(sys.exc_info()[1])
     if told is None:
         text = _("An internal error. Details are in the log (logs/crawlmgr.log) at this time.")
@@ -96,7 +95,8 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 def _of_stores(error: BaseException | None) -> Told | None:
-    """The message for an error of the database or of the archive's object store; None if the error has another cause."""
+    """Returns the message for an error of the database or of the archive's object store; None if the error has another
+    cause."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -148,7 +148,8 @@ def _kind(request: HttpRequest) -> str:
 
 
 def _ways(request: HttpRequest, status: int) -> dict[str, Any]:
-    """The links of an error page: the same address again (after a failed GET), back to the submitted form, and the home page."""
+    """Returns the template values for the links of an error page: the same address again (after a failed GET), and the page
+    that the user came from, such as a submitted form."""
     came = urlsplit(request.headers.get("Referer", ""))
     ours = came.netloc == request.META.get("HTTP_HOST", "") and came.path.startswith("/") and not came.path.startswith("//")
     read = request.method in ("GET", "HEAD")
@@ -158,7 +159,7 @@ def _ways(request: HttpRequest, status: int) -> dict[str, Any]:
 
 
 def _in_frame(request: HttpRequest, context: dict[str, Any]) -> str | None:
-    """The error page inside the desk's frame, for logged-in users; None if the frame cannot be rendered."""
+    """Returns the HTML of an error page with the usual navigation, for logged-in users; None if it cannot be rendered."""
     try:
         user = getattr(request, "user", None)
         if user is None or not admin.site.has_permission(request):
@@ -173,7 +174,7 @@ def _in_frame(request: HttpRequest, context: dict[str, Any]) -> str | None:
 
 
 def _alone(request: HttpRequest, context: dict[str, Any]) -> str:
-    """The error page without the desk's frame, rendered from the settings and the request, without the database."""
+    """Returns the HTML of an error page without navigation, rendered from settings and request without the database."""
     look = settings.UNFOLD
     frame = {
         "site_title": look["SITE_TITLE"],
@@ -187,7 +188,7 @@ def _alone(request: HttpRequest, context: dict[str, Any]) -> str:
 
 
 class BoundMiddleware:
-    """Refuses request bodies larger than the desk accepts, before any of the body is read."""
+    """Middleware that refuses request bodies larger than settings.MOST_UPLOAD_BYTES before any of the body is read."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

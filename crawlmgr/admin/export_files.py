@@ -1,4 +1,5 @@
-"""Downloads of finished exports: in the desk for users with the permission, and by a secret address for programs."""
+"""Downloads of finished export files: in the web interface for users with the permission, and at a secret address for
+programs."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from crawlmgr.services import saved_exports
 
 
 def _sent(file: ExportFile, *, manifest: bool) -> HttpResponseBase:
-    """A response with a finished export file, or with its manifest."""
+    """Returns a response with a finished export file, or with its manifest. Raises Http404 if the file is gone."""
     try:
         content, name, kind = saved_exports.opened(file, manifest=manifest)
     except OSError:
@@ -33,7 +34,7 @@ def download(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def by_address(request: HttpRequest, secret: str) -> HttpResponseBase:
-    """Sends the newest file of the export that the secret belongs to; 304 if the client already has it (`If-None-Match`)."""
+    """Sends the newest file of the export with this secret; 304 if the client has it already (`If-None-Match`)."""
     if request.method not in ("GET", "HEAD"):
         return HttpResponse(status=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
     export = saved_exports.by_secret(secret, datetime.now(UTC))

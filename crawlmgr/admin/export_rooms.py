@@ -1,4 +1,5 @@
-"""Admin views of exports: choosing table, filters and format, a preview, then progress and finished files."""
+"""Admin views of saved exports: the form for table, filters and format with a preview, and the page with progress and finished
+files."""
 
 from __future__ import annotations
 
@@ -45,15 +46,15 @@ MOST_RUNS, LOOKED_AT = 200, 1_000
 
 
 def _runs() -> list[tuple[int, str]]:
-    """Runs that fetch pages: at most MOST_RUNS of them, searched among the LOOKED_AT newest runs only, because a condition on
-    the kind would make the database sort all runs."""
+    """Returns (id, name) of the newest runs that fetch pages, at most MOST_RUNS. Only the LOOKED_AT newest runs are searched,
+    because a condition on the kind would make the database sort all runs."""
     rows = Run.objects.order_by("-pk").values_list("pk", "label", "kind")[:LOOKED_AT]
     named = [(pk, f"{label} ({words.kind(kind)})") for pk, label, kind in rows if kind in settings.CRAWLERS]
     return named[:MOST_RUNS]
 
 
 class ExportForm(forms.Form):
-    """Form of an export of one table."""
+    """Form for a saved export of one table; `header` are the names of the table's columns."""
 
     name = forms.CharField(max_length=100, label=gettext_lazy("Name"))
     columns = forms.MultipleChoiceField(
@@ -96,7 +97,7 @@ class ExportForm(forms.Form):
                 field.widget.attrs["class"] = "field"
 
     def wish(self, now: datetime, user: Any) -> Export:
-        """An unsaved Export from the form's values."""
+        """Returns an Export with the form's values, not saved yet."""
         chosen = dict(self.cleaned_data)
         day = chosen.pop("since")
         since = datetime.combine(day, time(), UTC) if day else None
@@ -121,7 +122,8 @@ def export_list(request: HttpRequest) -> HttpResponseBase:
 
 @room("exports/new/", "export-new", MAY_ADD, post=MAY_ADD)
 def new(request: HttpRequest) -> HttpResponse:
-    """Form for a new export with a preview of its first rows; a POST with `keep` saves it and starts the first writing."""
+    """Shows the form for a new export with a preview of its first rows; a POST with `keep-it` saves the export and starts
+    writing its first file."""
     now = datetime.now(UTC)
     known = exports.tables()
     table = str(request.GET.get("table") or "posts")
@@ -166,7 +168,7 @@ def _find(pk: int) -> Export:
 
 
 def _name_of(rows: Sequence[tuple[int, str]], pk: int | None) -> str:
-    """The name of a row; its number if the row was deleted; "" if none was chosen."""
+    """Returns the name of the object with this id; "#" and the id if it was deleted; "" if no object was chosen."""
     return "" if pk is None else dict(rows).get(pk, f"#{pk}")
 
 
@@ -199,13 +201,13 @@ def _show(request: HttpRequest, export: Export, secret: str = "") -> HttpRespons
 
 @room("exports/<int:pk>/", "export-page")
 def one(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one export: what it writes, its progress, its files."""
+    """Shows one export: its definition, progress and files."""
     return _show(request, _find(pk))
 
 
 @act("exports/<int:pk>/write/", "export-write", MAY_CHANGE)
 def write(request: HttpRequest, pk: int) -> HttpResponse:
-    """Starts writing an export now."""
+    """Starts writing a file of an export now."""
     export = _find(pk)
     attempt(request, _(
         "A worker is writing the file now."
@@ -228,7 +230,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("exports/<int:pk>/address/", "export-open", MAY_CHANGE)
 def open_address(request: HttpRequest, pk: int) -> HttpResponse:
-    """Makes a new secret address that works without login; the secret is shown in this response only."""
+    """Makes a new secret download address that works without login. The secret is shown in this response only."""
     export = _find(pk)
     secret = saved_exports.open_address(export, datetime.now(UTC))
     return _show(request, _find(pk), secret)
@@ -236,7 +238,7 @@ def open_address(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("exports/<int:pk>/address/remove/", "export-close", MAY_CHANGE)
 def close_address(request: HttpRequest, pk: int) -> HttpResponse:
-    """Revokes the secret address."""
+    """Revokes the secret download address."""
     saved_exports.close_address(_find(pk), datetime.now(UTC))
     messages.success(request, _("The address no longer works."))
     return back(request, "export-page", pk)

@@ -1,4 +1,4 @@
-"""The list of saved exports: its columns, filters, and the actions on selected rows."""
+"""Columns, filters and actions of the list of saved exports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ MOST_TICKED = 500
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the list: an export with its newest file and the run that is writing it now, if any."""
+    """One row of the list: an export with its newest file (None if there is none) and the run that is writing a file now (None
+    if there is none)."""
 
     export: Export
     file: ExportFile | None
@@ -38,7 +39,7 @@ class Line:
 
 
 def lines(rows: Sequence[Export]) -> list[Line]:
-    """Makes the rows of the list from exports; three queries, whatever the number of rows."""
+    """Makes the rows of the list from exports, in three queries, whatever their number."""
     newest = ExportFile.objects.filter(export__in=[row.pk for row in rows]).values("export").annotate(newest=Max("pk"))
     files = {file.export_id: file for file in ExportFile.objects.filter(pk__in=newest.values("newest"))}
     active = {run.target: run for run in Run.objects.at_work() if run.kind == saved_exports.KIND}
@@ -103,7 +104,7 @@ TABLE = Table(
 
 @act("exports/do/", "exports-do", "crawlmgr.change_export")
 def do(request: HttpRequest) -> HttpResponse:
-    """Carries out an action on the selected exports: write now, delete, or undo the deletion."""
+    """Applies an action to the selected exports: write now, delete, or undo the deletion."""
     def told(count: int) -> str:
         return ngettext("Applied to %(count)s export.", "Applied to %(count)s exports.", count)
 

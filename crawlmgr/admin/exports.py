@@ -1,4 +1,4 @@
-"""Streamed downloads of every table that can be exported."""
+"""Downloads of whole tables as CSV, JSON or JSON lines, sent while they are being read from the database."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES = {
 
 
 def choices(tables: Sequence[str], *, site: int | None = None, run: int | None = None) -> list[dict[str, object]]:
-    """The entries of an export menu: for each table its name and the address of each format."""
+    """Returns the entries of a download menu: for each table its name, and for each text format (format, address)."""
     chosen = {name: value for name, value in (("site", site), ("run", run)) if value is not None}
     return [
         {
@@ -44,7 +44,7 @@ def choices(tables: Sequence[str], *, site: int | None = None, run: int | None =
 
 
 def _key(request: HttpRequest, name: str) -> int | None:
-    """The key of a site or run in the query string, None if it is absent. Raises ValueError if it is not a number."""
+    """Returns the id of a site or run in the query string; None if it is absent. Raises ValueError if it is not a number."""
     text = request.GET.get(name, "")
     found = number(text)
     if text and found is None:
@@ -54,7 +54,7 @@ def _key(request: HttpRequest, name: str) -> int | None:
 
 @room("export/<slug:table>.<slug:fmt>", "export")
 def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | StreamingHttpResponse:
-    """Streams one table as a file; `site`, `run` and `since` filter it."""
+    """Sends one table as a file while it is being read; `site`, `run` and `since` in the query string filter it."""
     try:
         site, run = (_key(request, name) for name in ("site", "run"))
         day = parse_date(request.GET["since"]) if request.GET.get("since") else None

@@ -1,4 +1,4 @@
-"""Base class for lists and forms made by Django's admin, shown under the desk's own heading."""
+"""Base class of Django's own admin lists and forms, which gives them the heading of the other pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unfold.admin import ModelAdmin
 
 
 class DeskModelAdmin(ModelAdmin):
-    """A ModelAdmin whose list and form have the desk's heading: breadcrumb, then title."""
+    """A ModelAdmin whose pages have the same heading as all other pages: breadcrumb, then title."""
 
     list_fullwidth = True
     show_full_result_count = False

@@ -1,4 +1,4 @@
-"""The health check for load balancers and scripts: cheap and without login."""
+"""The health check for load balancers and scripts, which is cheap and needs no login."""
 
 from typing import Any
 
@@ -30,5 +30,6 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 def _answer(fields: dict[str, Any], status: int) -> JsonResponse:
     response = JsonResponse(fields, status=status)
-    response._has_been_logged = True  # polled every second, this would fill the log with identical lines
+    # tells Django not to log the response: the check is polled every second and would fill the log with identical lines
+    response._has_been_logged = True
     return response

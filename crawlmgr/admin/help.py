@@ -1,4 +1,4 @@
-"""Shows the guide on the desk: the pages of `docs/` in the user's language."""
+"""Shows the user guide in the web interface: the pages of `docs/` in the user's language."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from crawlmgr.admin.tree import Node
 
 ROOT = Path(__file__).resolve().parents[2] / "docs"
 INDEX = "index"
-BESIDE = {  # first part (up to the colon) of the open item's key in the tree → page of the guide
+# page of the guide that explains an item of the navigation tree, by the first part of the item's key (up to the colon)
+BESIDE = {
     "home": "rooms", "forums": "forums", "site": "forums", "board": "forums", "forum-add": "forums", "plan": "forums",
     "simulations": "forums", "topics": "topics", "topic": "topics", "topic-add": "topics", "deepweb": "search-forms",
     "source": "search-forms", "source-add": "search-forms", "exports": "exports", "alarms": "alarms", "api": "api",
@@ -34,14 +35,14 @@ _LINK = re.compile(r'href="(?!https?:|#|/)([a-z-]+)\.md(#[a-z-]+)?"')
 
 
 def pages() -> list[str]:
-    """The names of all pages of the guide."""
+    """Returns the names of all pages of the guide."""
     return sorted(path.stem for path in (ROOT / "en").glob("*.md"))
 
 
 @lru_cache(maxsize=64)
 def laid_out(language: str, name: str) -> tuple[str, str]:
-    """Title and HTML of a page of the guide. The files are part of the project, so their HTML is trusted. Raises
-    FileNotFoundError."""
+    """Returns the title and the HTML of a page of the guide. The files are part of the project, so their HTML is trusted.
+    Raises FileNotFoundError."""
     text = (ROOT / language / f"{name}.md").read_text(encoding="utf-8")
     text = COMPLETED.get(name, str)(text)
     title, _line, rest = text.removeprefix("# ").partition("\n")
@@ -77,7 +78,7 @@ def _show(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def beside(item: str) -> str:
-    """The address of the guide's page that explains an item of the tree."""
+    """Returns the address of the guide's page that explains an item of the navigation tree."""
     name = BESIDE.get(item.partition(":")[0], INDEX)
     return _address(name)
 

@@ -21,7 +21,8 @@ def _states() -> list[tuple[str, str]]:
 
 
 def _next(host: Host) -> str:
-    """A cell with the time of the host's next allowed request; `now` was stored on the row."""
+    """Returns the table cell with the time of the host's next allowed request. `host.now` is the current time, set when the
+    rows were read."""
     if host.next_at <= host.now:
         return format_html('<span class="ok">{}</span>', _("ready"))
     asked = host.retry_after_until is not None and host.retry_after_until > host.now
@@ -52,14 +53,14 @@ def _robots(host: Host) -> str:
 
 
 def _seconds(name: str, title: Any, *, usual: bool = True) -> Column:
-    """A column for a pause in seconds."""
+    """Makes a column for a duration in seconds."""
     return Column(
         name, title, lambda host: getattr(host, name), lambda host: tags.duration(getattr(host, name)), look="num", usual=usual
     )
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """A column for a counter, sorted largest first."""
+    """Makes a column for a counter, sorted by the largest number first."""
 
     def value(host: Host) -> int:
         return int(getattr(host, name))

@@ -1,4 +1,4 @@
-"""Admin views of hosts: next request times, crawl delays, back-off and robots.txt."""
+"""Admin views of hosts: next allowed request times, crawl delays, back-off and robots.txt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from crawlmgr.web.url import UrlError, absolute, canonical, host_key
 HOURS = 48
 HOST_HOURS = 7 * 24
 BUSIEST = "busiest-hosts"
-# it sums up over the last hours of all hosts; the chart has a bar for each hour, so a minute of age does not matter
+# the query sums up the last hours of all hosts; the chart has one bar per hour, so results that are a minute old are good
+# enough
 BUSIEST_SECONDS = 60.0
 
 
@@ -42,7 +43,7 @@ def host_list(request: HttpRequest) -> HttpResponseBase:
 
 
 def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
-    """Adds to each host its effective crawl delay and the number of requests in flight."""
+    """Adds the effective crawl delay and the number of requests in flight to each host."""
     asked = line.of_hosts([host.pk for host in rows], now)
     for host in rows:
         host.pace, host.in_flight, host.now = hosts.effective_delay(host), asked.get(host.pk, 0), now
@@ -68,7 +69,8 @@ def _busiest(now: datetime) -> list[charts.Chart]:
 
 @room("hosts/<int:pk>/", "host")
 def host_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one host: its clock, its requests, its robots.txt, and a test of whether robots.txt allows an address."""
+    """Shows one host: its next allowed request time, its requests, its robots.txt, and a test of whether robots.txt allows an
+    address."""
     host, now = Host.objects.filter(pk=pk).first(), datetime.now(UTC)
     if host is None:
         raise Http404(_("There is no such host."))
@@ -103,7 +105,8 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _tried(host: Host, text: str) -> dict[str, Any] | None:
-    """The verdict of the stored robots.txt on an address; a path is taken as one of this host."""
+    """Returns the text and style that tell whether the stored robots.txt allows an address; None if `text` is empty. A path is
+    completed to an address of this host."""
     text = text.strip()
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""Admin view of the working hours of one scheduled item: times of day, days of the week, time zone, and the random shift of
+"""Admin view of the working hours of one scheduled item: times of day, days of the week, time zone, and random shift of
 starts."""
 
 from __future__ import annotations
@@ -38,10 +38,13 @@ Planned = Callable[[Collection[int], datetime, datetime, ZoneInfo], dict[int, li
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A kind of scheduled item: its name (`what`), the view (`room`) of one item and the permission to `see` it; `start`, the
-    button that starts it and the permission for that; `find` returns name, address and tree item, None if the item was deleted;
-    `change`, the permission to set its working hours; `zone`, the default time zone for them; `planned`, the starts named by
-    plans. With `single` there is only one item of the kind, and its addresses have no number."""
+    """A kind of scheduled item, as the views of working hours need it.
+
+    `what` is its name. `room` is the view of one item and `see` the permission for it. `start` is the view of the button
+    that starts an item and the permission for it. `find` returns the item's name, address and key in the navigation tree;
+    None if it was deleted. `change` is the permission to set its working hours, `zone` returns their default time zone, and
+    `planned` returns the starts set by plans. With `single` there is only one item of the kind, and its addresses contain no
+    number."""
 
     what: Any
     room: str
@@ -55,7 +58,7 @@ class Timed:
 
 
     def address(self, name: str, target: int) -> str:
-        """The address of a view of one such item."""
+        """Returns the address of the view `name` for an item of this kind."""
         return reverse(name) if self.single else address(name, target)
 
 
@@ -64,7 +67,7 @@ TIMED: dict[str, Timed] = {}
 
 
 class HoursForm(forms.Form):
-    """Form of the working hours; without `limited` the item may start at any time."""
+    """Form of the working hours; if `limited` is off, the item may start at any time."""
 
     limited = forms.BooleanField(required=False, label=gettext_lazy("Only between"))
     start = forms.TimeField(required=False, label=gettext_lazy("Start"))
@@ -110,7 +113,7 @@ def _of(kind: str, target: int) -> tuple[Timed, tuple[str, str, str]]:
 
 @room("schedules/<slug:kind>/<int:target>/", "hours", post=MAY)
 def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
-    """Shows and saves the working hours of one item, with the open times of the next days and the history of changes."""
+    """Shows and saves the working hours of one item, with the next periods in which it may start and the history of changes."""
     timed, (name, url, item) = _of(kind, target)
     now, may = datetime.now(UTC), request.user.has_perm(timed.change)
     if request.method == "POST" and not may:
@@ -146,7 +149,7 @@ def _initial(row: Any, timed: Timed) -> dict[str, Any]:
 
 @act("schedules/<slug:kind>/<int:target>/undo/", "hours-undo", MAY)
 def undo(request: HttpRequest, kind: str, target: int) -> HttpResponse:
-    """Undoes the newest change of the hours."""
+    """Undoes the newest change of the working hours."""
     timed, _found = _of(kind, target)
     if not request.user.has_perm(timed.change):
         raise PermissionDenied

@@ -1,4 +1,4 @@
-"""Saved views of lists: stored, opened and deleted by their owner."""
+"""Saved views of lists (filters, columns and order under a name): a user stores, opens and deletes them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.rooms import act, back
 from crawlmgr.models import ListView
 
-MOST_VIEWS = 50  # for one list and one user
+MOST_VIEWS = 50  # maximum number of views of one list that a user can store
 LONGEST_QUERY = 2000
 
 
 def _list_at(text: str) -> str:
-    """The path of a desk list from the submitted form; "" if it is anything else."""
+    """Returns the path in a submitted address if it belongs to an admin view, otherwise ""."""
     path = text.partition("?")[0]
     try:
         found = resolve(path)

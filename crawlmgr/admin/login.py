@@ -1,4 +1,5 @@
-"""The login form: django-axes counts failed logins and blocks further ones for a while; blocks are recorded as events."""
+"""The login form. Failed logins are counted by django-axes, which blocks further ones for a while; each block is recorded as an
+event."""
 
 from __future__ import annotations
 
@@ -26,10 +27,8 @@ CODE = "login_barred"
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """The address under which failed logins are counted: an IPv4 address, or the /64 network of an IPv6 address.
-
-    Behind a TLS proxy it is the address that this proxy reports, not one that the client claims.
-    """
+    """Returns the address under which failed logins are counted: an IPv4 address, or the /64 network of an IPv6 address; None
+    if it is unknown. Behind a TLS proxy it is the address that the proxy reports, not one that the client claims."""
     text = str(request.META.get("REMOTE_ADDR", ""))
     if settings.BEHIND_TLS:
         text = str(request.META.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() or text
@@ -45,7 +44,7 @@ def client_address(request: HttpRequest) -> str | None:
 
 
 def barred(request: HttpRequest, name: str) -> bool:
-    """Tells whether this user name, or everybody, is blocked from the address of the request."""
+    """Tells whether logins from the address of the request are blocked, for this user name or for everybody."""
     if not AxesProxyHandler.is_allowed(request, {"username": name}):
         return True
     failures = _failures_of(client_address(request), timezone.now())
@@ -62,7 +61,7 @@ def _failures_of(address: str | None, now: datetime) -> int:
 
 
 def _tell(text: str) -> None:
-    """Records one event for each block, however many attempts it stops."""
+    """Records one event for each block, however many login attempts it stops."""
     now = timezone.now()
     if not Event.objects.filter(code=CODE, text=text, at__gte=now - settings.AXES_COOLOFF_TIME).exists():
         events.warn(CODE, text, now=now)
@@ -70,17 +69,17 @@ def _tell(text: str) -> None:
 
 @receiver(user_locked_out)
 def _barred_now(username: str | None = None, ip_address: str | None = None, **_: Any) -> None:
-    # a name that is no account may be a password typed into the wrong field: do not store it
+    # a name without an account may be a password typed into the wrong field, so it is not stored
     known = get_user_model()._default_manager.filter(username=username).exists()
     _tell(f"{username if known else '?'} · {ip_address or '?'}")
 
 
 class LoginForm(AuthenticationForm):
-    """The login form of the desk; blocked users get an error before the password is checked."""
+    """The login form; blocked users get an error before the password is checked."""
 
     def clean(self) -> dict[str, Any]:
         name = str(self.cleaned_data.get("username", ""))
-        assert self.request is not None  # noqa: S101 - the view gives it
+        assert self.request is not None  # noqa: S101 - the login view passes the request
         if barred(self.request, name):
             minutes = int(settings.AXES_COOLOFF_TIME / timedelta(minutes=1))
             text = _("Too many failed logins. Wait %(minutes)d minutes, then try again.") % {"minutes": minutes}

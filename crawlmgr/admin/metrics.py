@@ -1,4 +1,4 @@
-"""The metrics page for monitoring (Prometheus text), for clients with the token or users who may see runs."""
+"""The metrics page for monitoring, in Prometheus' text format, for clients with the token and for users who may see runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters of lists whose cost does not grow with the length of the list."""
+"""Filters for lists whose cost does not grow with the length of the list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Rows = QuerySet[Any]
 
 
 def words_in(*names: str) -> Callable[[Rows, str], Rows]:
-    """A search filter: every word must occur in at least one of the fields."""
+    """Makes a search filter by which every typed word must occur in at least one of the named fields."""
 
     def search(rows: Rows, text: str) -> Rows:
         for word in text.split():
@@ -26,8 +26,8 @@ def words_in(*names: str) -> Callable[[Rows, str], Rows]:
 
 
 def newest_with(most: int, time: str, *names: str) -> Callable[[Rows, str], Rows]:
-    """A filter like `words_in`, but with bounded cost: it searches only the newest `most` rows by an indexed time, and at most
-    as many rows whose time is empty."""
+    """Makes a search filter like `words_in` with bounded cost: it searches only the newest `most` rows by the indexed field
+    `time`. If there are fewer, up to `most` rows without a time are searched too."""
     plain = words_in(*names)
 
     def search(rows: Rows, text: str) -> Rows:
@@ -46,9 +46,9 @@ def _newest(rows: Rows, time: str, most: int) -> Q:
 
 
 def few(rows: Rows, **wish: Any) -> Rows:
-    """Filters rows by fields. Up to MOST_FEW matching rows are found through a partial index first and then sorted; if there are
-    more, the ordered rows are filtered directly, since matches come soon enough."""
-    # further filters on the rows would make the database choose another index
+    """Filters rows by the values of fields. If at most MOST_FEW rows match, they are found through a partial index and then
+    sorted; otherwise the rows are read in order until enough of them match, which is soon."""
+    # without further conditions, which would make the database choose another index
     whole = rows.model._default_manager.filter(**wish).order_by()
     keys = list(whole.values_list("pk", flat=True)[: MOST_FEW + 1])
     return rows.filter(pk__in=keys) if len(keys) <= MOST_FEW else rows.filter(**wish)

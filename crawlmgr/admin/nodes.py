@@ -38,7 +38,7 @@ ENDED = ("drained", "lost")
 
 
 def rows(found: Sequence[Node], now: datetime) -> list[standing.Row]:
-    """Rows of nodes with the style and the wording of each one's state."""
+    """Compares nodes with each other (see `standing.rows`), and adds to each node the style and the name of its state."""
     told = standing.rows(found, now)
     for row in told:
         row.node.look, row.node.words = LOOKS[row.state]
@@ -46,13 +46,14 @@ def rows(found: Sequence[Node], now: datetime) -> list[standing.Row]:
 
 
 def listed(found: Sequence[Node], now: datetime) -> list[standing.Row]:
-    """Rows for the list of nodes: by name, so that none changes its place with a heartbeat; those that have ended come last."""
+    """Returns the rows for the list of nodes: sorted by name, so that none changes its position with a heartbeat; nodes that
+    have ended last."""
     return sorted(rows(found, now), key=lambda row: (row.state in ENDED, str(row.node).casefold()))
 
 
 class Measure(NamedTuple):
-    """A figure that the chart of nodes can show: title, axis title, the text shown for an empty chart, and a function for the
-    values of nodes by minute."""
+    """A measure that the chart of nodes can show: titles of the chart and its axis, the text of an empty chart, and a function
+    that returns for each node a dict of values by minute."""
 
     title: Any
     axis: Any
@@ -66,7 +67,8 @@ def _speeds(found: Sequence[Node], minutes: Sequence[int]) -> list[dict[int, flo
 
 
 def _shares(found: Sequence[Node], minutes: Sequence[int]) -> list[dict[int, float]]:
-    """Each node's part of all weights at the end of each minute; minutes without any page are left out."""
+    """Returns each node's share in the weights of all nodes at the end of each minute, in [0, 1]; minutes without any page are
+    left out."""
     counts = {node.name: dict(node.minutes) for node in found}
     values: list[dict[int, float]] = [{} for _ in found]
     for minute in minutes:
@@ -106,8 +108,9 @@ MEASURES = {
 
 
 def chart_of(asked: str, found: Sequence[Node], among: Sequence[Node], now: datetime) -> dict[str, Any]:
-    """For a template: the chart of a measure over the last hour, one line per node of `found`, and the tabs that choose the
-    measure. Shares are those among the nodes `among`. The current unfinished minute is left out."""
+    """Returns template values for the chart of a measure over the last hour, with one line per node of `found`, and for the
+    tabs that choose the measure (`asked` is its name). Shares are those among the nodes `among`. The current minute is left
+    out, since it is not over."""
     key = asked if asked in MEASURES else "speed"
     measure, last = MEASURES[key], int(now.timestamp()) // 60
     minutes = range(last - nodes.HISTORY_MINUTES + 1, last)
@@ -135,7 +138,7 @@ def _find(pk: int) -> Node:
 
 @room("workers/<int:pk>/", "node")
 def node_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows a node's figures and its last hour."""
+    """Shows the numbers of a node and the chart of its last hour."""
     now = datetime.now(UTC)
     everybody = list(Node.objects.order_by("pk"))
     row = next((row for row in rows(everybody, now) if row.node.pk == pk), None)

@@ -1,4 +1,5 @@
-"""The command palette: finds pages, items and actions of the desk by a few letters, in English or Chinese."""
+"""The command palette: finds pages, items (such as forums and runs) and actions on them by a few typed letters, in English or
+Chinese."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ from crawlmgr.reads import runs as run_reads
 MOST_SHOWN = 24
 MOST_OF_A_KIND = 8
 LONGEST_QUERY = 200
-ENDED_SEARCHED = 100  # ended runs are searched by words among the most recent of this number; any run is found by its number
+ENDED_SEARCHED = 100  # ended runs are searched by words only among this many that ended last; any run is found by its number
 LANGUAGES = ("en", "zh-hans")
-LEAST_OF_A_VERB = 2  # letters of an English verb that must be typed before it is suggested
+LEAST_OF_A_VERB = 2  # number of letters of an English verb that must be typed before the verb is suggested
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item with a page of its own: its number, its name and a detail that distinguishes items of the same name."""
+    """An item with a page of its own: its id, its name, and a detail (`beside`) that distinguishes items of the same name."""
 
     pk: int
     name: str
@@ -44,9 +45,11 @@ queries."""
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """An action on an item. `words`: what people type for it, in both languages, lower case. `room`: the view that it is posted
-    to with `fields`; with `opens` it links to that page instead, with the item's number in the parameter `query` if one is
-    named. `find` finds the items that it applies to, if not all of the kind. `whole`: it concerns no single item."""
+    """An action on items of a kind. `words` are the words that users type for it, in both languages, in lower case.
+
+    The action is a POST of `fields` to the view `room`; with `opens` it is a link to that page instead, with the item's id
+    in the query parameter `query` if one is named. `find` finds the items that the action applies to, if it does not apply
+    to all of the kind. `whole` means that it concerns no single item."""
 
     text: str | Promise
     words: tuple[str, ...]
@@ -61,7 +64,7 @@ class Verb:
     arguments: tuple[str, ...] = ()
 
     def address(self, pk: int) -> str:
-        """The address that the action is posted to, or the page that it links to."""
+        """Returns the address to which the action is posted, or of the page that it links to."""
         if self.whole:
             return reverse(self.room)
         if not self.query:
@@ -71,7 +74,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of item in the palette with the actions on it."""
+    """A kind of item that the palette finds, with the actions on it. `room` is the view of one item."""
 
     name: str | Promise
     icon: str
@@ -86,12 +89,14 @@ KINDS: list[Kind] = []
 
 
 def hits(request: HttpRequest, text: str) -> list[dict[str, Any]]:
-    """Matches of the typed text, best first: actions if a verb is recognised, pages, items. Only what the user may see or do."""
+    """Returns the matches of the typed text, best first: actions (if a verb is recognised), pages, then items; only what the
+    user may see or do."""
     wanted = text.strip().casefold()[:LONGEST_QUERY]
     allowed = [kind for kind in KINDS if request.user.has_perm(kind.permission)]
     found = [*_actions(request, allowed, wanted), *_rooms(request, wanted)]
     words = wanted.split()
-    for kind in sorted(allowed, key=lambda one: one.find is _runs) if words else ():  # runs last: they bear the names of others
+    # runs come last, because their names contain those of other items
+    for kind in sorted(allowed, key=lambda one: one.find is _runs) if words else ():
         found += [_page(kind, item) for item in kind.find(words, MOST_OF_A_KIND)]
     return found[:MOST_SHOWN]
 
@@ -102,7 +107,7 @@ def _page(kind: Kind, item: Item) -> dict[str, Any]:
 
 
 def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterator[dict[str, Any]]:
-    """Actions whose verb is at the start or the end of the text; the remaining words name the item."""
+    """Yields the actions whose verb is at the start or the end of the text; the remaining words name the item."""
     for kind in kinds:
         for verb in kind.verbs:
             rest = _without(verb.words, wanted)
@@ -116,7 +121,7 @@ def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterat
 
 
 def _without(words: Sequence[str], wanted: str) -> str | None:
-    """The text without the verb; None if it does not contain the verb.
+    """Returns the text without the verb; None if it does not contain the verb.
 
     >>> _without(("crawl now", "抓取"), "crawl now riverside"), _without(("抓取",), "抓取河边"), _without(("crawl",), "cr")
     ('riverside', '河边', '')
@@ -124,7 +129,7 @@ def _without(words: Sequence[str], wanted: str) -> str | None:
     True
     """
     for word in words:
-        open_end = not word.isascii()  # in Chinese no space separates a verb from a name
+        open_end = not word.isascii()  # in Chinese, no space separates a verb from a name
         if wanted == word or wanted.startswith(f"{word} ") or (open_end and wanted.startswith(word)):
             return wanted[len(word) :].strip()
         if wanted.endswith(f" {word}") or (open_end and wanted.endswith(word)):
@@ -135,7 +140,7 @@ def _without(words: Sequence[str], wanted: str) -> str | None:
 
 
 def _rooms(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
-    """Pages listed in the tree whose title matches in either language."""
+    """Yields the pages in the navigation tree whose titles contain all the words, in either language."""
     titles: dict[str, list[str]] = {}
     shown: list[Node] = []
     for language in LANGUAGES:
@@ -151,7 +156,7 @@ def _rooms(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
 
 
 def _fixed(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The nodes of the tree that are fixed pages of the desk, not items."""
+    """Yields those nodes of the navigation tree that are fixed pages and not items."""
     for node in nodes:
         if node.url and node.icon:
             yield node
@@ -160,7 +165,7 @@ def _fixed(nodes: Sequence[Node]) -> Iterator[Node]:
 
 @room("palette/", "palette")
 def palette(request: HttpRequest) -> HttpResponse:
-    """The matches of the query `q` as JSON, for the palette's list."""
+    """Returns the matches of the query parameter `q` as JSON."""
     return JsonResponse({"hits": hits(request, request.GET.get("q", ""))})
 
 

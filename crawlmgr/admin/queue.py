@@ -1,5 +1,6 @@
-"""django-q2's own queue lists in the desk's style, for administrators. All of them are read-only, for superusers too, because a
-worker would execute whatever is written there. Each list has two buttons for what the queue's services offer."""
+"""Shows django-q2's own lists of the queue in the style of the other pages, for administrators. All are read-only, for
+superusers too, because a worker would execute whatever is written there. Buttons offer the actions that `services.queue`
+allows."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ PAGES = (
 
 
 class ReadOnly:
-    """Admin mixin: rows can only be viewed; `has_work_permission` decides who gets the buttons."""
+    """Admin mixin: rows can only be viewed. `has_work_permission` decides who may use the buttons."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -81,7 +82,7 @@ def _arguments(_admin: object, row: OrmQ) -> str:
 
 
 def _name_in_words(_admin: object, schedule: Schedule) -> str:
-    """The translated name of a schedule of this project; other schedules keep their own name."""
+    """Returns the translated name of a schedule of this project; other schedules keep their own name."""
     own = {
         "dispatch what is due": _("start due visits and jobs"),
         "prune old rows": _("prune expired rows"),
@@ -91,7 +92,7 @@ def _name_in_words(_admin: object, schedule: Schedule) -> str:
 
 
 def _options(model: Any, theirs: Any) -> dict[str, Any]:
-    """The options in which a list differs from django-q2's own."""
+    """Returns the ModelAdmin options in which a list differs from django-q2's own."""
     if model is OrmQ:
         shown = ("key", "what", "with_what", "lock")
         described = {"what": _function, "with_what": _arguments}
@@ -110,13 +111,13 @@ def _options(model: Any, theirs: Any) -> dict[str, Any]:
 for model, theirs, _name in PAGES:
     if admin.site.is_registered(model):
         admin.site.unregister(model)
-    # base classes in order: read-only first, then django-q2's class for its lists, with unfold's forms and templates
+    # order of base classes: read-only first, then django-q2's class for its lists, then unfold's forms and templates
     options = {**_options(model, theirs), "actions": BUTTONS[model]}
     admin.site.register(model, type(f"Desk{theirs.__name__}", (ReadOnly, theirs, DeskModelAdmin), options))
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """The queue's branch of the tree; None for users who may not manage the queue."""
+    """Returns the queue's branch of the navigation tree; None for users who may not manage the queue."""
     if not request.user.has_perm("django_q.view_ormq"):
         return None
     titles = {
@@ -125,7 +126,8 @@ def branch(request: HttpRequest, item: str) -> Node | None:
         "failure": _("Failed tasks"),
         "success": _("Successful tasks"),
     }
-    if settings.BROKER_URL:  # what waits there is counted on the page of the workers; the list shows rows of the database
+    # tasks that wait in Redis are counted on the page of workers; this list shows only rows of the database
+    if settings.BROKER_URL:
         del titles["ormq"]
     lists = {name: reverse(f"admin:django_q_{name}_changelist") for name in titles}
     children = tuple(Node(titles[name], url, key=f"queue:{name}") for name, url in lists.items())

@@ -1,4 +1,4 @@
-"""Deletion of large objects from the desk: starts the deletion run and shows its progress."""
+"""Starts the deletion of large objects from the web interface, and shows its progress."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from crawlmgr.services import runs
 
 
 def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | None]) -> HttpResponse:
-    """Deletes the object named `name` at once and redirects to the view `room`, or starts a deletion run and redirects to the
-    run."""
+    """Calls `start` to delete the object named `name`. If it is deleted at once, redirects to the view `room`; otherwise to the
+    page of the run that deletes it."""
     try:
         run = start()
     except runs.Busy as busy:
@@ -31,7 +31,8 @@ def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | N
 
 
 def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Context for the progress of a deletion: rows deleted and rows left."""
+    """Returns template values for the progress of a deletion run: the number of rows, the number deleted, and the
+    percentage."""
     rows, removed = run.result.get("rows"), run.result.get("removed", 0)
     share = 0 if rows is None else min(100, 100 * removed // rows) if rows else 100
     return {"template": "desk/removal.html", "rows": rows, "removed": removed, "percent": share}
