@@ -142,7 +142,7 @@ REASONS = {
 
 
 def _why(detail: str) -> tuple[str, str]:
-    """A sentence on why a message was not delivered, and the error behind it ("" if it says nothing more)."""
+    """Returns a sentence on why a message was not delivered, and the text of the error itself ("" if there is none to show)."""
     code, _colon, raw = detail.partition(": ")
     if code.startswith("http_"):
         return _("The channel's server answered with HTTP status %(status)s.") % {"status": code.removeprefix("http_")}, ""

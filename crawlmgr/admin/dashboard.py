@@ -154,7 +154,8 @@ def status(request: HttpRequest) -> HttpResponse:
 
 
 def _rate(pages: str) -> str:
-    """The pages a minute; while the demonstration replays the past, the time that it has reached: its pages carry that time."""
+    """Returns the text with the pages per minute; while the demonstration replays a past day, the time that it has reached
+    instead, because pages fetched from it carry that time."""
     replayed = demonstration.replaying()
     return pages if replayed is None else _("the demonstration replays %(time)s UTC") % {"time": f"{replayed:%m-%d %H:%M}"}
 

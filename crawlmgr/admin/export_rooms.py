@@ -272,7 +272,7 @@ hours.TIMED[saved_exports.KIND] = hours.Timed(
 
 
 def _run_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The link from the page of a run to its export, if it still exists."""
+    """Returns the link from the page of a run to the export whose file it writes; {} if the export was deleted."""
     if not Export.objects.filter(pk=run.target).exists():
         return {}
     return {"link": reverse("admin:export-page", args=[run.target]), "link_text": _("To the export")}

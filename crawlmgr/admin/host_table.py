@@ -34,7 +34,8 @@ def _asked_to_wait() -> str:
 
 
 def trouble(host: Host) -> str:
-    """The last error of a host in words; the stored text is a code and, after a space, the error itself."""
+    """Returns the last error of a host in words. The stored text is a code followed by a space and the error itself; a text
+    with an unknown code is returned as it is."""
     code = host.last_error.partition(" ")[0]
     told = words.say(code)
     return host.last_error if told == code else told

@@ -1,4 +1,5 @@
-"""Retention times of each kind of history: previews what a choice would delete before it is saved, and starts pruning."""
+"""Admin view of retention times: for how long each kind of old data is kept. Shows what a choice would delete before it is
+saved, and starts the deletion of expired data (pruning)."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ NAMES: dict[str, tuple[str, str]] = {
 
 @room("retention/", "retention", MAY)
 def retention(request: HttpRequest) -> HttpResponse:
-    """Shows the saved retention times, or proposed ones from the query string, with the rows that each would delete now."""
+    """Shows the saved retention times, or those proposed in the query string, with the number of rows that pruning would delete
+    now."""
     now, set_days = datetime.now(UTC), pruning.kept()
     chosen, wrong = _chosen(request.GET.dict(), set_days)
     changed = {kind: days for kind, days in chosen.items() if days != set_days[kind]} if not wrong else {}
@@ -81,8 +83,8 @@ def retention(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(given: dict[str, str], before: dict[str, int]) -> tuple[dict[str, int], set[str]]:
-    """Retention days by kind from the submitted values, keeping the saved ones where none was sent; and the kinds with an invalid
-    value."""
+    """Returns the retention days by kind from submitted values (the saved ones where none was sent), and the kinds whose value
+    is invalid."""
     chosen, wrong = dict(before), set()
     for kind in before:
         if kind in given:
@@ -108,7 +110,7 @@ def save(request: HttpRequest) -> HttpResponse:
 
 @act("retention/prune/", "retention-prune", MAY)
 def prune(request: HttpRequest) -> HttpResponse:
-    """Asks a worker to prune now, as it does once a day by itself."""
+    """Queues a task that deletes expired data now, as is done once a day anyway."""
     queue.prune()
     messages.success(request, _("A worker is now deleting old data, in batches."))
     return back(request, "retention")

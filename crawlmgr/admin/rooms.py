@@ -1,4 +1,5 @@
-"""Registration and rendering of admin views: address, permission, page inside the desk's frame, and live part."""
+"""Registers admin views ("rooms") with address and permission, renders their pages with the common navigation, and helps with
+forms and buttons."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ Trail = Sequence[tuple[str, str]]
 
 
 def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str = "") -> Callable[[View], View]:
-    """Registers an admin view. `permission` is needed to see it, `post` to send a POST; without `post` only GET is allowed."""
+    """Returns a decorator that registers an admin view. `permission` is needed to open it and `post` to send a POST; without
+    `post` only GET is allowed."""
 
     def register(view: View) -> View:
         @wraps(view)
@@ -41,7 +43,7 @@ def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str
 
 
 def act(route: str, name: str, permission: str) -> Callable[[View], View]:
-    """Registers a view that accepts only POST: a button."""
+    """Returns a decorator that registers a view for a button: it accepts only POST, from users with the permission."""
 
     def register(view: View) -> View:
         @wraps(view)
@@ -70,10 +72,10 @@ def page(
     live: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """Renders a page inside the desk's frame; with `?part=live` only its live template, without the frame and its queries.
+    """Renders a page with the common navigation; for `?part=live`, only the template `live`, the part of the page that updates
+    itself.
 
-    `item` is the key of the open item in the tree, `trail` the pairs of title and address that lead to it.
-    """
+    `item` is the key of the page's item in the navigation tree, `trail` are the (title, address) pairs of its breadcrumb."""
     if live and request.GET.get("part") == "live":
         return render(request, live, context)
     request.desk_item = item
@@ -86,8 +88,9 @@ OPEN_PRIVATE = "crawlmgr.open_private"
 
 
 def opens_nothing(request: HttpRequest, form: Form, *fields: str, before: Container[str] = ()) -> bool:
-    """Tells whether the user may submit these fields, each of which allows crawling a private address. Administrators may
-    always; others only keep fields that were on before (named in `before`). Adds an error to every other field that is on."""
+    """Tells whether the user may submit these fields of a form, each of which allows crawling a private address. Administrators
+    may always; others may only keep fields that were on before (named in `before`). Adds an error to every other field that
+    is on."""
     if request.user.has_perm(OPEN_PRIVATE):
         return True
     opened = [name for name in fields if form.cleaned_data[name] and name not in before]
@@ -97,7 +100,7 @@ def opens_nothing(request: HttpRequest, form: Form, *fields: str, before: Contai
 
 
 def number(text: str, most: int = 2**31 - 1) -> int | None:
-    """Parses a whole number from 0 to `most` from a form field or query string; None if the text is anything else.
+    """Parses a whole number from 0 to `most` from a form field or query string; returns None if the text is anything else.
 
     >>> number("12"), number("²"), number("9" * 5000)
     (12, None, None)
@@ -108,12 +111,13 @@ def number(text: str, most: int = 2**31 - 1) -> int | None:
 
 
 def numbers(texts: Iterable[str]) -> list[int]:
-    """The texts that are whole numbers, parsed: the keys of selected rows."""
+    """Parses the ids of selected rows; texts that are not whole numbers are left out."""
     return [found for text in texts if (found := number(text)) is not None]
 
 
 def attempt(request: HttpRequest, done: str, action: Callable[[], object]) -> bool:
-    """Runs an action and shows its outcome as a message. Returns False if the run's state or another run prevents it."""
+    """Calls `action` and shows a message to the user: `done` if it succeeded, otherwise why it cannot be done now. Returns
+    False if it raised runs.Busy, runs.WrongState or ValueError."""
     try:
         action()
     except runs.Busy as busy:
@@ -132,5 +136,5 @@ def attempt(request: HttpRequest, done: str, action: Callable[[], object]) -> bo
 
 
 def back(request: HttpRequest, name: str, *args: Any) -> HttpResponse:
-    """Redirects to a view after a button was pressed."""
+    """Redirects to an admin view after a button was pressed."""
     return redirect(f"admin:{name}", *args)

@@ -1,4 +1,4 @@
-"""The list of runs: its columns, filters, and the actions on selected rows."""
+"""Columns, filters and actions of the list of runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _failed(run: Run) -> str:
 
 
 def _counter(name: str, title: Any, *, by: bool = False, show: Callable[[Any], str] | None = None, usual: bool = True) -> Column:
-    """A column for one of a run's counters."""
+    """Makes a column for one of a run's counters; with `by` the list can be sorted by it."""
     return Column(
         name, title, lambda run: getattr(run, name), show or (lambda run: tags.number(getattr(run, name))),
         falling(name) if by else None, look="num", usual=usual,

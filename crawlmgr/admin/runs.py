@@ -1,4 +1,4 @@
-"""Admin views of runs: the list; one run with live progress; pause, resume, stop and retry."""
+"""Admin views of runs: the list, and the page of one run with live progress and buttons to pause, resume, stop and retry it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from crawlmgr.reads import line, reports
 from crawlmgr.reads import runs as reads
 from crawlmgr.services import runs, timings
 
-# Filled by each crawler's admin module: kind of run → function that returns what it adds to a run's page ("template" and its
-# context).
+# Functions that add details to the page of a run, by kind of run; each crawler's admin module registers its own. They return
+# values for the page's template, among them usually the name of a further template ("template").
 details: dict[str, Callable[[HttpRequest, Run, datetime], dict[str, Any]]] = {}
 
 
 @room("runs/", "runs")
 def run_list(request: HttpRequest) -> HttpResponseBase:
-    """All runs, newest first."""
+    """Lists all runs, newest first."""
     rows = reads.listed().select_related("created_by")
 
     def context() -> dict[str, Any]:
@@ -41,7 +41,8 @@ def run_list(request: HttpRequest) -> HttpResponseBase:
 
 
 def by_day(now: datetime) -> charts.Chart:
-    """Chart of the runs that ended on each of the last days, by how they ended; days dragged over narrow the list below."""
+    """Returns the chart of the runs that ended on each of the last 30 days, by their final state. Dragging over days filters
+    the list below the chart."""
     days, sums = reads.ended_by_day(now)
     looks = ((RunState.FINISHED, charts.UPDATED), (RunState.STOPPED, charts.UNCHANGED), (RunState.FAILED, charts.BAD))
     series = [
@@ -99,7 +100,8 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def story(run: Run, now: datetime) -> dict[str, Any]:
-    """A sentence on the run's state: what it is doing, why it waits, or why it ended. `until` is a time shown after the text."""
+    """Describes a run's state for its page: what it is doing, why it waits, or why it ended. Returns a dict with style, icon
+    and text; `until` is a time to show after the text."""
     if run.wanted == "stop":
         return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the current page.")}
     if run.wanted == "pause":
@@ -157,7 +159,7 @@ def resume(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("runs/<int:pk>/now/", "run-now", "crawlmgr.change_run")
 def go_on_now(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lets a run that waits for its working hours continue outside them."""
+    """Lets a run that waits for its working hours continue now, outside them."""
     find(pk)
     timings.go_on_now(pk)
     messages.success(request, _("The run continues now, regardless of its hours."))

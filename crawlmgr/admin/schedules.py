@@ -1,4 +1,4 @@
-"""Admin view of everything that is scheduled: a list by the next start, or the next seven days; and buttons that pause and
+"""Admin view of everything that is scheduled: a list by next start or a view of the next seven days, and buttons that pause and
 resume all crawling."""
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ TOLD = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the list: the scheduled item, its page, the address that starts it now ("" for none), its working hours, and
-    the address where they are set."""
+    """One line of the list: the scheduled item (`one`) with the name of its kind (`what`), its name and its page, how often it
+    starts, the address that starts it now ("" for none), its working hours, and the address where these are set."""
 
     one: Recurring
     what: str
@@ -57,7 +57,7 @@ class Chip:
 
 @room("schedules/", "schedules")
 def schedules(request: HttpRequest) -> HttpResponse:
-    """Lists the next starts of every kind; with `view=week` shows the next seven days."""
+    """Lists the next starts of all scheduled items; with `view=week` shows the next seven days."""
     now, week = datetime.now(UTC), request.GET.get("view") == "week"
     found = [entry for entry in _entries(request, now) if entry is not None]
     wanted = request.GET.get("zone", "")
@@ -80,7 +80,7 @@ def _entries(request: HttpRequest, now: datetime) -> list[Entry]:
 
 
 def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry | None:
-    """The line of a scheduled item; None if the user may not see its kind."""
+    """Returns the line of a scheduled item; None if the user may not see items of its kind."""
     if one.kind == recurring.PRUNING:
         may = request.user.has_perm("crawlmgr.delete_retention")
         return Entry(one, _("Retention"), _(
@@ -100,7 +100,8 @@ def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry
 
 
 def days(found: Sequence[Entry], now: datetime, zone: ZoneInfo) -> list[tuple[date, list[Chip]]]:
-    """The next seven days by the clock of a zone, each with what starts on it, in the order of the first start."""
+    """Returns (date, starts on that day by item) for the next seven days in a time zone; the starts of a day are sorted by
+    time."""
     today = now.astimezone(zone).date()
     until = datetime.combine(today + timedelta(days=WEEK), time(), zone).astimezone(UTC)
     chips: dict[date, list[Chip]] = {today + timedelta(days=step): [] for step in range(WEEK)}
@@ -116,7 +117,7 @@ def days(found: Sequence[Entry], now: datetime, zone: ZoneInfo) -> list[tuple[da
 
 
 def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneInfo) -> dict[tuple[str, int], list[Starts]]:
-    """Returns the planned starts of items without a fixed interval."""
+    """Returns the starts of those items that have no fixed interval but a plan, by (kind, id)."""
     targets: dict[str, list[int]] = {}
     for entry in found:
         if entry.one.seconds is None:
@@ -157,7 +158,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 
 def _everything(words: Sequence[str], most: int) -> Sequence[Item]:
-    """The palette item for all crawling; its only names are words such as "all" and "everything"."""
+    """Returns the command palette's item for all crawling, if all typed words are names of it such as "all" or "everything"."""
     known = ("all", "everything", "全部", "所有", "一切")
     return [Item(holds.ONLY, _("all crawling"))] if all(word in known for word in words) else []
 

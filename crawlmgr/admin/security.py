@@ -1,4 +1,4 @@
-"""Input checks of the desk, and response headers that keep pages from loading or running foreign content."""
+"""Middleware that checks input, and sends response headers which keep pages from loading or running foreign content."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 
 from crawlmgr.admin import errors
 
-# Why scripts may evaluate: django-unfold ships Alpine's standard build, which compiles template attributes to functions. Alpine's
-# build for strict policies accepts only single expressions over its own data, but unfold's templates use statements and browser
-# globals ("sidebarDesktopOpen = !sidebarDesktopOpen; localStorage.setItem(…)", "if (…) …"), so its menus, tabs and lists would
-# not work. Inline scripts stay forbidden all the same, and script-src allows this site only.
+# Scripts may evaluate expressions because django-unfold ships Alpine's standard build, which compiles template attributes to
+# functions. Alpine's build for strict policies accepts only single expressions over its own data, but unfold's templates use
+# statements and browser globals ("sidebarDesktopOpen = !sidebarDesktopOpen; localStorage.setItem(…)", "if (…) …"), so its
+# menus, tabs and lists would not work. Inline scripts stay forbidden all the same, and script-src allows this site only.
 _BASE = (
     "default-src 'none'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -19,8 +19,8 @@ _BASE = (
 
 
 class ContentSecurityPolicyMiddleware:
-    """Sends a content security policy; only the admin may evaluate expressions (needed by Alpine) and use inline styles (needed
-    by Plotly)."""
+    """Sends a content security policy. Scripts may evaluate expressions (needed by Alpine) in the admin only. Inline styles are
+    allowed, since Plotly needs them."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -42,7 +42,8 @@ class NoNulMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
-        """Runs after the CSRF check, so that a form forged by another site is not parsed."""
+        """Refuses the request if it contains a NUL. Called after the CSRF check, so that a form forged by another site is not
+        parsed."""
         sent = (request.GET, request.POST) if request.method == "POST" else (request.GET,)
         return errors.bad_request(request) if any(map(_holds_nul, sent)) else None
 

@@ -1,4 +1,5 @@
-"""A cheap select widget for hundreds of options: rendering a template for each option would make up most of the page."""
+"""Form widgets that are cheap for hundreds of options: Django would render a template for each option, which takes longer than
+the rest of the page."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from django.utils.translation import gettext as _
 
 
 class LongSelect(Select):
-    """A select without option groups and without attributes on single options."""
+    """A select element without option groups and without attributes on single options."""
 
     def render(self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None) -> SafeString:
         chosen = set(self.format_value(value))
-        options = mark_safe("".join(_option(str(code), str(text), chosen) for code, text in self.choices))  # noqa: S308 - escaped there
+        options = mark_safe("".join(_option(str(code), str(text), chosen) for code, text in self.choices))  # noqa: S308 - _option escapes both
         return format_html("<select{}>{}</select>", flatatt({"name": name, **self.build_attrs(self.attrs, attrs)}), options)
 
 
@@ -27,7 +28,7 @@ def _option(code: str, text: str, chosen: Container[str]) -> str:
 
 
 class SearchInput(TextInput):
-    """A text input that searches named rows while one types."""
+    """A text input that suggests names while the user types."""
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
         super().__init__(attrs)
@@ -41,12 +42,13 @@ class SearchInput(TextInput):
 
 
 class NamedField(CharField):
-    """A row chosen by its name ("Riverside #3"), or by its number; the value is the number, None where it is left empty."""
+    """A form field for an object that is chosen by its name ("Riverside #3") or its id. The cleaned value is the id; None if
+    left empty."""
 
     widget = SearchInput
 
     def offer(self, rows: Sequence[tuple[int, str]]) -> None:
-        """The rows that can be searched: numbers and names."""
+        """Sets the objects that can be chosen: (id, name) pairs."""
         self.texts = {pk: f"{name} #{pk}" for pk, name in rows}
         self.widget.names = tuple(self.texts.values())
 

@@ -1,4 +1,4 @@
-"""Login sessions: users see and end their own; administrators see those of all users."""
+"""Admin views of login sessions: users see and end their own; administrators see those of all users."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _note(request: HttpRequest, **_: Any) -> None:
 
 
 def _seen(request: HttpRequest, user: Any) -> bool:
-    """Tells whether a user may see another's sessions: everybody sees their own, user managers see all, but a superuser's only if
-    they are one."""
+    """Tells whether the requesting user may see the sessions of `user`: everybody sees their own, user managers see all, but
+    those of a superuser only if they are superusers too."""
     if user.pk == request.user.pk:
         return True
     return request.user.has_perm("auth.change_user") and (request.user.is_superuser or not user.is_superuser)

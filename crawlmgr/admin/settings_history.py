@@ -1,9 +1,8 @@
-"""Presets as buttons, the history of settings changes in words, and one button that undoes the last change.
+"""Presets as buttons, the history of settings changes in words, and a button that undoes the newest change.
 
-An admin view puts `lines(...)` into its context and includes `desk/settings_history.html`; inside its form,
-`desk/settings_presets.html` with `presets`, names of sets of values: their buttons send `preset`, `keep_preset` with
-`preset_name`, and `drop_preset`.
-"""
+An admin view puts `lines(...)` into its template values and includes `desk/settings_history.html`. Its form includes
+`desk/settings_presets.html` with `presets`; the buttons send `preset` (apply it), `keep_preset` with `preset_name` (save the
+values), or `drop_preset` (delete it)."""
 
 from __future__ import annotations
 
@@ -24,7 +23,8 @@ Value = Callable[[tuple[str, ...], Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One change of the settings: `parts` are (name, old, new) in words; `last` marks the one that can be undone."""
+    """One change of the settings: `parts` are (name, old value, new value) as texts; `last` is True for the change that can be
+    undone."""
 
     change: SettingsChange
     parts: Sequence[tuple[str, str, str]]
@@ -33,7 +33,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class PresetButton:
-    """A named set of values to apply; `own` ones were saved by a user and can be deleted."""
+    """A named set of values that a button applies; an `own` one was saved by a user and can be deleted."""
 
     name: str
     title: str
@@ -41,7 +41,8 @@ class PresetButton:
 
 
 def lines(kind: str, target: int, name: Name, limit: int = 10, *, value: Value = lambda _way, value: value) -> list[Line]:
-    """The newest changes of the settings in words, newest first. A setting that was dropped is named by what was set before."""
+    """Returns the newest changes of an object's settings as texts, newest first. `name` and `value` return the names and values
+    to show."""
     newest = settings_history.last(kind, target)
     return [
         Line(
@@ -61,7 +62,7 @@ def lines(kind: str, target: int, name: Name, limit: int = 10, *, value: Value =
 
 
 def buttons(kind: str, built_in: Mapping[str, str]) -> list[PresetButton]:
-    """Buttons for the built-in presets (name to title), then for those that users saved."""
+    """Returns buttons for the built-in presets (name to title), then for those that users saved."""
     shipped = [PresetButton(name, title) for name, title in built_in.items()]
     return [*shipped, *(PresetButton(one.name, one.name, True) for one in settings_history.presets(kind))]
 

@@ -1,4 +1,5 @@
-"""The desk's site object, where admin views, branches of the tree and panels of the home page are registered."""
+"""The admin site of the web interface ("desk"), with which views, branches of the navigation tree and panels of the home page
+are registered."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Panel = Callable[[HttpRequest, Any], dict[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A kind of crawl that the empty desk offers: lazy texts, the name of the view that adds one, and the permission for it."""
+    """A kind of crawl that the home page offers as long as there are none: texts, the name of the view that adds one, and the
+    permission for it."""
 
     title: Any
     about: Any
@@ -30,7 +32,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of the tour: lazy texts and the page that it shows."""
+    """A step of the demonstration's guided tour: texts, and the page that it shows."""
 
     title: Any
     about: Any
@@ -38,17 +40,15 @@ class Step:
 
 
 class DeskSite(UnfoldAdminSite):
-    """The admin site that every view of the desk registers with.
-
-    Each crawler registers its own views, branches and panels from its `admin` module, so this package refers to none of them.
-    """
+    """The admin site of the web interface. Each crawler registers its own views, branches and panels from its `admin` module,
+    so that this package need not know the crawlers."""
 
     index_title = _("Overview")
     enable_nav_sidebar = True
 
     @property
     def login_form(self) -> type[Any]:
-        """The login form's class, imported by name because it needs the loaded models."""
+        """The class of the login form; imported by name, because it needs the loaded models."""
         return import_string("crawlmgr.admin.login.LoginForm")  # type: ignore[no-any-return]
 
     def __init__(self, name: str = "admin") -> None:
@@ -66,30 +66,32 @@ class DeskSite(UnfoldAdminSite):
         self.rooms.append(path(route, self.admin_view(view), name=name))
 
     def add_branch(self, order: int, branch: Branch) -> None:
-        """Registers a branch of the tree on the left; low orders come first."""
+        """Registers a branch of the navigation tree; lower orders come first."""
         self.branches = sorted([*self.branches, (order, branch)], key=lambda entry: entry[0])
 
     def add_panel(self, order: int, panel: Panel) -> None:
-        """Registers a panel of the home page: a callable that returns `template` and its context, or None."""
+        """Registers a panel of the home page: a callable that returns a dict with the name of a `template` and the values for
+        it, or None."""
         self.panels = sorted([*self.panels, (order, panel)], key=lambda entry: entry[0])
 
     def add_tile(self, order: int, make: Callable[..., Any]) -> None:
-        """Registers figures for the head of the home page: a callable that returns `tiles.Tile`s."""
+        """Registers numbers for the top of the home page: a callable that returns `tiles.Tile`s. Lower orders come first."""
         self.tiles = sorted([*self.tiles, (order, make)], key=lambda entry: entry[0])
 
     def add_beginning(self, order: int, beginning: Beginning) -> None:
-        """Registers a kind of crawl that an empty desk offers."""
+        """Registers a kind of crawl that the home page offers as long as there are none."""
         self.beginnings = sorted([*self.beginnings, (order, beginning)], key=lambda entry: entry[0])
 
     def add_tour(self, order: int, make: Callable[[], Step | None]) -> None:
-        """Registers a step of the demonstration's tour: a callable that returns it, or None while there is nothing to show."""
+        """Registers a step of the demonstration's tour: a callable that returns the step, or None while it has nothing to
+        show."""
         self.tour = sorted([*self.tour, (order, make)], key=lambda entry: entry[0])
 
     def extra_urls(self) -> list[URLPattern]:
         return self.rooms
 
     def extra_context(self, context: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
-        """Adds the tree to the context of every page; the status bar is filled by a request of its own."""
+        """Adds the navigation tree to the template values of every page. (The browser fetches the status bar separately.)"""
         context["desk_tree"] = self.tree(request) if context["has_permission"] else []
         context["desk_keys"] = go_keys(context["desk_tree"])
         return context

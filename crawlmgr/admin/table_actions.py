@@ -1,4 +1,4 @@
-"""Actions on the selected rows of a list: each row is handled separately, deletion can be undone, and a message reports the
+"""Actions on the selected rows of a list: each row is handled separately, a deletion can be undone, and a message reports the
 result."""
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ Verb = Callable[[HttpRequest, Any, datetime], object]
 
 
 def to_list(request: HttpRequest, usual: str) -> HttpResponse:
-    """Redirects to the list in the state in which its rows were selected; `usual` is its plain address."""
+    """Redirects to the list with the filters and order with which the rows were selected; `usual` is the list's plain
+    address."""
     at = request.POST.get("at", "")
     return redirect(at if at.partition("?")[0] == usual else usual)
 
 
 def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
-    """Shows a message on how many of the selected rows were changed; `text` has a placeholder for the count."""
+    """Shows a message on how many of the `ticked` selected rows were changed; `text` has a placeholder for the count."""
     if done:
         messages.success(request, text % {"count": done})
     if left := ticked - done:
@@ -40,7 +41,8 @@ def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
 
 
 def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str) -> HttpResponse:
-    """Deletes the selected rows or restores those not yet deleted for good; `name` is the field with a row's display name."""
+    """Schedules the deletion of the selected rows, or cancels scheduled deletions. `name` is the field with a row's display
+    name; `usual` is the list's address."""
     if not any(one.do == DELETE and request.user.has_perm(one.permission) for one in table.actions):
         raise PermissionDenied
     if request.POST.get("do") == UNDO:
@@ -59,8 +61,8 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
 def carry_out(
     request: HttpRequest, table: Table, rows: Rows, verbs: Mapping[str, Verb], usual: str, told: Callable[[int], str]
 ) -> HttpResponse:
-    """Applies the submitted action to each selected row, or deletes rows, or restores deleted ones; `told` is the message with
-    the number of rows."""
+    """Applies the submitted action to each selected row, or schedules or cancels deletions, and redirects to the list. `verbs`
+    are functions by action; `told` returns the message, given the number of changed rows."""
     wish, needed = request.POST.get("do", ""), {one.do: one.permission for one in table.actions}
     if table.deletes and wish in (DELETE, UNDO):
         return delete(request, table, rows, "name", usual)

@@ -1,4 +1,4 @@
-"""A list rendered: the page around it, only its rows, or a file of what is shown."""
+"""Renders a list: as a page, as its rows only, or as a file with what the list shows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from crawlmgr.reads.paging import Slice, cut
 from crawlmgr.services import deletions, export_formats
 
 SIZE = 30
-AT_A_TIME = 500  # rows read per query when writing a file
+AT_A_TIME = 500  # number of rows read per query when a file is written
 MOST_COUNTED = 10_000
-MOST_COUNTED_BY_SEARCH = 1_000  # lower than MOST_COUNTED, because counting search results reads every row
-MOST_GONE = 20  # deleted items named above a list, at most
+# maximum number of search results that are counted; lower than MOST_COUNTED, because counting them reads every row
+MOST_COUNTED_BY_SEARCH = 1_000
+MOST_GONE = 20  # maximum number of deleted items that are named above a list
 
 
 class Line(NamedTuple):
-    """A row as rendered: its key, and the HTML of its cells."""
+    """A rendered row: its id, and the HTML of its cells."""
 
     pk: Any
     cells: str
@@ -36,7 +37,7 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Shown:
-    """A table as the templates receive it."""
+    """A list with its state, as the templates receive it."""
 
     name: str
     heads: list[Head]
@@ -84,9 +85,11 @@ def table_page(
     zone: tzinfo = UTC,
     **frame: Any,
 ) -> HttpResponseBase:
-    """Renders a page with a table in its context; with `?part=rows` only the table, with `?as=csv` or `?as=json` a file.
-    `prepare` turns rows into what the columns show, `key` gives what a selected row submits. An expensive context is
-    passed as a function: only the full page calls it."""
+    """Renders a page with a list; for `?part=rows` only the list, for `?as=csv` or `?as=json` a file.
+
+    `prepare` turns rows of the query into what the columns show; `key` returns what is submitted for a selected row. An
+    expensive `context` is passed as a function, which only the full page calls. `zone` is the time zone of the filter by
+    days."""
     asked = Asked(table, request, zone)
     if table.deletes:
         rows = rows.exclude(pk__in=deletions.pending(table.deletes).values("target"))
@@ -140,14 +143,15 @@ def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare
 
 
 def _counted(shown: Slice, asked: Asked, rows: Rows) -> str:
-    """The number of rows as text, counted up to MOST_COUNTED or MOST_COUNTED_BY_SEARCH only."""
+    """Returns the number of rows as text; counting stops at MOST_COUNTED, or for a search at MOST_COUNTED_BY_SEARCH."""
     most = MOST_COUNTED_BY_SEARCH if asked.q else MOST_COUNTED
     found = asked.rows(rows).order_by()[: most + 1].count() if shown.count is None else shown.count
     return _("more than %(number)s") % {"number": f"{most:,}"} if found > most else f"{found:,}"
 
 
 def _file(table: Table, asked: Asked, rows: Rows, prepare: Prepared, form: str) -> StreamingHttpResponse:
-    """Streams every matching row in the order and columns shown. Rows are read by key in batches, so no cursor stays open."""
+    """Sends every matching row in the order and with the columns shown. Rows are read in batches by key, so that no database
+    cursor stays open."""
     _column, order = asked.sorted_by
 
     def cells() -> Iterator[Sequence[Any]]:

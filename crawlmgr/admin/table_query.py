@@ -1,4 +1,4 @@
-"""The state of a list as a query string asks for it: order, filters, days, search and columns."""
+"""The state of a list that a query string describes: order, filters, days, search and columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ OWN = ("sort", "q", "col", "from", "to", *OF_PAGES, "part", "as")
 
 
 class Head(NamedTuple):
-    """A column header: `address` sorts by the column, `arrow` is "ascending", "descending" or ""."""
+    """A column header: `address` is that of the list sorted by the column; `arrow` is "ascending", "descending" or "" (not
+    sorted by it)."""
 
     name: str
     title: str
@@ -27,7 +28,8 @@ class Head(NamedTuple):
 
 
 class Asked:
-    """The state of a table as read from the query string; invalid parts are ignored. Days are those of a time zone."""
+    """The state of a list as read from the query string; invalid parts are ignored. `zone` is the time zone of the filter by
+    days."""
 
     def __init__(self, table: Table, request: HttpRequest, zone: tzinfo) -> None:
         self.table, self.zone = table, zone
@@ -52,7 +54,7 @@ class Asked:
 
     @property
     def sorted_by(self) -> tuple[Column, Order]:
-        """The column that the list is sorted by, and the order."""
+        """The column by which the list is sorted, and its order."""
         wish = self.sort or (self._by_span() if self.days else "") or self.table.order
         column = self._column(wish)
         if column is None or column.by is None:
@@ -61,12 +63,12 @@ class Asked:
         return column, Order(column.by.fields, turned, column.by.nullable)
 
     def _by_span(self) -> str:
-        """The name of the column that sorts by the same time field as the filter by days, so that one index serves both; "" if
-        there is none."""
+        """Returns the name of the column that sorts by the same time field as the filter by days, so that one database index
+        serves both; "" if there is none."""
         return next((one.name for one in self.table.columns if one.by is not None and one.by.fields[0] == self.table.span), "")
 
     def rows(self, rows: Rows) -> Rows:
-        """The rows that pass the filters, annotated for the order."""
+        """Applies the filters and the search to the rows, and adds the annotations that the order needs."""
         column, _order = self.sorted_by
         for one in self.table.choices:
             if one.name in self.narrow:
@@ -77,7 +79,7 @@ class Asked:
         return rows.annotate(**column.needs) if column.needs else rows
 
     def _span(self) -> dict[str, datetime]:
-        """Filter from the start of the first day to the end of the last day."""
+        """Returns the filter by days: from the start of the first to the end of the last day."""
         first, last = self.days.get("from"), self.days.get("to")
         found = {}
         if first is not None:
@@ -87,12 +89,12 @@ class Asked:
         return found
 
     def query(self, **changes: str) -> str:
-        """The query string of the same state with `changes`; a value of "" removes a parameter."""
+        """Returns the query string of the same state with `changes`; a value of "" removes a parameter."""
         changed = [(name, value) for name, value in changes.items() if value]
         return urlencode([*self.pairs(*changes), *changed])
 
     def pairs(self, *without: str) -> list[tuple[str, str]]:
-        """Names and values of the state, except the names in `without`."""
+        """Returns the (name, value) pairs of the query string, except the names in `without`."""
         days = [(name, day.isoformat()) for name, day in self.days.items()]
         columns = (("col", one) for one in self.chosen)
         state = [*self.others, *self.narrow.items(), *days, ("q", self.q), ("sort", self.sort), *columns]
@@ -112,7 +114,8 @@ class Asked:
         return found
 
     def orders(self) -> list[tuple[str, str, bool]]:
-        """Every order as (address, label, is current), for a menu on screens too narrow for column headers."""
+        """Returns every order as (address, label, whether it is the current one), for a menu on screens too narrow for column
+        headers."""
         column, now = self.sorted_by
         return [
             (

@@ -1,9 +1,8 @@
-"""The component behind all lists: sorting, search, filters, choice and order of columns, paging by key, actions on selected rows,
-and download of the list as shown. This state is in the query string; it can be saved as a named view.
+"""Definitions of lists. All lists offer sorting, search, filters, choice and order of columns, paging by key, actions on
+selected rows, and a download of what is shown. This state is in the query string; it can be saved as a named view.
 
-An admin view declares a `Table`, restricts the rows to those the user may see and passes both to `table_page.table_page`;
-`table_query` reads the query string, `table_actions` does what was asked with the selected rows.
-"""
+An admin view declares a `Table`, restricts the rows to those that the user may see, and passes both to
+`table_page.table_page`; `table_query` reads the query string, and `table_actions` applies actions to the selected rows."""
 
 from __future__ import annotations
 
@@ -16,16 +15,18 @@ from django.utils.html import conditional_escape
 
 from crawlmgr.reads.paging import BY_ID, Order
 
-DELETE, UNDO = "delete", "undo"  # values of the parameter `do`
+DELETE, UNDO = "delete", "undo"  # values of the form parameter `do`
 Rows = QuerySet[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. `value` is its plain value for files: a number, a time, a boolean, text or None; `show` its HTML, if that is
-    more than the escaped value. `by` is how the list is sorted by it, in the direction of the first click; `needs` are
-    annotations for that. `look` is its style: "num", "nowrap", "title one". Columns that are not `usual` are hidden until
-    chosen."""
+    """One column of a list.
+
+    `value` returns a row's plain value for files: a number, a time, a boolean, text or None. `show` returns its HTML, if
+    that is more than the escaped value. `by` is the order when the list is sorted by the column, in the direction of the
+    first click, and `needs` are query annotations for it. `look` is the style: "num", "nowrap", "title one". Columns that
+    are not `usual` are hidden until chosen."""
 
     name: str
     title: Any
@@ -55,7 +56,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action on selected rows: the value of `do`, label, icon, permission; `ask` is the confirmation question."""
+    """An action on selected rows: the value of the form parameter `do`, label, icon and permission; `ask` is a question to
+    confirm first."""
 
     do: str
     text: Any
@@ -66,10 +68,12 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Definition of a list. `order` names the column of the default order, with "-" for the reverse of that column's own
-    direction. `room` is the address that selected rows are posted to with `do` and `row`; `fields` is a template with
-    further form fields. A table that is not `live` does not refresh itself. `deletes` names the kind of object that its
-    delete action hides first and that can be restored. `span` is the time field for filtering by days."""
+    """Definition of a list.
+
+    `order` names the column of the default order, with "-" for the reverse of that column's own direction. `room` is the
+    view to which selected rows are posted with `do` and `row`; `fields` is a template with further form fields. A list that
+    is not `live` does not refresh itself. `deletes` is the kind of object for `deletions`, if rows can be deleted and
+    restored. `span` is the time field for filtering by days."""
 
     name: str
     columns: Sequence[Column]
@@ -85,12 +89,12 @@ class Table:
 
 
 def by(*names: str, downwards: bool = False, nullable: bool = False) -> Order:
-    """An ascending (or with `downwards` descending) order by fields, with the key as tie-breaker."""
+    """Returns an ascending order by fields (with `downwards` a descending one), with the id as tie-breaker."""
     return Order((*names, "id"), downwards, nullable)
 
 
 def falling(*names: str, nullable: bool = False) -> Order:
-    """A descending order, used for numbers and times."""
+    """Returns a descending order by fields; used for numbers and times."""
     return by(*names, downwards=True, nullable=nullable)
 
 

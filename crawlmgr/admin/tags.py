@@ -1,4 +1,4 @@
-"""Template filters and tags of the desk: times, sizes, states and safe links."""
+"""Template filters and tags: times, sizes, states and safe links."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from crawlmgr.services import sealed_settings
 
 register = template.Library()
 register.filter("said", words.say)
-register.filter("briefly", words.brief)  # for rows of a list
+register.filter("briefly", words.brief)  # a shorter text, for rows of a list
 register.filter("waits", words.waits)
 register.filter("seed", words.seed)
 register.filter("hours", words.hours)
@@ -41,18 +41,19 @@ def _time(value: datetime | None, kind: str) -> str:
         return NOTHING
     utc = value.astimezone(UTC)
     shown = f'<time datetime="{utc.isoformat(timespec="seconds")}" data-{kind}>{utc:%Y-%m-%d %H:%M} UTC</time>'
-    return mark_safe(shown)  # noqa: S308 - digits and fixed words; lists have hundreds of them
+    return mark_safe(shown)  # noqa: S308 - contains only digits and fixed words; format_html would be slow for lists with hundreds of times
 
 
 @register.filter
 def ago(value: datetime | None) -> str:
-    """A relative time ("5 minutes ago"); the browser keeps it current and shows the exact time as its title."""
+    """Formats a time as a relative one ("5 minutes ago"); the browser keeps it current and shows the exact time as its
+    title."""
     return _time(value, "ago")
 
 
 @register.filter
 def likely(value: datetime | None, until: datetime | None) -> str:
-    """When something is due: a time, or with `until` the span in which it will probably come."""
+    """Formats when something is due: a time, or with `until` the period in which it will probably happen."""
     if value is None or until is None:
         return _time(value, "ago")
     now = datetime.now(UTC)
@@ -67,13 +68,13 @@ def likely(value: datetime | None, until: datetime | None) -> str:
 
 @register.filter
 def clock(value: datetime | None) -> str:
-    """A date and time in the user's time zone."""
+    """Formats a date and time in the user's time zone."""
     return _time(value, "clock")
 
 
 @register.simple_tag
 def zoned(value: datetime | None, zone: ZoneInfo) -> str:
-    """A date and time in the time zone of the site it was read from."""
+    """Formats a date and time in the time zone of the site that it was read from."""
     if value is None:
         return NOTHING
     utc = value.astimezone(UTC)
@@ -87,25 +88,25 @@ def zoned(value: datetime | None, zone: ZoneInfo) -> str:
 
 @register.simple_tag
 def local(value: datetime, zone: ZoneInfo) -> str:
-    """A time of day by the clock of a zone."""
+    """Formats a time of day in a time zone."""
     return f"{value.astimezone(zone):%H:%M}"
 
 
 @register.filter
 def number(value: float | None) -> str:
-    """A number as 1,234,567; a dash for None."""
+    """Formats a number as 1,234,567; a dash for None."""
     return NOTHING if value is None or value == "" else f"{value:,.0f}"
 
 
 @register.filter
 def share(value: float | None) -> str:
-    """A share in [0, 1] as a percentage."""
+    """Formats a share in [0, 1] as a percentage; a dash for None."""
     return NOTHING if value is None else f"{value * 100:.0f} %"
 
 
 @register.filter
 def size(value: float | None) -> str:
-    """A size in bytes with decimal units (1 kB = 1,000 bytes)."""
+    """Formats a size in bytes with decimal units (1 kB = 1,000 bytes)."""
     if value is None:
         return NOTHING
     for unit in ("B", "kB", "MB", "GB"):
@@ -117,7 +118,7 @@ def size(value: float | None) -> str:
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """A duration in the largest unit that keeps the number readable."""
+    """Formats a duration in the largest unit that keeps the number readable."""
     if seconds is None:
         return NOTHING
     if seconds < 90:
@@ -133,7 +134,7 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def state(run: Any) -> SafeString:
-    """A run's state as a badge, with a pause or stop that was requested but has not happened yet."""
+    """Formats a run's state as a badge; a requested pause or stop that has not happened yet is shown instead."""
     wish = {"pause": _("pausing"), "stop": _("stopping")}.get(run.wanted) if run.active else None
     look = "warn" if wish else STATE_LOOK.get(run.state, "")
     if run.state == "running" and not wish and words.of_hours(getattr(run, "waiting_for", "")):
@@ -143,30 +144,30 @@ def state(run: Any) -> SafeString:
 
 @register.filter
 def took(run: Any) -> str:
-    """The duration of a run that has ended."""
+    """Formats the duration of a run that has ended; a dash for others."""
     return duration((run.finished - run.started).total_seconds()) if run.finished and run.started else NOTHING
 
 
 @register.filter
 def pretty(value: Any) -> str:
-    """A JSON value as indented text, with secret crawl settings replaced by dots."""
+    """Formats a JSON value as indented text; secret crawl settings are replaced by dots."""
     return json.dumps(sealed_settings.shown_anywhere(value), ensure_ascii=False, indent=2)
 
 
 @register.filter
 def ended(run: Any) -> str:
-    """The reason why a run ended, in the wording of its kind."""
+    """Returns the reason why a run ended, in the wording for its kind."""
     return words.ended(run.kind, run.stopped_by)
 
 
 @register.filter
 def url_state(name: str) -> str:
-    """A state of an address in words."""
+    """Returns the translated name of an address's state in the frontier."""
     return str(UrlState[name.upper()].label)
 
 
 def safe_address(url: str) -> str:
-    """The address if it is http or https, else "": nothing else may become a link."""
+    """Returns the address if it is http or https, otherwise "": nothing else may become a link."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -175,8 +176,8 @@ def safe_address(url: str) -> str:
 
 
 class _Address(URLNode):
-    """A faster `{% url %}` for views of one row: a list has several in each row, and Django would search the URL patterns for
-    each."""
+    """Template node that is a faster `{% url %}` for views of one row: a list has several in each row, and Django would search
+    its URL patterns for each."""
 
     def render(self, context: Context) -> str:
         if len(self.args) == 1 and not self.kwargs and not self.asvar:
@@ -188,14 +189,14 @@ class _Address(URLNode):
 
 @register.tag("url")
 def url(parser: Any, token: Any) -> _Address:
-    """Django's `{% url %}`, but without searching the URL patterns if the address is the page of one database row."""
+    """Replaces Django's `{% url %}`, without searching the URL patterns if the address is the page of one row."""
     node = url_tag(parser, token)
     return _Address(node.view_name, node.args, node.kwargs, node.asvar)
 
 
 @register.simple_tag
 def outlink(url: str, text: str = "", css: str = "link wrap") -> SafeString:
-    """A link to an external page that sends no referrer."""
+    """Makes a link to an external page that sends no referrer; plain text if the address is not http or https."""
     address = safe_address(url)
     if not address:
         return format_html('<span class="{}">{}</span>', css, text or url)
@@ -204,7 +205,7 @@ def outlink(url: str, text: str = "", css: str = "link wrap") -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def guide(context: Any) -> str:
-    """The address of the guide's page on the current view."""
+    """Returns the address of the page of the user guide that explains the current view."""
     return help_pages.beside(open_item(context["request"]))
 
 
@@ -215,7 +216,7 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def desk_words() -> SafeString:
-    """Texts used by the desk's script, in the user's language, as JSON."""
+    """Returns the texts used by the browser script, in the user's language, as JSON."""
     return json_script({"offline": _("The server does not respond")}, "desk-words")
 
 

@@ -1,4 +1,4 @@
-"""The head of the home page: an overall status, and the figures of the last day, each with a small trend chart."""
+"""The top of the home page: an overall status, and numbers for the last day, each with a small chart of its trend."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from crawlmgr.services import memory
 DAY = timedelta(hours=24)
 TREND_DAYS = 14
 HOURS = 48
-KEPT_SECONDS = 5.0  # the page refreshes every few seconds in each open browser
-WIDTH, HEIGHT, GAP = 72.0, 22.0, 1.0  # size of the trend bars in pixels
+KEPT_SECONDS = 5.0  # for how long numbers are cached, because every open browser refreshes the page every few seconds
+WIDTH, HEIGHT, GAP = 72.0, 22.0, 1.0  # size of a trend chart and gap between its bars, in pixels
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One figure: its name with its period, its value as text, and the page with details. `look` is "warn" if it needs attention.
-    `trend`: the same figure for equal periods before, oldest first; the last period is not over."""
+    """One number: its name with its period, its value as text, and the page with details. `look` is "warn" if it needs
+    attention. `trend` are values of the same number for equal periods, oldest first; the last period is not over."""
 
     name: str
     value: str
@@ -39,7 +39,7 @@ class Tile:
 
     @property
     def bars(self) -> list[tuple[str, str, str, str]]:
-        """(x, y, width, height) of each bar of the trend; empty if there is no trend."""
+        """(x, y, width, height) of each bar of the trend chart, in pixels; empty if there is no trend."""
         top = max(self.trend, default=0.0)
         if top <= 0:
             return []
@@ -54,17 +54,18 @@ Maker = Callable[[HttpRequest, datetime], Sequence[Tile]]
 
 
 def remembered(name: str, make: Callable[[], T]) -> T:
-    """The result of `make`, cached for KEPT_SECONDS."""
+    """Returns the result of `make`, cached for KEPT_SECONDS."""
     return memory.remembered(f"tile-{name}", KEPT_SECONDS, make)
 
 
 def last_hours(now: datetime) -> list[host_reads.Hour]:
-    """Requests to all hosts in each of the last HOURS hours, including hours without any."""
+    """Returns the requests to all hosts in each of the last HOURS hours, including hours without any."""
     return remembered("hours", lambda: host_reads.filled(host_reads.hourly(now, HOURS), now, HOURS))
 
 
 def head(request: HttpRequest, now: datetime, alarms: int) -> dict[str, Any]:
-    """Context of the head: the status sentence and the tiles; `alarms` is the number of problems that the page lists."""
+    """Returns the template values for the status sentence and the tiles; `alarms` is the number of problems that the page
+    lists. {} if there are no tiles."""
     tiles = [tile for _order, make in admin.site.tiles for tile in make(request, now)]
     if not tiles:
         return {}
@@ -77,7 +78,7 @@ def head(request: HttpRequest, now: datetime, alarms: int) -> dict[str, Any]:
 
 
 def _requests(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Tile with the requests of the last day over all hosts, hour by hour."""
+    """Returns a tile with the number of requests to all hosts in the last 24 hours; none if there were no requests."""
     if not request.user.has_perm("crawlmgr.view_run"):
         return ()
     hours = last_hours(now)[-24:]

@@ -1,4 +1,4 @@
-"""Admin views of the API: its tokens and its operations."""
+"""Admin views of the API: its tokens, and a list of its operations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TokenForm(forms.Form):
 
 @room("api/", "api", post=MANAGES)
 def api_page(request: HttpRequest) -> HttpResponse:
-    """Lists tokens and operations; a POST creates a token, whose text is shown in this response only."""
+    """Lists tokens and the API's operations; a POST creates a token, whose text is shown in this response only."""
     form, text = TokenForm(request.POST or None), ""
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data
@@ -78,7 +78,7 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def operations() -> dict[str, list[dict[str, Any]]]:
-    """The API's operations by tag, from its OpenAPI description, in the current language."""
+    """Returns the API's operations by tag, from its OpenAPI description, in the current language."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, one in methods.items():
@@ -89,7 +89,7 @@ def operations() -> dict[str, list[dict[str, Any]]]:
 
 
 def _with_code(text: str) -> str:
-    """HTML of a text in which the parts between backticks become code."""
+    """Returns the HTML of a text in which the parts between backticks become code."""
     parts = enumerate(text.split("`"))
     return format_html_join("", "{}", ((format_html("<code>{}</code>", part) if place % 2 else part,) for place, part in parts))
 

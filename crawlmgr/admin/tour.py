@@ -1,4 +1,4 @@
-"""The tour through the demonstration: six steps, each a page of the desk with an explanation above it."""
+"""The guided tour through the demonstration: six steps, each a page of the web interface with an explanation above it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from crawlmgr.admin.site import Step
 
 
 def steps(request: HttpRequest) -> dict[int, Step]:
-    """The steps of the tour that already have a page, by their number, in order; a step keeps its number while others are
-    added."""
+    """Returns the steps of the tour whose pages exist already, by number, in order. A step has the same number whether or not
+    those before it exist."""
     if not request.user.has_perm("crawlmgr.view_run"):
         return {}
     made = enumerate((make() for _order, make in admin.site.tour), 1)
@@ -22,8 +22,8 @@ def steps(request: HttpRequest) -> dict[int, Step]:
 
 
 def bar(request: HttpRequest) -> dict[str, Any] | None:
-    """Context of a page opened as a step of the tour (`?tour=3`): its number, its texts, and the addresses of the previous and
-    next step."""
+    """Returns the template values for a page that was opened as a step of the tour (`?tour=3`): the number and texts of the
+    step, and the addresses of the previous and next step. None for other pages."""
     asked = request.GET.get("tour", "")
     if not asked.isascii() or not asked.isdigit() or len(asked) > 2:
         return None
@@ -38,7 +38,7 @@ def bar(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def address(known: dict[int, Step], number: int) -> str:
-    """The address of a step; "" if there is no such step."""
+    """Returns the address of a step; "" if there is no such step."""
     if number not in known:
         return ""
     url = known[number].url

@@ -1,4 +1,4 @@
-"""The navigation tree on the left: branches return nodes, and the open item is marked."""
+"""The navigation tree on the left: collects the nodes of all branches and marks the current item."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from django.template.loader import render_to_string
 from django.urls import get_script_prefix, reverse
 from django.utils.translation import get_language
 
-LINES_KEPT = 4_096  # cached lines of the tree
-_PLACE = 10**15 + 7  # placeholder for the row's number in an address pattern
+LINES_KEPT = 4_096  # maximum number of rendered nodes that are cached
+_PLACE = 10**15 + 7  # stands for the row's id in an address pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A line of the tree. `key` names the item ("board:3"); `lazy` is the address that its children are loaded from when it is
-    opened.
-
-    `mark` is the name of a small icon beside the title: "paused", "working" or "alarm". `depth` indents within a branch.
-    """
+    """A node of the navigation tree. `key` identifies the item ("board:3"). `lazy` is the address from which its children are
+    loaded when it is unfolded. `mark` names a small icon beside the title: "paused", "working" or "alarm". `depth` is the
+    indentation within a branch."""
 
     title: str
     url: str = ""
@@ -36,7 +34,8 @@ class Node:
 
     @property
     def line(self) -> str:
-        """HTML of the node and its children. Every page contains the tree, so lines without children are cached."""
+        """The HTML of the node and its children. Every page contains the tree, so the HTML of nodes without children is
+        cached."""
         return _laid_out(self) if self.children else _line(self, get_language() or "")
 
 
@@ -50,7 +49,8 @@ def _line(node: Node, _language: str) -> str:
 
 
 def address(name: str, pk: int) -> str:
-    """A faster `reverse` for a view of one row, for trees with hundreds of nodes."""
+    """Returns the address of the view `name` for the row with this id; faster than `reverse`, for trees with hundreds of
+    nodes."""
     before, after = _pattern(name, get_script_prefix())
     return f"{before}{pk}{after}"
 
@@ -70,7 +70,7 @@ GO_KEYS = {
 
 
 def go_keys(nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
-    """(letter, address, title) of the nodes that have a keyboard shortcut, in the order of the tree."""
+    """Returns (letter, address, title) of the nodes that have a keyboard shortcut, in the order of the tree."""
     flat = [one for node in nodes for one in (node, *node.children)]
     return [(GO_KEYS[node.key], node.url, node.title) for node in flat if node.key in GO_KEYS]
 
@@ -79,13 +79,14 @@ Branch = Callable[[HttpRequest, str], Node | None]
 
 
 def open_item(request: HttpRequest) -> str:
-    """The key of the tree item that the page shows, as set by `rooms.page`; "" on plain model forms."""
+    """Returns the key of the navigation item that the page shows, as set by `rooms.page`; "" for pages of Django's own
+    admin."""
     return str(getattr(request, "desk_item", ""))
 
 
 def build(request: HttpRequest, branches: Sequence[Branch]) -> list[Node]:
-    """Builds the tree from all branches and marks the open item, by key or, on pages without one, by the longest matching
-    address."""
+    """Builds the navigation tree from all branches and marks the current item: by its key or, on pages of Django's own admin,
+    by the longest matching address."""
     item = open_item(request)
     nodes = [node for branch in branches if (node := branch(request, item)) is not None]
     if not item:
@@ -118,5 +119,5 @@ def _by_address(nodes: Sequence[Node], address: str) -> str:
 
 
 def navigation(request: HttpRequest) -> list[dict[str, object]]:
-    """Empty navigation for unfold's side bar, because the desk renders its own tree."""
+    """Returns an empty navigation for unfold's side bar, because this project renders its own tree."""
     return []

@@ -1,4 +1,4 @@
-"""User administration: a name, a password and one role for each user."""
+"""User administration: each user has a name, a password and one role."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _role_field() -> forms.ChoiceField:
 
 
 def _without(nested: list[Any], beginning: str) -> list[Any]:
-    """A nested list of texts without those that have a beginning, and without lists that are empty then."""
+    """Removes the texts with this beginning from a nested list, and then lists that are empty."""
     kept = [_without(one, beginning) if isinstance(one, list) else one for one in nested if not str(one).startswith(beginning)]
     return [one for one in kept if one != []]
 
@@ -54,14 +54,14 @@ class ChangeForm(UserChangeForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         held = set(self.instance.groups.values_list("name", flat=True)) if self.instance.pk else set()
-        if "is_active" in self.fields:  # not for who may only look
+        if "is_active" in self.fields:  # missing for users who may only view
             self.fields["is_active"].label = _("May log in")
             self.fields["is_active"].help_text = _("Switch this off instead of deleting an account.")
         self.initial["role"] = next((role for role in reversed(ROLES) if role in held), VIEWER)
 
 
 class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
-    """Admin of users. The first administrator is a superuser; only superusers may change a superuser."""
+    """Admin of users. The first administrator is a superuser; only superusers may change superusers."""
 
     form = ChangeForm
     add_form = AddForm
@@ -76,7 +76,7 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
 
     @admin.display(description=gettext_lazy("Role"))
     def role(self, user: Any) -> str:
-        """The name of the user's highest role; superusers are shown as such."""
+        """Returns the name of the user's highest role; superusers are shown as administrators with all rights."""
         if user.is_superuser:
             return _("administrator with all rights")
         held = {group.name for group in user.groups.all()}
@@ -84,18 +84,18 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
 
     @admin.display(description=gettext_lazy("May log in"), boolean=True, ordering="is_active")
     def may_log_in(self, user: Any) -> bool:
-        """Tells whether the account is switched on."""
+        """Tells whether the account is active."""
         return bool(user.is_active)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
-        """What is deleted with a user, without the rows that only join a user and a role."""
+        """Returns what is deleted with a user, without the rows that only assign a role to the user."""
         nested, counts, missing, protected = super().get_deleted_objects(objs, request)
         joined = User.groups.through._meta
         counts.pop(joined.verbose_name_plural, None)
         return _without(nested, f"{capfirst(joined.verbose_name)}: "), counts, missing, protected
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
-        """Django's page for another user's password, with the way back that all rooms have."""
+        """Shows Django's page for setting another user's password, with the breadcrumb that all pages have."""
         answer = super().user_change_password(request, id, form_url)
         if isinstance(answer, TemplateResponse) and answer.context_data is not None:
             answer.context_data["trail"] = self._trail()

@@ -1,4 +1,4 @@
-"""Texts for the codes stored with runs, visits, pages and events. A code without a text is shown as it is."""
+"""Texts for the codes that are stored with runs, visits, pages and events. A code without a text is shown as it is."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ OF_KIND: dict[str, dict[str, str]] = {
 
 
 def ended(kind: str, code: str) -> str:
-    """The text for why a run of a kind ended."""
+    """Returns the text for the reason `code` why a run of this kind ended."""
     own = OF_KIND.get(kind, {}).get(code)
     return _(own) if own is not None else say(code)
 
 
 def happened(event: Event) -> str:
-    """The details of an event, as text."""
+    """Returns the details of an event as text."""
     told = missed.read(event)
     if told is None:
         code, _space, detail = event.text.partition(" ")
@@ -64,18 +64,19 @@ def happened(event: Event) -> str:
 
 
 def brief(code: str) -> str:
-    """A short text for a code: details and everything after a colon or semicolon are left out. `say` gives the full text."""
+    """Returns a short text for a code, without details and without what follows a colon or semicolon. `say` returns the full
+    text."""
     whole = say(code.partition(":")[0])
     return min((whole.partition(sign)[0].strip() for sign in (":", "：", ";", "；")), key=len)
 
 
 def kind(code: str) -> str:
-    """The name of a kind of run."""
+    """Returns the name of a kind of run."""
     return _(KINDS[code]) if code in KINDS else code
 
 
 def waits(waiting_for: str) -> str:
-    """The text on what a run waits for: a host that may not be requested yet, or the hours in which the run may work."""
+    """Returns the text on what a run waits for: a host that may not be requested yet, or the run's working hours."""
     if not of_hours(waiting_for):
         return _("waits for %(host)s") % {"host": waiting_for}
     text, _space, zone = waiting_for.removeprefix(f"{timings.WAITS} ").rpartition(" ")
@@ -83,7 +84,8 @@ def waits(waiting_for: str) -> str:
 
 
 def pause(cause: str, amount: float) -> str:
-    """Why a host may not be requested yet (see `crawlmgr.reads.hosts.PauseCause`), as a sentence."""
+    """Returns a sentence on why a host may not be requested yet. `cause` and `amount` are those of
+    `crawlmgr.reads.hosts.PauseCause`."""
     if cause == "retry_after":
         return _("The host asked us to wait (Retry-After).")
     if cause == "failures":
@@ -104,18 +106,18 @@ def of_hours(waiting_for: str) -> bool:
 
 
 def seed(outcome: str) -> str:
-    """The text for the outcome of a first address (code such as "failed timeout")."""
+    """Returns the text for the outcome of a seed (a code such as "failed timeout")."""
     state, _space, reason = outcome.partition(" ")
     label = str(UrlState[state.upper()].label)
     return f"{label}: {say(reason)}" if reason else label
 
 
 def hours(text: str) -> str:
-    """The text for stored working hours ("mon-fri 22:00-06:00") in the user's language."""
+    """Formats stored working hours ("mon-fri 22:00-06:00") in the user's language."""
     spans = re.sub(r"(\d\d:\d\d)-(\d\d:\d\d)", r"\1–\2", text)
     return re.sub(r"[a-z]{3}", lambda found: str(WEEKDAYS_ABBR[DAY_NAMES.index(found[0])]), spans)
 
 
 def clock(minutes: int) -> str:
-    """Minutes since midnight as a time of day."""
+    """Formats minutes after midnight as a time of day."""
     return f"{minutes // 60:02d}:{minutes % 60:02d}"

@@ -1,4 +1,4 @@
-"""Admin views of workers: nodes with their heartbeats, worker clusters, and the list of events."""
+"""Admin views of workers: the nodes with their heartbeats, their clusters of processes, and the list of events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def workers_page(request: HttpRequest) -> HttpResponse:
 
 @room("events/", "events")
 def event_list(request: HttpRequest) -> HttpResponseBase:
-    """Errors, warnings and notes, newest first."""
+    """Lists errors, warnings and notes, newest first."""
     trail = [(_("Workers"), reverse("admin:workers"))]
     return table_page(request, "desk/events.html", TABLE, reads.events(), {}, title=_("Events"), item="events", trail=trail)
 
