@@ -44,7 +44,8 @@ def backup_page(request: HttpRequest) -> HttpResponse:
 
 
 def progress(run: Run | None) -> dict[str, Any]:
-    """Returns the template values for the progress of a backup: bytes written, and their percentage of the expected size."""
+    """Returns the progress of a backup as context for the template: `written` (bytes), and `percent` of the expected size; 0 and
+    0 for None."""
     done = run.result if run is not None else {}
     wanted, written = done.get("expected", 0), done.get("bytes", 0)
     return {"written": written, "percent": min(100, 100 * written // wanted) if wanted else 0}
@@ -78,8 +79,8 @@ def _timed(pk: int) -> tuple[str, str, str] | None:
 
 
 def _everything(words: Any, most: int) -> list[Item]:
-    """Returns the command palette's single item for backups (the whole installation) if all typed words name it, else
-    nothing."""
+    """Returns the only item of backups in the command palette, the installation itself, if all typed words are among its names;
+    [] otherwise."""
     known = ("backup", "backups", "备份", "everything", "全部")
     return [Item(backups.ONLY, _("Backup of everything"))] if all(word in known for word in words) else []
 

@@ -34,7 +34,8 @@ def download(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def by_address(request: HttpRequest, secret: str) -> HttpResponseBase:
-    """Sends the newest file of the export with this secret; 304 if the client has it already (`If-None-Match`)."""
+    """Sends the newest file (with `?manifest`, its manifest) of the export that the secret belongs to; 304 if the client already
+    has it (`If-None-Match`)."""
     if request.method not in ("GET", "HEAD"):
         return HttpResponse(status=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
     export = saved_exports.by_secret(secret, datetime.now(UTC))

@@ -30,7 +30,8 @@ NAMES = {
 
 
 def choices(tables: Sequence[str], *, site: int | None = None, run: int | None = None) -> list[dict[str, object]]:
-    """Returns the entries of a download menu: for each table its name, and for each text format (format, address)."""
+    """Returns the entries of an export menu: for each table a dictionary with its display `name`, and `formats` as pairs of
+    format and address. With `site` or `run`, only the rows of that site or run are exported."""
     chosen = {name: value for name, value in (("site", site), ("run", run)) if value is not None}
     return [
         {

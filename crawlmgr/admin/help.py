@@ -41,8 +41,8 @@ def pages() -> list[str]:
 
 @lru_cache(maxsize=64)
 def laid_out(language: str, name: str) -> tuple[str, str]:
-    """Returns the title and the HTML of a page of the guide. The files are part of the project, so their HTML is trusted.
-    Raises FileNotFoundError."""
+    """Returns the title and the HTML of a page of the guide. The files are part of the project, so their HTML is trusted. Raises
+    FileNotFoundError if the page does not exist in this language."""
     text = (ROOT / language / f"{name}.md").read_text(encoding="utf-8")
     text = COMPLETED.get(name, str)(text)
     title, _line, rest = text.removeprefix("# ").partition("\n")
@@ -78,7 +78,8 @@ def _show(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def beside(item: str) -> str:
-    """Returns the address of the guide's page that explains an item of the navigation tree."""
+    """Returns the address of the guide's page that explains the item of the tree with the key `item`; that of the table of
+    contents if none does."""
     name = BESIDE.get(item.partition(":")[0], INDEX)
     return _address(name)
 

@@ -43,7 +43,8 @@ def host_list(request: HttpRequest) -> HttpResponseBase:
 
 
 def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
-    """Adds the effective crawl delay and the number of requests in flight to each host."""
+    """Sets on each host its effective crawl delay (`pace`), the number of requests in flight (`in_flight`) and the time (`now`);
+    returns the hosts."""
     asked = line.of_hosts([host.pk for host in rows], now)
     for host in rows:
         host.pace, host.in_flight, host.now = hosts.effective_delay(host), asked.get(host.pk, 0), now

@@ -58,7 +58,7 @@ class Timed:
 
 
     def address(self, name: str, target: int) -> str:
-        """Returns the address of the view `name` for an item of this kind."""
+        """Returns the address of the view `name` of the item with the id `target`."""
         return reverse(name) if self.single else address(name, target)
 
 
@@ -149,7 +149,7 @@ def _initial(row: Any, timed: Timed) -> dict[str, Any]:
 
 @act("schedules/<slug:kind>/<int:target>/undo/", "hours-undo", MAY)
 def undo(request: HttpRequest, kind: str, target: int) -> HttpResponse:
-    """Undoes the newest change of the working hours."""
+    """Undoes the newest change of an item's working hours."""
     timed, _found = _of(kind, target)
     if not request.user.has_perm(timed.change):
         raise PermissionDenied

@@ -45,7 +45,7 @@ def save(request: HttpRequest) -> HttpResponse:
 
 @act("views/<int:pk>/remove/", "view-remove", "crawlmgr.view_run")
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Deletes one of the user's own views."""
+    """Deletes one of the user's own saved views."""
     path = _list_at(request.POST.get("at", ""))
     gone, _kinds = ListView.objects.filter(pk=pk, user_id=request.user.pk).delete()
     if gone:

@@ -61,7 +61,7 @@ def _failures_of(address: str | None, now: datetime) -> int:
 
 
 def _tell(text: str) -> None:
-    """Records one event for each block, however many login attempts it stops."""
+    """Records an event with this text, unless there is one for the same block already, however many attempts it stops."""
     now = timezone.now()
     if not Event.objects.filter(code=CODE, text=text, at__gte=now - settings.AXES_COOLOFF_TIME).exists():
         events.warn(CODE, text, now=now)

@@ -12,7 +12,7 @@ Rows = QuerySet[Any]
 
 
 def words_in(*names: str) -> Callable[[Rows, str], Rows]:
-    """Makes a search filter by which every typed word must occur in at least one of the named fields."""
+    """Returns a search filter: every word of the text must occur in at least one of the fields `names`, ignoring case."""
 
     def search(rows: Rows, text: str) -> Rows:
         for word in text.split():

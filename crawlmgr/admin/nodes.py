@@ -1,4 +1,5 @@
-"""Admin views of one worker node: its speed, its current runs, and the buttons that control it."""
+"""Admin views of one worker node (the worker cluster of a machine): its speed, its current runs, and the buttons that control
+it."""
 
 from __future__ import annotations
 

@@ -74,7 +74,8 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of item that the palette finds, with the actions on it. `room` is the view of one item."""
+    """A kind of item in the palette: its display name, the permission to see such items, the view of one item (`room`), the
+    function that finds them, and the actions on them."""
 
     name: str | Promise
     icon: str
@@ -89,8 +90,8 @@ KINDS: list[Kind] = []
 
 
 def hits(request: HttpRequest, text: str) -> list[dict[str, Any]]:
-    """Returns the matches of the typed text, best first: actions (if a verb is recognised), pages, then items; only what the
-    user may see or do."""
+    """Returns the matches of the typed text as dictionaries for JSON, at most MOST_SHOWN: first actions, if it contains the verb
+    of one, then pages, then items. Contains only what the user may see or do."""
     wanted = text.strip().casefold()[:LONGEST_QUERY]
     allowed = [kind for kind in KINDS if request.user.has_perm(kind.permission)]
     found = [*_actions(request, allowed, wanted), *_rooms(request, wanted)]
@@ -107,7 +108,8 @@ def _page(kind: Kind, item: Item) -> dict[str, Any]:
 
 
 def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterator[dict[str, Any]]:
-    """Yields the actions whose verb is at the start or the end of the text; the remaining words name the item."""
+    """Yields the actions whose verb is at the start or the end of the text, each with an item that the other words of the text
+    name."""
     for kind in kinds:
         for verb in kind.verbs:
             rest = _without(verb.words, wanted)
@@ -121,7 +123,8 @@ def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterat
 
 
 def _without(words: Sequence[str], wanted: str) -> str | None:
-    """Returns the text without the verb; None if it does not contain the verb.
+    """Returns the text `wanted` without the verb in it, one of `words`: "" if the text is the beginning of a verb, None if it
+    contains none.
 
     >>> _without(("crawl now", "抓取"), "crawl now riverside"), _without(("抓取",), "抓取河边"), _without(("crawl",), "cr")
     ('riverside', '河边', '')
@@ -175,7 +178,8 @@ def _shown(runs: Iterable[Run], words: Sequence[str], most: int) -> list[Item]:
 
 
 def _runs(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Finds runs: one by its number, or by words of the label among active runs and the most recently ended ones."""
+    """Returns at most `most` runs: the one with this number, or those whose names contain all the words, among active and
+    recently ended ones."""
     if len(words) == 1 and (pk := number(words[0].removeprefix("#"))) is not None:
         return _shown(Run.objects.only("id", "label", "kind", "state").filter(pk=pk), (), most)
     return _shown([*run_reads.active(), *run_reads.ended(ENDED_SEARCHED)], words, most)

@@ -117,7 +117,7 @@ for model, theirs, _name in PAGES:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Returns the queue's branch of the navigation tree; None for users who may not manage the queue."""
+    """Returns the queue's branch of the tree; None for users who may not see the queue."""
     if not request.user.has_perm("django_q.view_ormq"):
         return None
     titles = {

@@ -132,7 +132,7 @@ def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneI
 
 @act("schedules/pause/", "schedules-pause", MAY)
 def pause(request: HttpRequest) -> HttpResponse:
-    """Pauses all crawling."""
+    """Pauses all crawling, including active runs."""
     count = holds.pause_all(datetime.now(UTC), request.user)
     told = ngettext(
         "All crawling is paused, including %(count)s run.", "All crawling is paused, including %(count)s runs.", count
@@ -143,7 +143,7 @@ def pause(request: HttpRequest) -> HttpResponse:
 
 @act("schedules/resume/", "schedules-resume", MAY)
 def resume(request: HttpRequest) -> HttpResponse:
-    """Resumes all crawling."""
+    """Resumes all crawling, including the runs that were paused with it."""
     count = holds.resume_all(datetime.now(UTC), request.user)
     told = ngettext(
         "All crawling is resumed, including %(count)s run.", "All crawling is resumed, including %(count)s runs.", count
@@ -158,7 +158,8 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 
 def _everything(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Returns the command palette's item for all crawling, if all typed words are names of it such as "all" or "everything"."""
+    """Returns the palette's only item for all crawling if all typed words are among its names, such as "all" and "everything"; []
+    otherwise."""
     known = ("all", "everything", "全部", "所有", "一切")
     return [Item(holds.ONLY, _("all crawling"))] if all(word in known for word in words) else []
 

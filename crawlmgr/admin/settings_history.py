@@ -41,8 +41,8 @@ class PresetButton:
 
 
 def lines(kind: str, target: int, name: Name, limit: int = 10, *, value: Value = lambda _way, value: value) -> list[Line]:
-    """Returns the newest changes of an object's settings as texts, newest first. `name` and `value` return the names and values
-    to show."""
+    """Returns the newest changes of the settings of item `target` for display, newest first, at most `limit`. `name` names a
+    setting, by the values after the change or, if the change removed it, by those before; `value` formats its value."""
     newest = settings_history.last(kind, target)
     return [
         Line(

@@ -17,8 +17,8 @@ OWN = ("sort", "q", "col", "from", "to", *OF_PAGES, "part", "as")
 
 
 class Head(NamedTuple):
-    """A column header: `address` is that of the list sorted by the column; `arrow` is "ascending", "descending" or "" (not
-    sorted by it)."""
+    """A column header: `address` is the link that sorts by the column ("" if that is not possible), `arrow` is "ascending" or
+    "descending" if the list is sorted by it, otherwise ""."""
 
     name: str
     title: str
@@ -79,7 +79,8 @@ class Asked:
         return rows.annotate(**column.needs) if column.needs else rows
 
     def _span(self) -> dict[str, datetime]:
-        """Returns the filter by days: from the start of the first to the end of the last day."""
+        """Returns the filter for rows from the start of the day "from" to the end of the day "to", as keyword arguments; {} if
+        neither is set."""
         first, last = self.days.get("from"), self.days.get("to")
         found = {}
         if first is not None:

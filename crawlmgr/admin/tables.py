@@ -89,7 +89,8 @@ class Table:
 
 
 def by(*names: str, downwards: bool = False, nullable: bool = False) -> Order:
-    """Returns an ascending order by fields (with `downwards` a descending one), with the id as tie-breaker."""
+    """Returns the order by these fields, ascending or with `downwards` descending, and of equal values by id. `nullable`: the
+    fields may be empty."""
     return Order((*names, "id"), downwards, nullable)
 
 

@@ -46,8 +46,8 @@ def _time(value: datetime | None, kind: str) -> str:
 
 @register.filter
 def ago(value: datetime | None) -> str:
-    """Formats a time as a relative one ("5 minutes ago"); the browser keeps it current and shows the exact time as its
-    title."""
+    """Formats a time as a relative one ("5 minutes ago"): HTML that the browser keeps current, with the exact time as its title;
+    a dash for None."""
     return _time(value, "ago")
 
 
@@ -106,7 +106,7 @@ def share(value: float | None) -> str:
 
 @register.filter
 def size(value: float | None) -> str:
-    """Formats a size in bytes with decimal units (1 kB = 1,000 bytes)."""
+    """Formats a size in bytes with decimal units (1 kB = 1,000 bytes); a dash for None."""
     if value is None:
         return NOTHING
     for unit in ("B", "kB", "MB", "GB"):
@@ -118,7 +118,7 @@ def size(value: float | None) -> str:
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """Formats a duration in the largest unit that keeps the number readable."""
+    """Formats a duration in seconds in the largest unit that keeps the number readable; a dash for None."""
     if seconds is None:
         return NOTHING
     if seconds < 90:

@@ -39,7 +39,7 @@ class Tile:
 
     @property
     def bars(self) -> list[tuple[str, str, str, str]]:
-        """(x, y, width, height) of each bar of the trend chart, in pixels; empty if there is no trend."""
+        """(x, y, width, height) of each bar of the trend, as text in pixels; empty if there is no trend or all values are 0."""
         top = max(self.trend, default=0.0)
         if top <= 0:
             return []
@@ -54,7 +54,7 @@ Maker = Callable[[HttpRequest, datetime], Sequence[Tile]]
 
 
 def remembered(name: str, make: Callable[[], T]) -> T:
-    """Returns the result of `make`, cached for KEPT_SECONDS."""
+    """Returns the result of `make`, cached under `name` for KEPT_SECONDS."""
     return memory.remembered(f"tile-{name}", KEPT_SECONDS, make)
 
 
@@ -78,7 +78,8 @@ def head(request: HttpRequest, now: datetime, alarms: int) -> dict[str, Any]:
 
 
 def _requests(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Returns a tile with the number of requests to all hosts in the last 24 hours; none if there were no requests."""
+    """Returns a tile with the requests of the last 24 hours over all hosts, hour by hour; () if there were none or the user may
+    not see them."""
     if not request.user.has_perm("crawlmgr.view_run"):
         return ()
     hours = last_hours(now)[-24:]

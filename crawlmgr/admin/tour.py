@@ -13,8 +13,8 @@ from crawlmgr.admin.site import Step
 
 
 def steps(request: HttpRequest) -> dict[int, Step]:
-    """Returns the steps of the tour whose pages exist already, by number, in order. A step has the same number whether or not
-    those before it exist."""
+    """Returns the steps of the tour that already have a page, by number, in order; a step keeps its number while others appear.
+    {} for users who may not see runs."""
     if not request.user.has_perm("crawlmgr.view_run"):
         return {}
     made = enumerate((make() for _order, make in admin.site.tour), 1)
@@ -22,8 +22,8 @@ def steps(request: HttpRequest) -> dict[int, Step]:
 
 
 def bar(request: HttpRequest) -> dict[str, Any] | None:
-    """Returns the template values for a page that was opened as a step of the tour (`?tour=3`): the number and texts of the
-    step, and the addresses of the previous and next step. None for other pages."""
+    """Returns context for a page opened as a step of the tour (`?tour=3`): the step's number, its texts, and the addresses of the
+    previous and the next step ("" for none); None for other pages."""
     asked = request.GET.get("tour", "")
     if not asked.isascii() or not asked.isdigit() or len(asked) > 2:
         return None

@@ -39,7 +39,8 @@ def _role_field() -> forms.ChoiceField:
 
 
 def _without(nested: list[Any], beginning: str) -> list[Any]:
-    """Removes the texts with this beginning from a nested list, and then lists that are empty."""
+    """Returns a nested list of texts without the texts that begin with `beginning`, and without lists that become empty by
+    that."""
     kept = [_without(one, beginning) if isinstance(one, list) else one for one in nested if not str(one).startswith(beginning)]
     return [one for one in kept if one != []]
 

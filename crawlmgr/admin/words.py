@@ -101,7 +101,7 @@ def pause(cause: str, amount: float) -> str:
 
 
 def of_hours(waiting_for: str) -> bool:
-    """Tells whether a run waits for its working hours."""
+    """Tells whether a run with this `waiting_for` waits for its working hours."""
     return waiting_for.startswith(f"{timings.WAITS} ")
 
 
@@ -119,5 +119,5 @@ def hours(text: str) -> str:
 
 
 def clock(minutes: int) -> str:
-    """Formats minutes after midnight as a time of day."""
+    """Returns minutes since midnight as a time of day (HH:MM)."""
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
