@@ -41,7 +41,8 @@ FORMATS = {
 
 
 SITES: dict[str, Callable[[], Sequence[tuple[int, str]]]] = {}
-"""Numbers and names of the sites that a table can be narrowed to; the crawlers add theirs."""
+"""Functions that return the (id, name) pairs of the sites to which an export can be restricted, by table; the crawlers add
+theirs."""
 MOST_RUNS, LOOKED_AT = 200, 1_000
 
 

@@ -30,7 +30,8 @@ BESIDE = {
     "runs": "rooms", "archive": "years",
 }
 COMPLETED: dict[str, Callable[[str], str]] = {}
-"""By page: a function of a crawler that completes its text with what only the program knows."""
+"""Functions that complete the text of a page of the guide with what only the program knows, such as defaults, by the page's
+name; the crawlers add theirs."""
 _LINK = re.compile(r'href="(?!https?:|#|/)([a-z-]+)\.md(#[a-z-]+)?"')
 
 

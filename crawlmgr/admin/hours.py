@@ -63,7 +63,7 @@ class Timed:
 
 
 TIMED: dict[str, Timed] = {}
-"""By kind of the item's runs; the crawlers add theirs."""
+"""The kinds of scheduled items, by the kind of their runs; the admin modules of the crawlers add theirs."""
 
 
 class HoursForm(forms.Form):

@@ -34,7 +34,7 @@ MEANT = {
         "The node sends no heartbeats: other nodes continue its runs. When it returns, it accepts work automatically."
     ),
 }
-"""What a state means, for the page of a node."""
+"""Explanations of the states of a node, shown on its page."""
 ENDED = ("drained", "lost")
 
 

@@ -66,7 +66,7 @@ GO_KEYS = {
     "sources": "d", "deep-records": "c",
     "runs": "r", "schedules": "e", "hosts": "h", "archive": "a", "workers": "w", "queue": "q",
 }
-"""Keyboard shortcuts: the letter after `g` that opens a node of the tree, by the node's key."""
+"""Keyboard shortcuts by the key of a node of the navigation tree: the letter that, typed after `g`, opens the node's page."""
 
 
 def go_keys(nodes: Sequence[Node]) -> list[tuple[str, str, str]]:

@@ -43,7 +43,7 @@ OF_KIND: dict[str, dict[str, str]] = {
     },
     "deepweb-harvest": {"unreachable": gettext_noop("the site could not be reached")},
 }
-"""Texts for codes that mean something different for runs of one kind."""
+"""Texts for codes that mean something different for runs of a kind, by kind and code."""
 
 
 def ended(kind: str, code: str) -> str:

@@ -19,7 +19,7 @@ from crawlmgr.web.warc import WarcRecord, read_record, record_of
 __all__ = ["Unreachable", "local", "open_file", "path_of", "piece", "put_file", "record", "remove", "size"]
 
 LONGEST_RECORD_BYTES = 250_000_000
-"""Bytes read for a record in a store whose length the index does not give."""
+"""Maximum number of bytes read from the object store for a record whose length is not recorded in the database."""
 
 
 def path_of(file: WarcFile) -> Path:

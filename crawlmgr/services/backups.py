@@ -18,7 +18,7 @@ from crawlmgr.services.recurring import Recurring
 
 KIND = "backup"
 ONLY = 1
-"""Primary key of the table's only row, and the target of its runs."""
+"""Primary key of the only row of `BackupPlan`, and the target of the runs that make backups."""
 MOST_KEPT = 1000
 MOST_HOURS = 24 * 366
 NAME = re.compile(r"crawlmgr-\d{8}-\d{6}\.tar")

@@ -13,7 +13,7 @@ from django.conf import settings
 MARK = "demonstration"
 """Key in the settings of all objects made by the demonstration; its value is the time when the site was first served."""
 CAN = "CRAWLMGR_DEMONSTRATION"
-"""Environment variable of web servers whose supervisor can start the demonstration."""
+"""Environment variable that is set for web servers whose supervisor can start the demonstration."""
 
 
 def _wish() -> Path:

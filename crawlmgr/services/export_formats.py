@@ -17,7 +17,7 @@ _RISKY = ("=", "+", "-", "@", "|", "\t", "\r", "\n", "＝", "＋", "－", "＠",
 AT_A_TIME = 200  # number of rows that are formatted and sent together
 Rows = Iterator[Sequence[Any]]
 Kinds = Mapping[str, str]
-"""Column → "time", "integer", "real" or "boolean"; any other column holds text."""
+"""Types of columns by name: "time", "integer", "real" or "boolean"; a column that is not named holds text."""
 
 
 def safe_cell(value: Any) -> Any:

@@ -217,7 +217,7 @@ class _NoPandas:
 
 
 FILES = ("xlsx", "parquet", "sqlite")
-"""Binary formats."""
+"""The formats that are not text, so that they can only be written as files."""
 FORMATS = (*TEXTS, *FILES)
 
 

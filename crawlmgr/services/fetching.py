@@ -36,7 +36,7 @@ PAGE_TYPES = (
 LONGEST_HOP_WAIT_SECONDS = 10.0
 UNREADABLE = "robots_unreachable"
 AGAIN = "again"
-"""Returned for a robots.txt that could not be read and should be tried again."""
+"""Returned by `WebSession.keep_robots` for a robots.txt that could not be read and must be requested again."""
 
 
 class TurnTaken(Exception):

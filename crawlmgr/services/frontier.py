@@ -36,7 +36,7 @@ class NewUrl:
     depth: int = 0
     priority: float = 0.0
     parent_id: int | None = None
-    """The id of the address on whose page it was found; None if that is the current page."""
+    """The id of the frontier row on whose page the address was found; None if it was found on the page that is being stored."""
 
 
 @dataclass(frozen=True, slots=True)

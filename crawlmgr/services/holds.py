@@ -12,7 +12,7 @@ from crawlmgr.models import Hold, Run, RunState
 from crawlmgr.services import events, runs
 
 ONLY = 1
-"""The primary key of the table's only row."""
+"""Primary key of the only row of `Hold`."""
 
 
 def current() -> Hold | None:

@@ -21,9 +21,9 @@ from crawlmgr.web.url import UrlError, host_key
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """Directory name that stands for "no value" in the programs that read such folders."""
 MOST_ROWS = 50_000
-"""Most rows held in memory; the fullest partitions are written first."""
+"""Number of rows held in memory from which some are written, those of the partitions with the most rows first."""
 MANIFEST = "_manifest.json"
-"""Programs that read such folders skip names beginning with an underscore."""
+"""Name of the manifest; programs that read such folders skip names that begin with an underscore."""
 
 
 class NoPartitions(ValueError):

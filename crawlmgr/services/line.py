@@ -25,7 +25,7 @@ from crawlmgr.web.url import host_key
 from crawlmgr.web.window import Room, Window
 
 ROOM_BYTES = 32_000_000
-"""Bytes of bodies that a run may hold in memory: arriving, or waiting to be read."""
+"""Memory budget of a run in bytes, for response bodies that are arriving or wait to be processed."""
 HOP_CHECK_SECONDS = 0.05
 LATE_SECONDS = 2.0
 """A thread that wakes up later than planned by more than this was frozen together with its process; another worker may use the

@@ -15,7 +15,8 @@ LATE = timedelta(minutes=10)  # a start that is later than this counts as missed
 MISSED = "schedule_missed"
 MOST_TOLD = 20
 KEPT = re.compile(r"(?P<name>.*): (?P<times>\d+) since (?P<since>\d{4}-\d\d-\d\d \d\d:\d\d) UTC", re.DOTALL)
-"""Format of such an event's text: the item's name, the number of missed starts, and the time of the first."""
+"""Format of the text of an event about missed starts: the item's name, their number, and the time at which the first was
+due."""
 
 
 class Missed(NamedTuple):

@@ -20,11 +20,11 @@ from crawlmgr.services import events, queue, sql, standing
 from crawlmgr.supervisor import alive
 
 HISTORY_MINUTES = 60
-"""Minutes for which a node's pages per minute are kept; weights use the last five."""
+"""Number of minutes for which a node's pages per minute are stored; its weight is computed from the last five."""
 
 LONGEST_LABEL = 60
 ROUND_SHARE = 0.8
-"""After one node's round of the dispatcher, no node begins another one for this fraction of a tick."""
+"""Fraction of settings.TICK_SECONDS for which no node begins a round of the dispatcher after one node has begun one."""
 TICK = (
     "UPDATE crawlmgr_node SET heartbeat = %s, dispatched = CASE WHEN EXISTS"
     " (SELECT 1 FROM crawlmgr_node other WHERE other.dispatched > %s AND other.dispatched <= %s)"

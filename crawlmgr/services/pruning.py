@@ -96,7 +96,8 @@ _OLD: Mapping[str, Callable[[datetime], list[Part]]] = {
     "runs": _runs,
     "archive": _archive,
 }
-"""The rows past their retention time, by kind (the keys of settings.KEEP_DAYS)."""
+"""Functions that return the rows to delete, given the time before which data of their kind are too old, by kind (the keys of
+settings.KEEP_DAYS)."""
 
 
 def kept() -> dict[str, int]:

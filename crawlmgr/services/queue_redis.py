@@ -2,8 +2,8 @@
 
 A task is deleted from the server when it is taken. If it is lost, because its worker was killed or because the server was
 killed before saving its data, the dispatcher queues it again from the leases in the database. If the server does not
-respond, only `ask` and `Broker.enqueue` raise; the other functions return what they would if all tasks were queued, since
-nothing can be added."""
+respond, `ask` and `Broker.enqueue` raise; the other functions that `services.queue` calls return what they would if all tasks
+were queued, since nothing can be added."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ redis.call('ZADD', KEYS[3], ARGV[4], ids[1])
 redis.call('EXPIRE', KEYS[3], ARGV[5])
 return {ids[1], taken(ids[1])}
 """
-"""Script that takes a task in one step: first one of the node's own (ARGV 1 and 2), otherwise the oldest task for any node that
-has waited since ARGV[3] or longer. The time at which it was taken is stored (ARGV 4) and expires after ARGV[5] seconds, the
-longest time that a taken task may stay in its cluster's memory."""
+"""Lua script that takes a task in one step: first one that only this node may take (with the key ARGV[1] or ARGV[2]),
+otherwise the oldest task for any node, if it was queued at the time ARGV[3] or earlier. The time at which it was taken,
+ARGV[4], is stored for ARGV[5] seconds, the longest time that a taken task may stay in its cluster's memory."""
 ADD = """
 if redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2]) == 1 and ARGV[3] ~= '' then redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
 """

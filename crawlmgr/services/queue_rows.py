@@ -30,7 +30,7 @@ caller."""
 STANDING_SECONDS = 2.0
 """Seconds for which a cluster caches the state of the other nodes."""
 QUIET_SECONDS = 10.0
-"""Seconds for which it caches that state while the queue is empty."""
+"""Seconds for which a cluster caches the state of the other nodes while the queue is empty."""
 LONGEST_POLL_SECONDS = 1.0
 STATE_SECONDS = 2
 """Seconds between two reports of a cluster's state."""

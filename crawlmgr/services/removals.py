@@ -18,9 +18,10 @@ from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunTally, Url
 from crawlmgr.services import runs
 
 BATCH = 500
-"""Rows deleted per transaction."""
+"""Maximum number of rows deleted in one transaction."""
 AT_ONCE = 20_000
-"""Most rows that are deleted while the user waits for the response; larger deletions are done by a worker."""
+"""Objects with fewer rows than this are deleted while the user waits for the response; larger deletions are done by a
+worker."""
 PATIENCE_SECONDS = 10.0
 """Seconds to wait for runs that were asked to stop."""
 

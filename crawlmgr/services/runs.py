@@ -22,7 +22,7 @@ log = logging.getLogger("crawlmgr.runs")
 BREAKS_ALLOWED = 3
 STRAINS_ALLOWED = 30
 Lag = Callable[[], float]
-"""Seconds by which a clock is behind the real time at the moment."""
+"""Function that returns by how many seconds a clock is behind real time at the moment."""
 
 
 class Busy(Exception):

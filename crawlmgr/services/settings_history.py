@@ -14,9 +14,9 @@ from django.db import transaction
 from crawlmgr.models import SettingsChange, SettingsPreset
 
 MOST_KEPT = 200
-"""Changes kept per object; older ones are deleted."""
+"""Maximum number of changes kept for an object; older ones are deleted."""
 MOST_PRESETS = 100
-"""Most presets of one kind."""
+"""Maximum number of presets of one kind."""
 LONGEST_NAME = 60
 Values = Mapping[str, Any]
 

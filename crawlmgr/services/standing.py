@@ -16,17 +16,17 @@ from crawlmgr import shares
 from crawlmgr.models import Node, NodeState, Run, RunState
 
 STEP_SECONDS = 0.3
-"""Seconds that each node of the ranking waits longer than the one before it for a task that any node may take: longer than a
-cluster takes between two queries of the queue."""
+"""Seconds by which a node leaves a task that any node may take in the queue for longer than the node before it in the
+ranking does; longer than the time between two queries of the queue by a cluster."""
 LONGEST_SECONDS = 2.0
 """Any node, however loaded, may take a task that has waited for so many seconds, so that no worker is idle while tasks wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A node in comparison with others. `speed` is its pages per minute of late; `weight`, in the same unit, is the number by
-    which work is divided (see `crawlmgr.shares.weight`; None if nothing is known yet); `runs` is the number of runs that its
-    workers hold."""
+    """A node in comparison with others. `speed` is its recent speed in pages per minute; `weight`, in the same unit, is the
+    number in proportion to which work is divided (see `crawlmgr.shares.weight`; None if nothing is known yet); `runs` is the
+    number of runs that its workers hold."""
 
     name: str
     workers: int
