@@ -159,7 +159,7 @@ def _ways(request: HttpRequest, status: int) -> dict[str, Any]:
 
 
 def _in_frame(request: HttpRequest, context: dict[str, Any]) -> str | None:
-    """Returns the HTML of an error page with the usual navigation, for logged-in users; None if it cannot be rendered."""
+    """Returns the HTML of an error page with the usual navigation; None if nobody is logged in or it cannot be rendered."""
     try:
         user = getattr(request, "user", None)
         if user is None or not admin.site.has_permission(request):

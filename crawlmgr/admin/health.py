@@ -14,7 +14,8 @@ from crawlmgr.services import nodes
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Returns 200 if the database answers and a worker node sent a heartbeat recently; otherwise 503 with the same fields."""
+    """Returns the state of database and workers as JSON, with status 200 if the database answers and a worker node sent a
+    heartbeat recently, otherwise with 503."""
     now = timezone.now()
     try:
         living = nodes.living(now)

@@ -159,7 +159,7 @@ def _rooms(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
 
 
 def _fixed(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Yields those nodes of the navigation tree that are fixed pages and not items."""
+    """Yields those nodes of the navigation tree, at any depth, that are fixed pages and not items, such as one forum."""
     for node in nodes:
         if node.url and node.icon:
             yield node

@@ -20,8 +20,8 @@ Panel = Callable[[HttpRequest, Any], dict[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A kind of crawl that the home page offers as long as there are none: texts, the name of the view that adds one, and the
-    permission for it."""
+    """A kind of crawl that the home page offers as long as there are no runs: texts, the name of the view that adds one, the
+    permission for it, and an icon."""
 
     title: Any
     about: Any
@@ -79,7 +79,7 @@ class DeskSite(UnfoldAdminSite):
         self.tiles = sorted([*self.tiles, (order, make)], key=lambda entry: entry[0])
 
     def add_beginning(self, order: int, beginning: Beginning) -> None:
-        """Registers a kind of crawl that the home page offers as long as there are none."""
+        """Registers a kind of crawl that the home page offers as long as there are no runs; lower orders come first."""
         self.beginnings = sorted([*self.beginnings, (order, beginning)], key=lambda entry: entry[0])
 
     def add_tour(self, order: int, make: Callable[[], Step | None]) -> None:

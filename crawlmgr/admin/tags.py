@@ -216,7 +216,7 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def desk_words() -> SafeString:
-    """Returns the texts used by the browser script, in the user's language, as JSON."""
+    """Returns an HTML element with texts for the browser script, in the user's language, as JSON."""
     return json_script({"offline": _("The server does not respond")}, "desk-words")
 
 

@@ -22,7 +22,7 @@ from crawlmgr.management.base import table as text_table
 
 HELP = "pages per second over many hosts with many requests in flight, compared with Scrapy"
 DATABASES = ("sqlite", "postgresql")
-SPARE = 2.0  # how many times as many pages the local web has as are fetched
+SPARE = 2.0  # number of pages of the local web, divided by the number of pages that are fetched
 SIDES = {"ours": "crawlmgr.benches.line_ours", "scrapy": "crawlmgr.benches.line_scrapy"}
 
 
