@@ -246,7 +246,7 @@ def _safe(file: IO[bytes]) -> int:
 
 @contextmanager
 def _as_os_error(*kinds: type[Exception]) -> Iterator[None]:
-    """Context manager that converts exceptions of these kinds, raised by a library that writes files, to OSError."""
+    """Context manager that converts exceptions of the given kinds, which a library raises if it cannot write, to OSError."""
     try:
         yield
     except kinds as error:

@@ -45,12 +45,14 @@ class Filter:
 class Table:
     """Definition of an exportable table.
 
-    `query` returns the filtered objects, in any order. `values` are the field look-ups of the columns; without them,
-    `expand` makes the rows of each object, given the object and the columns. (If `expand` is None, the values of an object
-    are its row.) `found` returns the columns if they depend on the exported data; `columns` are then those that are always
-    present. `kinds` gives the type of each column that is not text ("time", "integer", "real" or "boolean"), for typed
-    formats. `plain` is a table with the same rows and fixed columns, for API clients that read page by page. `day` and
-    `site` name the columns with the time and the address by which the rows can be divided into partitions ("" for none)."""
+    `query` returns the filtered objects, in any order. `values` are Django look-ups whose values are read for each object;
+    without them the object itself is read. `expand` makes the rows of an object from what was read, given the columns; if it is
+    None, the values that were read are the object's only row. `found` returns the columns if they depend on the exported data;
+    `columns` are then those that are always present. `kinds` gives the type of each column that is not text ("time", "integer",
+    "real" or "boolean"), for typed formats. `plain` is a table with the same rows and fixed columns, for API clients that read
+    page by page. `day` and `site` name the columns with the time and the address by which the rows can be divided into
+    partitions ("" for none).
+    """
 
     columns: Sequence[str]
     query: Callable[[Filter], QuerySet[Any]]

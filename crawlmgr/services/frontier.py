@@ -41,7 +41,7 @@ class NewUrl:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be claimed now: `host` is the host whose next request is allowed first, `until` the time of it."""
+    """What a run that can claim nothing now waits for: the host that may be requested first, and the time from which it may."""
 
     host: str
     until: datetime
