@@ -90,7 +90,7 @@ class _Slice:
         self.held_bytes = 0
         self.held_error = False  # whether `held` contains an error response of a host that allows several connections
         self.looked = 0.0  # monotonic time of the last check for addresses that may be requested
-        self.waiting_until: datetime | None = None  # end of the wait that is stored with the run; None while it does not wait
+        self.waiting_until: datetime | None = None  # end of the wait stored with the run; None while the run does not wait
         self.naught = 0  # rounds in a row, at most 8, in which a host was due but no address could be claimed
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
@@ -172,7 +172,7 @@ class _Slice:
         return bool(self.heartbeat.asked) or (self.until is not None and now >= self.until)
 
     def _come_home(self) -> None:
-        """Waits some seconds for requests in flight, then releases all other claimed addresses for the next slice."""
+        """Waits some seconds for requests in flight, then releases the addresses of those not finished and of those not sent."""
         began, flying = time.monotonic(), len(self.line)
         self.closing = True
         while self.line:

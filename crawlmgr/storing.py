@@ -176,7 +176,7 @@ class Storing:
             return Stored()
         received = lost.landed.response.received_bytes if lost.landed is not None else 0
         self._tally.ended(lost.item, lost.state, lost.reason, received)
-        # written first, because the crawler's handling of a failed address may depend on which others are still open
+        # final states are written first: the crawler's handling of a failed address may depend on which others are still open
         self._end(now)
         counts.update({"refused" if lost.state == UrlState.REFUSED else "failed": 1, "bytes": received})
         stored = self.crawler.failed(self.run, lost.item, lost.reason, now)

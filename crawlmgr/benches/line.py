@@ -67,7 +67,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]:
     """Runs one crawl of the side `name` over its own local web. Returns the side's figures and, as `server`, the counts of the
     web's server."""
-    each = max(PAGES, ceil(SPARE * options["pages"] / options["hosts"]))  # so many pages that the crawl ends by its limit
+    # enough pages on each host, so that the crawl ends because it has fetched its number of pages
+    each = max(PAGES, ceil(SPARE * options["pages"] / options["hosts"]))
     more = (f"pages={each}", f"vary={'yes' if options['vary'] else 'no'}")
     web = (str(options["hosts"]), str(options["answer"]), str(options["size"]), *more)
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", *web]

@@ -47,7 +47,8 @@ class Fleet:
             )
 
     def strike(self, victim: str, draw: random.Random, seconds: float) -> bool:
-        """Makes a random node fail in the way `victim`, one of NODE_KINDS; returns when the failure is over, and True."""
+        """Makes a random node fail for up to `seconds` in the way `victim`, one of NODE_KINDS; returns True once the failure is
+        over."""
         name = draw.choice(self.names)
         if victim == "cut node":
             self.doors[name].cut(seconds)

@@ -220,7 +220,7 @@ def _finished(found: Comparison, names: Sequence[str]) -> dict[str, list[bool]]:
 
 @act("topics/comparison/<int:pk>/choose/", "comparison-choose", "focused.change_topic")
 def choose(request: HttpRequest, pk: int) -> HttpResponse:
-    """Makes the strategy and parameters of an entry those of the topic."""
+    """Gives the topic the strategy and parameters of an entry of the comparison."""
     found = find_comparison(pk)
     entry = request.POST.get("entry", "")
     values = found.setup["strategies"].get(entry)
