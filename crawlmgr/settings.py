@@ -69,7 +69,7 @@ CRAWLERS = {
     "deepweb-find": "deepweb.crawler.FormFinder",
     "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }
-JOBS = {  # classes of runs that send no web requests, by kind of run
+JOBS = {  # by kind of run: class that carries out runs of this kind, which send no web requests
     "export": "crawlmgr.services.export_jobs.ExportJob",
     "backup": "crawlmgr.services.backup_jobs.BackupJob",
     "simulation": "forums.services.simulations.SimulationJob",

@@ -50,7 +50,7 @@ def main(task: dict[str, Any]) -> None:
     found: dict[str, str] = {}
     left_out: dict[str, str] = {}
     sizes = _filled(task["sizes"])
-    query_statistics.refresh()  # for the query planner, as `serve` does at its start and a worker once a day
+    query_statistics.refresh()  # statistics for the query planner, which `serve` and workers update too
     for label, address, why in places(sizes):
         if task["only"] not in label:
             continue

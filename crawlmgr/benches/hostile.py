@@ -101,7 +101,7 @@ def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str,
         sizes.append(sizes[-1] * 2)
     reader(case.make(SMALLEST))  # makes the parser load resources that it loads only once
     gc.collect()
-    gc.freeze()  # what is loaded is not collected later: that is no cost of a page and would fall on a random size
+    gc.freeze()  # later garbage collections skip all objects that exist now: checking them is no cost of a page
     kinds = [_verdict(reader(case.make(size))) for size in sizes]
     seconds = [min(_cost(reader, text) for _ in range(max(1, rounds))) for text in map(case.make, sizes)]
     for _ in range(AGAIN):
