@@ -29,6 +29,8 @@ from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file,
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
+IMPORT_MARK = "-import-"  # in the names of imported files
+IMPORT_SECONDS = 86_400.0  # a copy without rows and not written to for this long belongs to an import that was killed
 INFO_BYTES = 1_000  # a file smaller than this can contain only our own warcinfo record
 LEFT_AFTER_SECONDS = 60.0
 """A file that was never closed counts as abandoned by its writer if it is not locked and has not been written to for this long.
@@ -150,8 +152,8 @@ def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
     the number of pages so far.
 
     The copy is written to a temporary file and renamed, and then its rows are committed in one transaction: an interrupted
-    import leaves no rows, and can simply be repeated."""
-    name = f"{now:%Y%m%d%H%M%S}-import-{secrets.token_hex(4)}.warc.gz"
+    import leaves no rows, and can simply be repeated. The copy of a killed import is deleted by close_left."""
+    name = f"{now:%Y%m%d%H%M%S}{IMPORT_MARK}{secrets.token_hex(4)}.warc.gz"
     target = settings.ARCHIVE_DIR / name
     part = target.with_name(name + ".part")
     rows: list[Page] = []
@@ -244,7 +246,8 @@ def is_left(path: Path) -> bool:
 
 def close_left(now: datetime) -> int:
     """Marks WARC files in this machine's folder whose writers were killed as closed, with their bytes and records counted, and
-    returns how many. Files that were abandoned before they were recorded in the database hold no page and are deleted."""
+    returns how many. Deletes files that no row of WarcFile names: those of killed writers that hold no page, and those of killed
+    imports (see import_file) after a day."""
     folder = Path(settings.ARCHIVE_DIR)
     closed = 0
     for row in WarcFile.objects.filter(closed=None, place="", imported=False):
@@ -257,6 +260,11 @@ def close_left(now: datetime) -> int:
     for name in small.keys() - set(WarcFile.objects.filter(name__in=small).values_list("name", flat=True)):
         if check_file(small[name]).records <= 1:  # it contains at most the warcinfo record, possibly incomplete
             small[name].unlink(missing_ok=True)
+    yesterday = time.time() - IMPORT_SECONDS
+    found = folder.glob(f"*{IMPORT_MARK}*.warc.gz*")
+    imports = {path.name: path for path in found if path.stat().st_mtime < yesterday and not is_held(path)}
+    for name in imports.keys() - set(WarcFile.objects.filter(name__in=imports).values_list("name", flat=True)):
+        imports[name].unlink(missing_ok=True)
     return closed
 
 
