@@ -15,12 +15,12 @@ import numpy as np
 from forums.events import Bools, Floats, Ints, Sites
 from forums.forecast import Arrays, Forecast, Seen
 from forums.law import HOUR_SECONDS
-from forums.loop_values import Choice, Looks, LoopOptions, Outlook, Reason
+from forums.loop_values import Choice, LoopOptions, LoopSources, Outlook, Reason
 from forums.overview import Overview
-from forums.overview_values import Sight, Source
+from forums.overview_values import Figures, Source
 from forums.pacing import Budget, Pace, Spending
 
-__all__ = ("AdaptiveLoop", "Choice", "LoopOptions", "Looks", "Outlook", "Reason", "Seen", "Source")
+__all__ = ("AdaptiveLoop", "Choice", "LoopOptions", "LoopSources", "Outlook", "Reason", "Seen", "Source")
 
 
 class AdaptiveLoop:
@@ -31,10 +31,10 @@ class AdaptiveLoop:
     has index_i = N_i(x) x / 2: N_i(x), the weighted events expected in the x hours since its last visit, times half that time
     (their mean wait). Equal indices are the optimality condition (square-root law). A visit is made if the day's plan (the
     cumulated sum over the boards of sqrt f_i, f_i a board's rate) allows it and the index is above the price. With `looks`
-    (overview sources), `choose` also returns at most one source to read, charged at its cost in visits; `told` then records what
-    an index page showed, `swept` the events of the threads that a newest list named. The index is then the sum of w (t - t_e)
-    over the reported posts that are not fetched yet (w the weight, t now, t_e when posted), plus F_i(y) y / 2, where F_i(y) is
-    the forecast for the y hours since the board was last shown by a visit or a source."""
+    (overview sources), `choose` also returns at most one source to read, charged at its cost in visits; `record_figures` then
+    records what an index page showed, `record_threads_fetched` the events of the threads that a newest list named. The index is
+    then the sum of w (t - t_e) over the reported posts that are not fetched yet (w the weight, t now, t_e when posted), plus
+    F_i(y) y / 2, where F_i(y) is the forecast for the y hours since the board was last shown by a visit or a source."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class AdaptiveLoop:
         since: float,
         budget: Budget,
         options: LoopOptions | None = None,
-        looks: Looks | None = None,
+        looks: LoopSources | None = None,
         deadline_hours: Floats | None = None,
     ) -> None:
         """Creates the loop for n boards. rates: (n, bins), weighted events per hour by local time of day. sites: the site, time
@@ -69,7 +69,7 @@ class AdaptiveLoop:
         self.resting_until: Floats = np.zeros(self.count)
         self._taken = np.zeros(self.count)  # per board: expected events that visits simulated in an outlook have already fetched
 
-    def _overview(self, looks: Looks | None) -> Overview | None:
+    def _overview(self, looks: LoopSources | None) -> Overview | None:
         self.sources_resting_until: Floats = np.zeros(len(looks.sources) if looks is not None else 0)
         if looks is None or not looks.sources:
             return None
@@ -78,7 +78,7 @@ class AdaptiveLoop:
     def _paced(self) -> Pace:
         """Returns the pacing of the day's visits; boards that share a newest list count as one, with their rates added."""
         given, rates, site = self.options, self.forecast.rates, self.sites.site
-        group = self._all if self.overview is None else self.overview.together()
+        group = self._all if self.overview is None else self.overview.groups()
         _names, first, number = np.unique(group, return_index=True, return_inverse=True)
         merged = np.zeros((len(first), rates.shape[1]))
         np.add.at(merged, number, rates)
@@ -109,7 +109,7 @@ class AdaptiveLoop:
         moving: Mapping[str, Floats | Bools | Ints],
         sites: Sites,
         options: LoopOptions | None = None,
-        looks: Looks | None = None,
+        looks: LoopSources | None = None,
     ) -> AdaptiveLoop:
         """Restores a loop from the two dicts that `packed` returned; boards, sites and sources must be the same."""
         loop = cls.__new__(cls)
@@ -143,25 +143,25 @@ class AdaptiveLoop:
             self.forecast.rewind(lost)
             self.overview.clear(lost, self.last_visit[lost])
 
-    def told(self, source: int, sight: Sight, now: float) -> None:
+    def record_figures(self, source: int, figures: Figures, now: float) -> None:
         """Records what overview source number `source` showed when it was read at `now` (epoch seconds); not for newest lists,
-        see `swept`. Raises ValueError if the loop has no sources."""
+        see `record_threads_fetched`. Raises ValueError if the loop has no sources."""
         if self.overview is None:
-            raise ValueError("a loop without sources is told nothing")
+            raise ValueError("a loop without sources has no readings to record")
         waiting = self.expected_events(now) - self.overview.known
-        new = self.overview.read(source, sight, now, waiting)
+        new = self.overview.read(source, figures, now, waiting)
         self.forecast.learn(new.boards, new.board, new.times, new.weights, new.until)
 
-    def swept(self, source: int, board: Ints, times: Floats, weights: Floats, now: float) -> None:
+    def record_threads_fetched(self, source: int, board: Ints, times: Floats, weights: Floats, now: float) -> None:
         """Records that newest list number `source` was read at `now` and the changed threads that it named were fetched. board,
         times (epoch seconds) and weights: one entry per event found in these threads. ValueError for a loop without sources."""
         if self.overview is None:
-            raise ValueError("a loop without sources is told nothing")
-        boards = self.overview.believed_boards(source)
+            raise ValueError("a loop without sources has no readings to record")
+        boards = self.overview.trusted_boards(source)
         self.forecast.rewind(boards)
         self.forecast.learn(boards, board, times, weights, np.full(len(boards), now))
         self.forecast.settle(boards)
-        self.overview.swept(source, boards, board, times, weights, now)
+        self.overview.record_threads_fetched(source, boards, board, times, weights, now)
 
     def fetched_until(self) -> Floats:
         """Returns the epoch seconds up to which each board's posts are fetched, by a visit or through a newest list, (n,)."""
@@ -173,22 +173,22 @@ class AdaptiveLoop:
         if overview is None or self.overview is None:
             return
         self.overview.restore(overview.packed())
-        self._told_again()
+        self._replay_reports()
 
-    def recall_looks(self, moving: Mapping[str, Floats | Bools | Ints]) -> None:
+    def restore_sources(self, moving: Mapping[str, Floats | Bools | Ints]) -> None:
         """Restores what overview sources had shown; moving: second result of `packed` of a loop with the same sources."""
         if self.overview is not None:
             self.overview.restore(moving)
             np.maximum(self.overview.look, self.last_visit, out=self.overview.look)
-            self._told_again()
+            self._replay_reports()
 
-    def forget_looks(self, looks: Looks | None) -> None:
+    def replace_sources(self, looks: LoopSources | None) -> None:
         """Replaces the overview sources by `looks` and drops what the old ones showed since the boards' last visits."""
         if self.overview is not None:
             self.forecast.rewind(self._all)
         self.overview = self._overview(looks)
 
-    def _told_again(self) -> None:
+    def _replay_reports(self) -> None:
         """Passes the reported posts that are not fetched yet to the forecast again, after it was rebuilt from visits alone."""
         assert self.overview is not None  # noqa: S101 - only called for loops with sources
         looked = np.flatnonzero(self.overview.look > self.fetched_until())
@@ -221,7 +221,7 @@ class AdaptiveLoop:
         waiting = np.maximum(self.forecast.expected(now, self._all) - self._taken, 0.0)
         return waiting * self.overview.hours_since_look(now) / 2.0
 
-    def pressing(self, now: float) -> Bools:
+    def overdue(self, now: float) -> Bools:
         """Returns a mask of the boards whose `hours_left_to_wait` end before the next ranking, so must be visited now, (n,)."""
         left = self.hours_left_to_wait(now)
         return left <= self.options.tick_seconds / HOUR_SECONDS
@@ -246,7 +246,7 @@ class AdaptiveLoop:
         """Returns the boards to visit now and at most one overview source to read, and charges their cost to the budget. allowed,
         (n,), and readable, one entry per source, are false for what may not be requested now; with `allowed` None every board may
         be visited, with `readable` None no source is read."""
-        self._pace.turn(now)
+        self._pace.start_ranking(now)
         target, band = self._pace.target(now)
         index = self.index(now)
         open_now = ~self.visiting & (self.resting_until <= now)
@@ -254,7 +254,7 @@ class AdaptiveLoop:
         readable = None if readable is None else readable & (self.sources_resting_until <= now)
         if (within := self.sites.open_boards(now)) is not None:
             open_now, readable = open_now & within, self._readable_within(readable, within)
-        rank = np.where(self.pressing(now), np.inf, index)
+        rank = np.where(self.overdue(now), np.inf, index)
         budget = self.budget
         # least number of visits that must have been made after this ranking: the remaining rankings of the day, each visiting a
         # board at most once, could not make more than visits_per_day minus this number
@@ -270,11 +270,11 @@ class AdaptiveLoop:
                 # Boards covered by the chosen source are left for the next ranking, which knows its figures; unless this ranking
                 # would then make fewer visits than required.
                 continue
-            if not open_now[board] or not spend.takes(value, 1, forced=place == np.inf):
+            if not open_now[board] or not spend.accept(value, 1, forced=place == np.inf):
                 break
             chosen.append(board)
             look.without(board)
-        source = look.source if look.source >= 0 and spend.takes(look.gain, look.cost, forced=look.probe) else -1
+        source = look.source if look.source >= 0 and spend.accept(look.gain, look.cost, forced=look.probe) else -1
         self.visiting[chosen] = True
         return Choice(np.array(chosen, dtype=np.int64), source)
 
@@ -345,8 +345,8 @@ class AdaptiveLoop:
         """Simulates one step of an outlook: visits of `due` and a reading of `source` (-1: none) find what is forecast."""
         forecast = np.maximum(self.forecast.expected(moment, self._all) - self._taken, 0.0)
         if self.overview is not None and source >= 0:
-            seen = self.overview.believed_boards(source)
-            self.overview.pretend(source, seen, forecast[seen], moment)
+            seen = self.overview.trusted_boards(source)
+            self.overview.simulate_reading(source, seen, forecast[seen], moment)
             self._taken[seen] += forecast[seen]
             forecast[seen] = 0.0
         self._taken[due] += forecast[due]

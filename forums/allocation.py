@@ -117,13 +117,13 @@ def _gains(costs: Floats, extra: int) -> Floats:
     want = min(extra, known - 1)
     gains = costs[:, :want] - costs[:, 1 : want + 1]
     if extra > want:  # a board may get more visits than the table has columns
-        more = np.arange(known, min(extra + 1, _reach(costs, extra)))
+        more = np.arange(known, min(extra + 1, _max_visits(costs, extra)))
         tail = costs[:, -1:] * known * (1.0 / more - 1.0 / (more + 1.0))
         gains = np.concatenate([gains, tail], axis=1)
     return np.maximum(np.minimum.accumulate(gains, axis=1), 0.0) if gains.shape[1] else gains
 
 
-def _reach(costs: Floats, extra: int) -> int:
+def _max_visits(costs: Floats, extra: int) -> int:
     """Returns an upper bound of the number of visits of one board: twice its share by the square root of D, plus the table's
     length."""
     roots = np.sqrt(np.maximum(costs[:, -1], 0.0))

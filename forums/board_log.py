@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from forums.events import Events, Floats, Ints
-from forums.overview_values import Sight
+from forums.overview_values import Figures
 
 
 class BoardLog:
@@ -39,7 +39,7 @@ class BoardLog:
         rows = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
         return self._board[rows], self._times[rows], self._weights[rows]
 
-    def sight(self, boards: Ints, now: float) -> Sight:
+    def figures(self, boards: Ints, now: float) -> Figures:
         """Returns what an index page would show of these boards at `now`: number of threads and of posts, time of the last post
         (nan if none)."""
         last = self._place(boards, now)
@@ -47,4 +47,4 @@ class BoardLog:
         before = np.maximum(last - 1, 0)
         shown = last > self._first[boards]
         times = np.where(shown, self._times[before], np.nan) if len(self._times) else np.full(len(boards), np.nan)
-        return Sight(threads.astype(float), (last - self._first[boards]).astype(float), times)
+        return Figures(threads.astype(float), (last - self._first[boards]).astype(float), times)

@@ -81,7 +81,7 @@ class Covers:
         alike = np.bincount(self.row[pairs], minlength=len(self.own))[self.row[pairs]]
         return np.divide(found, sums, out=1.0 / alike, where=sums > 0)
 
-    def waits_elsewhere(self, pair: int) -> Ints:
+    def other_candidates(self, pair: int) -> Ints:
         """Returns the other pairs (row, board) of the row of `pair` whose boards may have the new posts that the row showed,
         because they were not visited since."""
         row = self.row[pair]
@@ -89,7 +89,7 @@ class Covers:
         elsewhere: Ints = mates[self.open[mates] & self.counted()[mates] & (mates != pair)]
         return elsewhere
 
-    def take_in(self, row: int) -> bool:
+    def recount_hidden(self, row: int) -> bool:
         """Lets a row of a source count its hidden boards again that it was taken not to count; called when the row showed more
         posts than visits of its boards found.
 

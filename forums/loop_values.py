@@ -36,7 +36,7 @@ class LoopOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class LoopSources:
     """The overview sources that a loop may read, and the weights of a new thread and of a reply on each of its n boards, (n,)
     each."""
 

@@ -41,7 +41,7 @@ def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
     return tuple(((first - start).total_seconds() * scale, (last - start).total_seconds() * scale) for first, last in parts)
 
 
-def squeezed(rates: Floats, open_: Spans) -> Floats:
+def to_planning_clock(rates: Floats, open_: Spans) -> Floats:
     """Converts rates (n, bins) per hour of a real day to rates per hour of the planning clock; each board's sum over the day is
     unchanged."""
     bins = rates.shape[1]
@@ -59,7 +59,7 @@ def squeezed(rates: Floats, open_: Spans) -> Floats:
     return made
 
 
-def placed(hours: Floats, open_: Spans) -> Floats:
+def to_day_hours(hours: Floats, open_: Spans) -> Floats:
     """Converts hours of the planning clock to hours of the day, which lie inside the open hours."""
     starts, ends, before = _bounds(open_)
     along = np.asarray(hours, dtype=float) / DAY_HOURS * float((ends - starts).sum())
@@ -82,7 +82,7 @@ def schedule(policy: str, given: planning.DayInput, visits_per_day: int, open_: 
     for number, hours in enumerate(open_):
         if hours and hours != WHOLE_DAY:
             rows = given.site == number
-            rates[rows], plain[rows] = squeezed(rates[rows], hours), squeezed(plain[rows], hours)
+            rates[rows], plain[rows] = to_planning_clock(rates[rows], hours), to_planning_clock(plain[rows], hours)
             gap[number] *= DAY_HOURS / sum(last - first for first, last in hours)
     made = planning.schedule(policy, replace(given, rates=rates, plain=plain, gap_hours=gap).only(boards), visits_per_day)
     parts = []
@@ -96,11 +96,11 @@ def _mapped(table: Timetable, site: Ints, open_: Sequence[Spans]) -> Timetable:
     hour = table.hour.copy()
     for number in np.unique(site).tolist():
         rows = site == number
-        hour[rows] = placed(hour[rows], open_[number])
+        hour[rows] = to_day_hours(hour[rows], open_[number])
     return Timetable.of(table.boards, table.board, hour, table.day, table.days)
 
 
-def turn(day: date, alike: Sequence[bool]) -> int:
+def matching_days_before(day: date, alike: Sequence[bool]) -> int:
     """Returns how many days from the year 1 until `day` (exclusive) have the same open hours as `day`. alike: for each weekday
     from Monday, whether its open hours are the same.
 

@@ -9,7 +9,7 @@ import numpy as np
 from forums.covers import Covers
 from forums.events import DAY_SECONDS, Bools, Floats, Ints
 from forums.law import HOUR_SECONDS
-from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, LEAST_DOUBT, MOST_TOLD, Sight, Source, Told
+from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, LEAST_DOUBT, MOST_EVENTS, Figures, ReportedEvents, Source
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
@@ -77,20 +77,20 @@ class Overview:
 
     # --- what is known of boards --------------------------------------------------------------------------------------
 
-    def believed(self) -> Bools:
+    def trusted(self) -> Bools:
         """Returns a mask of trusted rows (source and board), (rows,): shown by the last reading, not contradicted too often."""
         shown: Bools = np.isfinite(self.covers.as_of[self.covers.own])
         return shown & (self.wrong < DOUBTED_AT) & (self.source_wrong[self._source] < SOURCE_DOUBTED_AT)
 
-    def _telling(self) -> Bools:
+    def _trusted_pairs(self) -> Bools:
         """Returns a mask of the pairs (row, board), (pairs,), whose row of a source is trusted and counts the board's posts."""
-        return self.believed()[self.covers.row] & self.covers.counted()
+        return self.trusted()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
         """Returns the share d of each board, (n,): its index is at least d times the index that it would have without sources.
         This is the least `doubt` of the trusted sources that count the board, 1 without any."""
         found = np.ones(len(self.known))
-        pairs = self._telling()
+        pairs = self._trusted_pairs()
         np.minimum.at(found, self.covers.board[pairs], self.doubt[self._source[self.covers.row[pairs]]])
         return found
 
@@ -106,7 +106,7 @@ class Overview:
     def fetched_until(self, last_visit: Floats) -> Floats:
         """Returns the epoch seconds up to which each board's posts are fetched, by visits or trusted newest lists, (n,)."""
         until = last_visit.copy()
-        rows = self.newest[self._source] & self.believed()
+        rows = self.newest[self._source] & self.trusted()
         np.maximum.at(until, self.board[rows], self.covers.as_of[self.covers.own[rows]])
         return until
 
@@ -125,14 +125,14 @@ class Overview:
         y = self.hours_since_look(now)[board]
         fresh = np.divide(np.maximum(y - self.lag_hours[source], 0.0), y, out=np.zeros(len(y)), where=y > 0) ** 2
         part: Floats = np.where(self.newest[source], index[board], eta * forecast[board]) * fresh
-        part *= self._telling() & open_now[board]
+        part *= self._trusted_pairs() & open_now[board]
         part *= 1.0 - self.doubt[source]
         return np.asarray(np.bincount(source, part, len(self)), dtype=np.float64), part
 
     def to_probe(self, now: float) -> Ints:
         """Returns the numbers of the sources that have no trusted row and are due for a test reading (probe)."""
-        believed = np.bincount(self._source, self.believed(), len(self)) > 0
-        return np.flatnonzero(~believed & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
+        trusted = np.bincount(self._source, self.trusted(), len(self)) > 0
+        return np.flatnonzero(~trusted & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
 
     # --- readings of sources ------------------------------------------------------------------------------------------
 
@@ -140,16 +140,16 @@ class Overview:
         """Returns the slice of the arrays by row (source and board) that the rows of source number `source` occupy."""
         return slice(int(self.bounds[source]), int(self.bounds[source + 1]))
 
-    def calibrate(self, source: int, sight: Sight, now: float) -> None:
+    def calibrate(self, source: int, figures: Figures, now: float) -> None:
         """Stores a source's figures at a time when all posts of its boards are fetched, to compare later readings with them."""
         rows = self.rows(source)
-        self.threads[rows], self.posts[rows] = sight.threads, sight.posts
-        self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
-        shown = np.isfinite(np.fmax(np.fmax(sight.threads, sight.posts), sight.last_post))
+        self.threads[rows], self.posts[rows] = figures.threads, figures.posts
+        self.latest[rows] = np.fmax(self.latest[rows], figures.last_post)
+        shown = np.isfinite(np.fmax(np.fmax(figures.threads, figures.posts), figures.last_post))
         pairs = self.covers.of(rows)
         self.covers.as_of[pairs] = np.where(shown, now, np.nan)[self.covers.row[pairs] - rows.start]
 
-    def read(self, source: int, sight: Sight, now: float, waiting: Floats) -> Told:
+    def read(self, source: int, figures: Figures, now: float, waiting: Floats) -> ReportedEvents:
         """Processes the figures of a reading of source number `source`; returns the new posts of boards with trusted rows as
         events for the forecast. waiting: (n,), forecast weight F_i(y): gives the weight if a page only shows that something is
         new, and divides a row's posts among its boards. Posts are spaced evenly from the board's previous look to its last post.
@@ -159,52 +159,52 @@ class Overview:
         self.read_at[source] = now
         self._after_probe(source, now)
         until = now - self.lag_hours[source] * HOUR_SECONDS
-        new, posts, weight = self._deltas(rows, sight, covers.total(rows, waiting))
+        new, posts, weight = self._deltas(rows, figures, covers.total(rows, waiting))
         shown, own = np.isfinite(posts), covers.row[pairs] - rows.start
-        self._take_figures(rows, sight, posts)
+        self._take_figures(rows, figures, posts)
         covers.as_of[pairs] = np.where(shown[own], np.fmax(until, covers.as_of[pairs]), np.nan)
         covers.open[pairs] |= (np.nan_to_num(posts) > 0)[own]
-        taken = np.flatnonzero(shown[own] & self._telling()[pairs] & (until > self.look[covers.board[pairs]])) + pairs.start
+        taken = np.flatnonzero(shown[own] & self._trusted_pairs()[pairs] & (until > self.look[covers.board[pairs]])) + pairs.start
         members, row = covers.board[taken], covers.row[taken] - rows.start
-        count = np.minimum(np.ceil(posts[row]), MOST_TOLD).astype(np.int64)
-        before, last = self.look[members], sight.last_post[row]
+        count = np.minimum(np.ceil(posts[row]), MOST_EVENTS).astype(np.int64)
+        before, last = self.look[members], figures.last_post[row]
         last = np.where(np.isfinite(last) & (last > before) & (last <= now), last, until)
         self._others(source, taken, new, posts)
         owner = np.repeat(np.arange(len(members)), count)
         step = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + 1
         times = before[owner] + (last - before)[owner] * step / np.maximum(count, 1)[owner]
         likely = waiting.copy()
-        likely[members[sight.last_post[row] + FINENESS_SECONDS <= before]] = 0.0  # visited after the row's last post
+        likely[members[figures.last_post[row] + FINENESS_SECONDS <= before]] = 0.0  # visited after the row's last post
         part = covers.shares(taken, likely) * self.new_weight[members] / self.new_weight[self.board[rows]][row]
         weights = (weight[row] * part / np.maximum(count, 1))[owner]
         self.known += np.bincount(members[owner], weights, len(self.known))
         self._moment += np.bincount(members[owner], weights * times / HOUR_SECONDS, len(self.known))
         self.weight[rows] += np.bincount(row[owner], weights, len(new))
         self.look[members] = until
-        return Told(members, np.full(len(members), until), members[owner], times, weights)
+        return ReportedEvents(members, np.full(len(members), until), members[owner], times, weights)
 
-    def _take_figures(self, rows: slice, sight: Sight, posts: Floats) -> None:
+    def _take_figures(self, rows: slice, figures: Figures, posts: Floats) -> None:
         """Stores the figures of a source's rows for later comparison; posts: new posts per row, nan if not shown."""
         shown = np.isfinite(posts)
         self.told[rows] += np.where(shown, posts, 0.0)
-        counted = np.isfinite(np.fmax(sight.threads - self.threads[rows], sight.posts - self.posts[rows]))
+        counted = np.isfinite(np.fmax(figures.threads - self.threads[rows], figures.posts - self.posts[rows]))
         self.guessed[rows] |= shown & ~counted  # the page shows no counts, or is read for the first time
-        for name, figures in (("threads", sight.threads), ("posts", sight.posts)):
+        for name, values in (("threads", figures.threads), ("posts", figures.posts)):
             kept = getattr(self, name)
-            kept[rows] = np.where(np.isfinite(figures), figures, kept[rows])
-        self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
+            kept[rows] = np.where(np.isfinite(values), values, kept[rows])
+        self.latest[rows] = np.fmax(self.latest[rows], figures.last_post)
 
-    def _deltas(self, rows: slice, sight: Sight, waiting: Floats) -> tuple[Floats, Floats, Floats]:
+    def _deltas(self, rows: slice, figures: Figures, waiting: Floats) -> tuple[Floats, Floats, Floats]:
         """Returns for each of these rows the new threads, the new posts (nan if nothing is shown) and their weight. waiting:
         forecast weight per row, from which posts are estimated if the page shows only the time of the last post."""
         board = self.board[rows]
-        threads = np.maximum(sight.threads - self.threads[rows], 0.0)
-        posts = np.maximum(sight.posts - self.posts[rows], 0.0)
+        threads = np.maximum(figures.threads - self.threads[rows], 0.0)
+        posts = np.maximum(figures.posts - self.posts[rows], 0.0)
         posts = np.fmax(posts, threads)  # nan if the page shows neither, or showed nothing at the previous reading
         new = np.where(np.isfinite(threads), threads, 0.0)
         weight = self.new_weight[board] * new + self.reply_weight[board] * np.maximum(np.nan_to_num(posts) - new, 0.0)
-        flag = ~np.isfinite(posts) & np.isfinite(sight.last_post)
-        fresh = flag & (sight.last_post > np.maximum(self.covers.earliest(rows, self.look), self.latest[rows]))
+        flag = ~np.isfinite(posts) & np.isfinite(figures.last_post)
+        fresh = flag & (figures.last_post > np.maximum(self.covers.earliest(rows, self.look), self.latest[rows]))
         mean = FLAG_WEIGHT * self.new_weight[board]
         chance = np.maximum(-np.expm1(-np.maximum(waiting, 1e-9) / mean), 1e-9)
         weight = np.where(fresh, np.maximum(mean, waiting / chance), np.where(flag, 0.0, weight))
@@ -237,29 +237,29 @@ class Overview:
         """Compares the events that a visit of `boards` found with those that sources had reported, and marks all reported posts
         of these boards as fetched. board, times (epoch seconds), weights: parallel, one entry per event found. Returns the other
         boards for which reported posts must be dropped, because a row that reported on them is no longer trusted."""
-        telling = self._telling()
+        trusted = self._trusted_pairs()
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
         for pair in np.flatnonzero(chosen[self.covers.board]).tolist():
             mine = board == self.covers.board[pair]
             self._compare(pair, times[mine], weights[mine], now)
         self.clear(boards, now)
-        lost = np.unique(self.covers.board[telling & ~self._telling()])
+        lost = np.unique(self.covers.board[trusted & ~self._trusted_pairs()])
         return lost[~chosen[lost]]
 
-    def believe_shown(self, source: int, boards: Ints, now: float) -> None:
+    def trust_shown(self, source: int, boards: Ints, now: float) -> None:
         """Trusts newest list number `source` from now on for those of `boards` that it has named for the first time."""
         pairs = self.covers.of(self.rows(source))
         own = np.arange(pairs.start, pairs.stop)[np.isin(self.covers.board[pairs], boards)]
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
 
-    def left_out(self, source: int, now: float) -> None:
+    def record_gap(self, source: int, now: float) -> None:
         """Records that a newest list did not reach back to its previous reading; `doubt` doubles, so visits find the rest."""
         self.read_at[source] = now
         self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
         self._after_probe(source, now)
 
-    def swept(self, source: int, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
+    def record_threads_fetched(self, source: int, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
         """Records that newest list number `source` was read and the threads it named were fetched, so that no reported post of
         `boards` is left to fetch. board, times (epoch seconds), weights: parallel, one entry per event found."""
         self.clear(boards, now)
@@ -272,14 +272,14 @@ class Overview:
                 self.told[row] += float(mine.sum())
                 self.covers.as_of[pair] = now
             elif np.isfinite(self.covers.as_of[pair]):
-                found = self._go_on(pair, times[mine], weights[mine], now)
+                found = self._update_figures(pair, times[mine], weights[mine], now)
                 self.found[row] = min(self.found[row] + found, self.told[row])
                 self.weight[row] *= 1.0 - self.found[row] / self.told[row] if self.told[row] else 0.0
-                if not len(self.covers.waits_elsewhere(pair)):
-                    self._even(row)
+                if not len(self.covers.other_candidates(pair)):
+                    self._reset_comparison(row)
         self._after_probe(source, now)
 
-    def together(self) -> Ints:
+    def groups(self) -> Ints:
         """Returns a group number per board, (n,): for boards of one newest list the lowest number among them, else its own."""
         group = np.arange(len(self.known))
         for source in np.flatnonzero(self.newest).tolist():
@@ -287,12 +287,12 @@ class Overview:
             group[rows] = rows.min() if len(rows) else 0
         return group
 
-    def believed_boards(self, source: int) -> Ints:
+    def trusted_boards(self, source: int) -> Ints:
         """Returns the numbers of the boards that a source's trusted rows count, including boards without a row of their own."""
         pairs = self.covers.of(self.rows(source))
-        return self.covers.board[pairs][self._telling()[pairs]]
+        return self.covers.board[pairs][self._trusted_pairs()[pairs]]
 
-    def pretend(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
+    def simulate_reading(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
         """Simulates a reading of `source`: it reports the forecast weights `waiting` for `boards`; a newest list fetches them."""
         if self.newest[source]:
             self.clear(boards, now)
@@ -313,17 +313,17 @@ class Overview:
         row, as_of = int(self.covers.row[pair]), float(self.covers.as_of[pair])
         if not np.isfinite(as_of):
             self.covers.as_of[pair] = now
-            self._even(row)
+            self._reset_comparison(row)
             return
         earlier = times <= as_of
-        elsewhere = self.covers.waits_elsewhere(pair)
-        found = self._go_on(pair, times, weights, now)
+        elsewhere = self.covers.other_candidates(pair)
+        found = self._update_figures(pair, times, weights, now)
         if (not found and not self.told[row]) or not self.covers.counted()[pair]:
             return
         if self.covers.hidden[pair] and self.told[row] - self.found[row] < found and not self.guessed[row]:
             self.covers.apart[pair] += 1  # the row may not count this hidden board; a lag is learned only from its own board
             if not len(elsewhere):
-                self._even(row)
+                self._reset_comparison(row)
             return
         if found:
             self.covers.apart[pair] = 0
@@ -333,16 +333,16 @@ class Overview:
             board, outstanding = int(self.covers.board[pair]), float(self.weight[row])
             self.weight[row] = max(outstanding - float(weights[earlier].sum()), 0.0) if rest > 0 else 0.0
             share = min(float(self.known[board]), outstanding)
-            self._pass_on(board, self.covers.board[elsewhere], float(self.weight[row]) - (outstanding - share))
+            self._reassign(board, self.covers.board[elsewhere], float(self.weight[row]) - (outstanding - share))
             if rest > 0:
                 return
-        if rest > 0 and self.covers.take_in(row):
-            self._even(row)
+        if rest > 0 and self.covers.recount_hidden(row):
+            self._reset_comparison(row)
             return
         self._judge(row, np.sort(times[earlier]), as_of)
-        self._even(row)
+        self._reset_comparison(row)
 
-    def _go_on(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
+    def _update_figures(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
         """Adds to the figures of a source's row the posts made on the pair's board since they were shown; they then stand for the
         time `now`. Returns the number of older posts, which the row should have reported."""
         row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
@@ -354,11 +354,11 @@ class Overview:
         self.covers.as_of[pair], self.covers.open[pair] = now, False
         return int((~late).sum())
 
-    def _even(self, row: int) -> None:
+    def _reset_comparison(self, row: int) -> None:
         """Resets the numbers of posts that a source's row reported and visits found, to begin a new comparison."""
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
-    def _pass_on(self, board: int, others: Ints, more: float) -> None:
+    def _reassign(self, board: int, others: Ints, more: float) -> None:
         """Assigns posts that a row reported for several boards and that a visit of `board` did not find to the boards `others`.
         more: weight to add to the waiting weight of `others`; negative if the visit found more than the board's share."""
         held = float(self.known[others].sum())

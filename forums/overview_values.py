@@ -14,7 +14,7 @@ from forums.events import Floats, Ints
 LEAST_DOUBT = 0.02  # smallest `doubt` of a source (see `Overview.doubts`)
 FLAG_WEIGHT = 0.65  # an event's mean weight, relative to a new thread's, assumed if a page only shows that something is new
 FINENESS_SECONDS = 60.0  # precision of the times that pages show
-MOST_TOLD = 500  # largest number of events of one board into which the posts reported by one reading are divided
+MOST_EVENTS = 500  # largest number of events of one board into which the posts reported by one reading are divided
 
 
 def _nothing() -> Ints:
@@ -42,7 +42,7 @@ class Source:
     row: Ints = field(default_factory=_nothing)
 
 
-class Sight(NamedTuple):
+class Figures(NamedTuple):
     """The figures that one reading of a source showed. Parallel arrays, one entry for each of its rows: total threads, total
     posts, time of the last post (epoch seconds); nan if not shown. Posts may or may not include first posts, but always the same
     way."""
@@ -52,7 +52,7 @@ class Sight(NamedTuple):
     last_post: Floats
 
 
-class Told(NamedTuple):
+class ReportedEvents(NamedTuple):
     """Events derived from the figures of an overview source. board, times (epoch seconds) and weights have one entry per event;
     `boards` are the boards that the source showed, known up to `until` (parallel, epoch seconds)."""
 

@@ -71,7 +71,7 @@ class Spending:
         """Returns the largest number of visits that may still be charged in this ranking."""
         return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
 
-    def takes(self, value: float, cost: int, *, forced: bool) -> bool:
+    def accept(self, value: float, cost: int, *, forced: bool) -> bool:
         """Decides whether a visit or reading is made; if so, charges `cost` visits, adjusts the price and returns True.
 
         value: weighted event-hours per visit charged. forced: make it whatever its value, as long as `room` covers the cost.
@@ -79,8 +79,8 @@ class Spending:
         budget = self.budget
         if cost > self.room():
             return False
-        worth = budget.price * np.exp(self.steer * (budget.used - self.target) / budget.visits_per_day)
-        if value < worth and budget.used >= self.least and not forced:
+        threshold = budget.price * np.exp(self.steer * (budget.used - self.target) / budget.visits_per_day)
+        if value < threshold and budget.used >= self.least and not forced:
             return False
         if math.isfinite(value):
             budget.price += self.step * (value - budget.price)
@@ -99,9 +99,9 @@ class Pace:
     def __init__(
         self, rates: Floats, sites: Sites, budget: Budget, *, tick_seconds: float, band: float, closing_hours: float
     ) -> None:
-        """Prepares the pacing; the day's plan is made by the first call of `turn`.
+        """Prepares the pacing; the day's plan is made by the first call of `start_ranking`.
 
-        rates: (n, bins), weighted events per hour of each board by local time of its site. budget: changed by `turn` and
+        rates: (n, bins), weighted events per hour of each board by local time of its site. budget: changed by `start_ranking` and
         `change`. The other arguments are those of `LoopOptions`.
         """
         self._roots, self.units = np.sqrt(rates), len(rates)
@@ -123,7 +123,7 @@ class Pace:
         roots = self._roots.mean(axis=1).sum() * DAY_HOURS
         return float((roots / self.budget.visits_per_day) ** 2 / 2.0)
 
-    def turn(self, now: float) -> None:
+    def start_ranking(self, now: float) -> None:
         """Begins a new day of the budget if midnight has passed, and plans it; called at the start of every ranking.
 
         After a pause or a late start, only the rest of the day is planned.

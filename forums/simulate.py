@@ -11,14 +11,14 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forums.adaptive import AdaptiveLoop, Looks, LoopOptions, Seen, Source
+from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
 from forums.board_log import BoardLog
 from forums.bounds import USUAL_THETA
 from forums.clairvoyant import bound
 from forums.delay import Delays, DelaySummary, daily_totals, event_delays, summarise
 from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock, Sites
 from forums.law import event_weights, weighted
-from forums.overview_values import Sight
+from forums.overview_values import Figures
 from forums.pacing import Budget
 from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling
 from forums.schedule import Demand, assert_budget, bra, bra_literal, bra_method1, era, lra, with_midnight, wra
@@ -33,7 +33,7 @@ KNOWN_DAYS = 160
 LONGEST_WAIT_DAYS = 5
 NEWEST_ROWS = 40  # number of threads that a newest list shows
 
-Shows = Callable[[BoardLog, Ints, float], Sight]
+Shows = Callable[[BoardLog, Ints, float], Figures]
 
 PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # rates by eq. (5) and (7) of the forum paper, without shrinkage or prior
 # with a prior, so that a board without events in the history has a rate above 0; tuned on logs that are not in the benchmarks
@@ -224,7 +224,7 @@ class Simulation:
         return followed.board, followed.moments
 
     def follow(
-        self, policy: str, visits_per_day: int, options: LoopOptions | None = None, shows: Shows = BoardLog.sight
+        self, policy: str, visits_per_day: int, options: LoopOptions | None = None, shows: Shows = BoardLog.figures
     ) -> Followed:
         """Runs an adaptive policy over the test and until every board was visited after it, with exactly the budget on every day.
         `shows`: function from boards of the log and a time to what an index page shows of them (a test may return wrong figures).
@@ -254,12 +254,12 @@ class Simulation:
         self._assert_exact(followed, visits_per_day)
         return followed
 
-    def _looks(self, policy: str, every: Ints) -> Looks | None:
+    def _looks(self, policy: str, every: Ints) -> LoopSources | None:
         """Returns the overview source that a policy reads besides its visits; None if it has none."""
         if policy not in OBSERVES:
             return None
         source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)
-        return Looks([source], self.importance, weighted(0.0 * self.importance, self.importance, self.setup.theta))
+        return LoopSources([source], self.importance, weighted(0.0 * self.importance, self.importance, self.setup.theta))
 
     def named(self, now: float) -> Ints:
         """Returns the boards of the threads that a newest list shows at this time: those with the newest posts. The list is
@@ -285,12 +285,12 @@ class Simulation:
             return
         cost = int(loop.overview.cost[source])
         if loop.overview.newest[source]:
-            loop.overview.believe_shown(source, self.named(now), now)
-            boards = loop.overview.believed_boards(source)
-            loop.swept(source, *log.take(boards, now), now)
+            loop.overview.trust_shown(source, self.named(now), now)
+            boards = loop.overview.trusted_boards(source)
+            loop.record_threads_fetched(source, *log.take(boards, now), now)
             trace.fetched(boards, now, cost)
         else:
-            loop.told(source, shows(log, loop.overview.board[loop.overview.rows(source)], now), now)
+            loop.record_figures(source, shows(log, loop.overview.board[loop.overview.rows(source)], now), now)
             trace.fetched(np.zeros(0, dtype=np.int64), now, cost)
             due = loop.due(now)
             if len(due):
@@ -298,7 +298,7 @@ class Simulation:
                 trace.fetched(due, now, len(due))
 
     def _loop(
-        self, known_until: Floats, now: float, sites: Sites, budget: Budget, options: LoopOptions, looks: Looks | None
+        self, known_until: Floats, now: float, sites: Sites, budget: Budget, options: LoopOptions, looks: LoopSources | None
     ) -> AdaptiveLoop:
         """Creates the adaptive policy for a new day, from the events found by visits so far."""
         since = now - self.setup.history_days * DAY_SECONDS

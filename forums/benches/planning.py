@@ -15,7 +15,7 @@ import numpy as np
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
-from forums.adaptive import AdaptiveLoop, Looks, LoopOptions, Seen, Source
+from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
 from forums.board_log import BoardLog
 from forums.events import DAY_SECONDS, HOUR_SECONDS, Events, Floats, LocalClock, Sites
 from forums.pacing import Budget
@@ -104,12 +104,12 @@ def _loop_day(
     began = time.perf_counter()
     options = LoopOptions(tick_seconds=tick_seconds)
     pages = [np.flatnonzero(sites.site == number) for number in range(len(sites.clocks))] if looks else []
-    sources = Looks([Source(members) for members in pages], np.ones(boards), np.full(boards, 0.5)) if looks else None
+    sources = LoopSources([Source(members) for members in pages], np.ones(boards), np.full(boards, 0.5)) if looks else None
     last = np.full(boards, START)
     loop = AdaptiveLoop(rates, sites, seen, last, START - 20 * DAY_SECONDS, Budget(budget), options, sources)
     for number, members in enumerate(pages):
         if loop.overview is not None:
-            loop.overview.calibrate(number, log.sight(members, START), START)
+            loop.overview.calibrate(number, log.figures(members, START), START)
     readable = np.ones(len(pages), dtype=bool) if looks else None
     started = time.perf_counter()
     made, longest = 0, 0.0
@@ -119,7 +119,7 @@ def _loop_day(
         if len(due):
             loop.observe(due, *log.take(due, now), now)
         if source >= 0:
-            loop.told(source, log.sight(pages[source], now), now)
+            loop.record_figures(source, log.figures(pages[source], now), now)
         made += len(due) + (source >= 0)
         longest = max(longest, time.process_time() - worked)
     if made != budget:

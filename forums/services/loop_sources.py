@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from forums.adaptive import AdaptiveLoop, Looks, Source
+from forums.adaptive import AdaptiveLoop, LoopSources, Source
 from forums.events import Bools, Floats, Ints
 from forums.law import event_weights, weighted
 from forums.models import Board, Look, OverviewSource, Visit
-from forums.overview_values import Sight
+from forums.overview_values import Figures
 
 NEVER = float("nan")
 NONE = np.zeros(0, dtype=np.int64)
@@ -35,7 +35,7 @@ def of(site_ids: Sequence[int]) -> list[OverviewSource]:
 
 def looks(
     sources: Sequence[OverviewSource], boards: Ints, above: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
-) -> Looks | None:
+) -> LoopSources | None:
     """Returns the sources in the form that the adaptive policy uses, each with the boards that it has shown, or all of its site
     before its first reading. None if there are no sources.
 
@@ -54,7 +54,7 @@ def looks(
         hidden, row = (NONE, NONE) if one.names_threads else _below(members, own, above)
         lag = one.lag_seconds / 3600.0
         found.append(Source(members, one.names_threads, one.cost, one.doubt, lag, hidden, row))
-    return Looks(found, importance, weighted(0.0 * importance, importance, theta)) if found else None
+    return LoopSources(found, importance, weighted(0.0 * importance, importance, theta)) if found else None
 
 
 def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
@@ -79,12 +79,12 @@ def parents(found: Sequence[Board]) -> Ints:
     return np.array([place.get(board.parent_id or 0, -1) for board in found], dtype=np.int64)
 
 
-def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Sight:
+def figures(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Figures:
     """Converts the stored figures `shown` of an overview source to the form that the adaptive policy uses: one entry for each
     board id in `members`, in this order."""
     rows = [shown.get(str(pk)) or (None, None, None) for pk in members]
     values = np.array([[NEVER if one is None else float(one) for one in row] for row in rows], dtype=float).reshape(-1, 3)
-    return Sight(values[:, 0], values[:, 1], values[:, 2])
+    return Figures(values[:, 0], values[:, 1], values[:, 2])
 
 
 def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
@@ -124,11 +124,11 @@ def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Int
             continue
         at = source.read_at.timestamp()
         members = _members(loop, boards, number)
-        seen = sight(source, source.shown, members)
+        seen = figures(source, source.shown, members)
         # whether one of the row's boards was visited after the reading
         late = loop.overview.covers.earliest(loop.overview.rows(number), -loop.last_visit) < -at
         loop.overview.calibrate(
-            number, Sight(np.where(late, np.nan, seen.threads), np.where(late, np.nan, seen.posts), seen.last_post), at
+            number, Figures(np.where(late, np.nan, seen.threads), np.where(late, np.nan, seen.posts), seen.last_post), at
         )
 
 
@@ -141,7 +141,7 @@ def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
         values = {
             "lag_seconds": round(float(loop.overview.lag_hours[number]) * 3600.0, 1),
             "doubt": round(float(loop.overview.doubt[number]), 4),
-            "believed": int(loop.overview.believed()[loop.overview.rows(number)].sum()),
+            "believed": int(loop.overview.trusted()[loop.overview.rows(number)].sum()),
         }
         if any(getattr(source, name) != value for name, value in values.items()):
             OverviewSource.objects.filter(pk=source.pk).update(**values)
@@ -181,7 +181,7 @@ def tell(
         return 0
     at = look.read_at.timestamp()
     if not sources[number].names_threads:
-        loop.told(number, sight(sources[number], look.shown, _members(loop, boards, number)), at)
+        loop.record_figures(number, figures(sources[number], look.shown, _members(loop, boards, number)), at)
         return 1
     place = {int(pk): index for index, pk in enumerate(boards.tolist())}
     board, times, opener = [], [], []
@@ -193,10 +193,10 @@ def tell(
     owner = np.array(board, dtype=np.int64)
     weights = event_weights(np.array(opener, dtype=bool), theta, importance[owner] if len(owner) else 1.0)
     kept = np.isin(owner, loop.overview.board[loop.overview.rows(number)])
-    loop.overview.believe_shown(number, np.array([place[int(pk)] for pk in look.shown if int(pk) in place], dtype=np.int64), at)
+    loop.overview.trust_shown(number, np.array([place[int(pk)] for pk in look.shown if int(pk) in place], dtype=np.int64), at)
     if look.reason == Look.CUT:
-        loop.overview.left_out(number, at)
+        loop.overview.record_gap(number, at)
         return 1
-    kept &= np.isin(owner, loop.overview.believed_boards(number))
-    loop.swept(number, owner[kept], np.array(times)[kept], weights[kept], at)
+    kept &= np.isin(owner, loop.overview.trusted_boards(number))
+    loop.record_threads_fetched(number, owner[kept], np.array(times)[kept], weights[kept], at)
     return 1

@@ -127,7 +127,7 @@ def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], board
     state = LoopState.objects.filter(plan=plan).first()
     stored = arrays.unpacked(bytes(state.data)) if state is not None else {}
     if stored and loop_sources.same(stored, loop, sources, boards):
-        loop.recall_looks(stored)
+        loop.restore_sources(stored)
     else:
         loop_sources.calibrate(loop, sources, boards)
 
@@ -161,7 +161,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
     looks = loop_sources.looks(sources, fixed["boards"], above, fixed["site"], fixed["sites"], importance, plan.theta)
     loop = AdaptiveLoop.unpacked(fixed, moving, sites, OPTIONS, looks)
     if not loop_sources.same(moving, loop, sources, fixed["boards"]):
-        loop.forget_looks(looks)
+        loop.replace_sources(looks)
         loop_sources.calibrate(loop, sources, fixed["boards"])
     rests.tell(loop, fixed["boards"], sources)
     return Live(plan, loop, fixed["boards"], fixed["site"], fixed["sites"], state.told_until, sources, importance)

@@ -137,7 +137,7 @@ def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
         return (day - EPOCH).days
     near = [day + timedelta(days=step) for step in range(7)]
     alike = {one.weekday(): _open(found, windows, one) == _open(found, windows, day) for one in near}
-    return open_hours.turn(day, [alike[number] for number in range(7)])
+    return open_hours.matching_days_before(day, [alike[number] for number in range(7)])
 
 
 def _of_day(

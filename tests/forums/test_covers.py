@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.adaptive import AdaptiveLoop, Looks, Source
+from forums.adaptive import AdaptiveLoop, LoopSources, Source
 from forums.covers import Covers
 from forums.overview import Overview
-from forums.overview_values import Sight
+from forums.overview_values import Figures
 from forums.pacing import Budget
 from forums.services.loop_sources import _below
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
@@ -24,15 +24,15 @@ def source() -> Source:
     return Source(SHOWN, hidden=HIDDEN, row=np.array([0, 0]))
 
 
-def sight(threads, posts, last) -> Sight:
-    return Sight(np.array(threads, dtype=float), np.array(posts, dtype=float), np.array(last, dtype=float))
+def figures(threads, posts, last) -> Figures:
+    return Figures(np.array(threads, dtype=float), np.array(posts, dtype=float), np.array(last, dtype=float))
 
 
 def overview_of(*sources: Source) -> Overview:
     made = Overview(sources or [source()], np.full(4, NOW), np.ones(4), np.full(4, 0.5))
     for number in range(len(made)):
         count = len(made.board[made.rows(number)])
-        made.calibrate(number, sight([10] * count, [100] * count, [NOW] * count), NOW)
+        made.calibrate(number, figures([10] * count, [100] * count, [NOW] * count), NOW)
     return made
 
 
@@ -46,15 +46,15 @@ WAITING = np.array([3.0, 1.0, 1.0, 0.0])
 
 def test_what_a_row_tells_waits_on_its_boards_by_their_forecasts():
     overview = overview_of()
-    told = overview.read(0, sight([11, 10], [102, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
+    told = overview.read(0, figures([11, 10], [102, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
     assert overview.known.tolist() == pytest.approx([1.5 * 0.75, 0.0, 1.5 * 0.25, 0.0])
     assert told.weights.sum() == pytest.approx(1.5) and (overview.look == NOW + 2 * HOUR).all()
-    assert sorted(overview.believed_boards(0).tolist()) == [0, 1, 2, 3]
+    assert sorted(overview.trusted_boards(0).tolist()) == [0, 1, 2, 3]
 
 
 def test_what_a_visit_does_not_find_waits_on_the_boards_below():
     overview = overview_of()
-    overview.read(0, sight([11, 10], [101, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
+    overview.read(0, figures([11, 10], [101, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
     assert visit(overview, 0, [], [], NOW + 3 * HOUR).tolist() == []
     assert overview.known.tolist() == pytest.approx([0.0, 0.0, 1.0, 0.0])
     assert overview.known_hours(NOW + 3 * HOUR)[2] == pytest.approx(2.0), "since it was posted"
@@ -65,18 +65,18 @@ def test_what_a_visit_does_not_find_waits_on_the_boards_below():
 
 def test_what_a_visit_finds_is_awaited_nowhere_else():
     overview = overview_of()
-    overview.read(0, sight([10, 10], [102, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
+    overview.read(0, figures([10, 10], [102, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
     visit(overview, 2, [NOW + HOUR], [0.5], NOW + 3 * HOUR)
     assert overview.known.tolist() == pytest.approx([0.5, 0.0, 0.0, 0.0])
     visit(overview, 0, [NOW + HOUR], [0.5], NOW + 3 * HOUR)
     assert not overview.known.any() and not overview.wrong.any()
-    again = overview.read(0, sight([10, 10], [102, 100], [NOW + HOUR] * 2), NOW + 4 * HOUR, WAITING)
+    again = overview.read(0, figures([10, 10], [102, 100], [NOW + HOUR] * 2), NOW + 4 * HOUR, WAITING)
     assert not len(again.board) and not overview.told.any()
 
 
 def test_a_visit_of_all_boards_at_once_is_one_comparison():
     overview = overview_of()
-    overview.read(0, sight([12, 10], [103, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
+    overview.read(0, figures([12, 10], [103, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
     times = np.full(3, NOW + HOUR)
     overview.visited(np.arange(4), np.array([2, 2, 3]), times, np.array([1.0, 1.0, 0.5]), NOW + 3 * HOUR)
     assert not overview.known.any() and not overview.wrong.any() and overview.source_wrong[0] == 0
@@ -84,7 +84,7 @@ def test_a_visit_of_all_boards_at_once_is_one_comparison():
 
 def test_a_row_that_no_board_bears_out_is_a_contradiction():
     overview = overview_of()
-    overview.read(0, sight([10, 10], [104, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
+    overview.read(0, figures([10, 10], [104, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
     for board in (0, 2):
         visit(overview, board, [], [], NOW + 3 * HOUR)
     assert overview.wrong.tolist() == [0, 0] and overview.known.tolist() == pytest.approx([0.0, 0.0, 0.0, 2.0])
@@ -96,12 +96,12 @@ def test_a_row_that_does_not_count_the_boards_below_is_found_out_and_taken_back(
     overview, now = overview_of(), NOW
     for turn in (1, 2):
         now += 5 * HOUR
-        overview.read(0, sight([10, 10], [100, 100], [NOW] * 2), now, WAITING)
+        overview.read(0, figures([10, 10], [100, 100], [NOW] * 2), now, WAITING)
         visit(overview, 2, [now - 3 * HOUR, now - 2 * HOUR], [0.5, 0.5], now + HOUR)
         assert overview.covers.counted().tolist() == [True, turn < 2, True, True]
     assert not overview.wrong.any() and overview.lag_hours[0] == 0.0 and overview.doubts()[2] == 1.0
     before = overview.look[2]
-    overview.read(0, sight([10, 10], [101, 100], [now + HOUR] * 2), now + 2 * HOUR, WAITING)
+    overview.read(0, figures([10, 10], [101, 100], [now + HOUR] * 2), now + 2 * HOUR, WAITING)
     assert overview.known[2] == 0.0 and overview.look[2] == before
     for board in (3, 0):
         visit(overview, board, [], [], now + 3 * HOUR)
@@ -110,21 +110,21 @@ def test_a_row_that_does_not_count_the_boards_below_is_found_out_and_taken_back(
 
 def test_another_source_tells_on_which_of_the_boards_it_was():
     overview = overview_of(source(), Source(np.array([2])))
-    overview.read(1, sight([10], [101], [NOW + HOUR]), NOW + 2 * HOUR, WAITING)
-    overview.read(0, sight([10, 10], [101, 100], [NOW + HOUR] * 2), NOW + 3 * HOUR, WAITING)
+    overview.read(1, figures([10], [101], [NOW + HOUR]), NOW + 2 * HOUR, WAITING)
+    overview.read(0, figures([10, 10], [101, 100], [NOW + HOUR] * 2), NOW + 3 * HOUR, WAITING)
     assert overview.known.tolist() == pytest.approx([0.0, 0.0, 0.5, 0.0]) and overview.posts[0] == 101
 
 
 def test_a_page_without_counts_tells_of_a_board_below_too():
     overview = Overview([source()], np.full(4, NOW), np.ones(4), np.full(4, 0.5))
     nothing = [np.nan] * 2
-    overview.calibrate(0, sight(nothing, nothing, [NOW - HOUR] * 2), NOW)
+    overview.calibrate(0, figures(nothing, nothing, [NOW - HOUR] * 2), NOW)
     visit(overview, 0, [], [], NOW + HOUR)
-    overview.read(0, sight(nothing, nothing, [NOW + 0.5 * HOUR, NOW - HOUR]), NOW + 2 * HOUR, WAITING)
+    overview.read(0, figures(nothing, nothing, [NOW + 0.5 * HOUR, NOW - HOUR]), NOW + 2 * HOUR, WAITING)
     assert overview.known[2] > 0.0 and overview.known[1] == 0.0, "posted before the visit of the row's own board"
     visit(overview, 2, [NOW + 0.5 * HOUR], [1.0], NOW + 3 * HOUR)
     assert not overview.known.any() and not overview.wrong.any()
-    overview.read(0, sight(nothing, nothing, [NOW + 0.5 * HOUR, NOW - HOUR]), NOW + 4 * HOUR, WAITING)
+    overview.read(0, figures(nothing, nothing, [NOW + 0.5 * HOUR, NOW - HOUR]), NOW + 4 * HOUR, WAITING)
     assert not overview.known.any(), "that post is known"
 
 
@@ -143,7 +143,7 @@ def test_an_honest_row_loses_no_post_and_is_never_doubted(posts, steps):
         now = NOW + after * HOUR
         if what == "look":
             so_far = [opener for at, _board, opener in posts if NOW + at * HOUR <= now]
-            shown = sight([10 + sum(so_far), 10], [100 + len(so_far), 100], [np.nan, np.nan])
+            shown = figures([10 + sum(so_far), 10], [100 + len(so_far), 100], [np.nan, np.nan])
             overview.read(0, shown, now, WAITING)
             looked = now
         else:
@@ -157,11 +157,11 @@ def test_an_honest_row_loses_no_post_and_is_never_doubted(posts, steps):
 
 def test_the_loop_visits_the_board_below_next_and_pays_for_each_visit_once():
     rates = np.outer([20.0, 20.0, 5.0, 5.0], DIURNAL / DIURNAL.sum())
-    looks = Looks([source()], np.ones(4), np.full(4, 0.5))
+    looks = LoopSources([source()], np.ones(4), np.full(4, 0.5))
     loop = AdaptiveLoop(rates, sites_of(4), NOTHING, np.full(4, NOW), NOW - 20 * DAY, Budget(48), looks=looks)
-    loop.overview.calibrate(0, sight([10, 10], [100, 100], [NOW] * 2), NOW)
+    loop.overview.calibrate(0, figures([10, 10], [100, 100], [NOW] * 2), NOW)
     nothing = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
-    loop.told(0, sight([40, 10], [160, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR)
+    loop.record_figures(0, figures([40, 10], [160, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR)
     assert loop.index(NOW + 2 * HOUR).argmax() == 0
     used, visited = 0, []
     for step in range(1, 200):

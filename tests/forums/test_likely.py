@@ -27,12 +27,12 @@ def told_and_made(policy: str, visits: int) -> list[tuple[float, float, float, f
     looks, last = simulation._looks(policy, boards), np.full(len(boards), simulation.start)
     loop = simulation._loop(last, simulation.start, sites, Budget(visits), LoopOptions(), looks)
     if loop.overview is not None:
-        loop.overview.calibrate(0, log.sight(boards, simulation.start), simulation.start)
+        loop.overview.calibrate(0, log.figures(boards, simulation.start), simulation.start)
     trace, told, found = _Trace(), {}, []
     for step in range(int(40 * HOUR / STEP)):
         now = simulation.start + step * STEP
         before = len(trace.boards)
-        simulation._tick(loop, log, now, trace, BoardLog.sight)
+        simulation._tick(loop, log, now, trace, BoardLog.figures)
         for board in np.concatenate([*trace.boards[before:], boards[:0]]).tolist():
             found += [(*one, now) for one in told.pop(board, [])]
         if step % 15 == 7 and now < simulation.start + 30 * HOUR:

@@ -38,15 +38,15 @@ def inside(hours: np.ndarray, spans: open_hours.Spans) -> bool:
 @given(SPANS, st.integers(1, 96), st.lists(st.floats(0.0, 23.999), min_size=1, max_size=9))
 def test_the_planning_clock_keeps_the_day_and_leads_back_inside(spans: open_hours.Spans, bins: int, hours: list[float]) -> None:
     rates = np.random.default_rng(bins).uniform(0.0, 5.0, (3, bins))
-    assert open_hours.squeezed(rates, spans).sum(axis=1) == pytest.approx(rates.sum(axis=1), rel=0.05)
-    mapped = open_hours.placed(np.array(sorted(hours)), spans)
+    assert open_hours.to_planning_clock(rates, spans).sum(axis=1) == pytest.approx(rates.sum(axis=1), rel=0.05)
+    mapped = open_hours.to_day_hours(np.array(sorted(hours)), spans)
     assert inside(mapped, spans) and (np.diff(mapped) >= 0).all()
 
 
 def test_always_open_changes_nothing() -> None:
     rates = np.outer([4.0, 1.0], DIURNAL)
-    assert open_hours.squeezed(rates, open_hours.WHOLE_DAY) == pytest.approx(rates)
-    assert open_hours.placed(np.array([0.0, 7.5]), open_hours.WHOLE_DAY).tolist() == [0.0, 7.5]
+    assert open_hours.to_planning_clock(rates, open_hours.WHOLE_DAY) == pytest.approx(rates)
+    assert open_hours.to_day_hours(np.array([0.0, 7.5]), open_hours.WHOLE_DAY).tolist() == [0.0, 7.5]
 
 
 def _given(boards: int = 3) -> planning.DayInput:
@@ -83,9 +83,9 @@ def test_a_site_that_is_closed_all_day_has_no_visits_and_the_others_take_them() 
 def test_a_cycle_of_days_goes_on_over_open_days_only() -> None:
     monday = date(2026, 11, 23)
     only = [True, False, False, False, False, False, False]
-    turns = [open_hours.turn(monday + timedelta(weeks=week), only) for week in range(4)]
+    turns = [open_hours.matching_days_before(monday + timedelta(weeks=week), only) for week in range(4)]
     assert np.diff(turns).tolist() == [1, 1, 1]
-    every = [open_hours.turn(monday + timedelta(days=day), [True] * 7) for day in range(9)]
+    every = [open_hours.matching_days_before(monday + timedelta(days=day), [True] * 7) for day in range(9)]
     assert np.diff(every).tolist() == [1] * 8
 
 

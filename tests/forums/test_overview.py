@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.adaptive import AdaptiveLoop, Looks, LoopOptions, Seen, Source
+from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
 from forums.board_log import BoardLog
 from forums.bounds import FIRST_DOUBT
 from forums.delay import event_delays
 from forums.events import from_rows
 from forums.overview import LONGEST_LAG_HOURS, Overview
-from forums.overview_values import LEAST_DOUBT, Sight
+from forums.overview_values import LEAST_DOUBT, Figures
 from forums.pacing import Budget
 from forums.simulate import Setup, Simulation
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
@@ -38,12 +38,12 @@ def overview_of(*sources: Source) -> Overview:
     made = Overview(sources or [Source(BOARDS)], np.full(3, NOW), np.ones(3), np.full(3, 0.5))
     for number in range(len(made)):
         shown = made.rows(number).stop - made.rows(number).start
-        made.calibrate(number, sight([10, 20, 30][:shown], [100, 200, 300][:shown], [NOW] * shown), NOW)
+        made.calibrate(number, figures([10, 20, 30][:shown], [100, 200, 300][:shown], [NOW] * shown), NOW)
     return made
 
 
-def sight(threads, posts, last) -> Sight:
-    return Sight(np.array(threads, dtype=float), np.array(posts, dtype=float), np.array(last, dtype=float))
+def figures(threads, posts, last) -> Figures:
+    return Figures(np.array(threads, dtype=float), np.array(posts, dtype=float), np.array(last, dtype=float))
 
 
 def visit(overview, board, times, weights, now):
@@ -63,7 +63,7 @@ def delay(simulation, policy, visits, **given):
 
 def test_new_threads_and_posts_become_waiting_weight_at_even_times():
     overview = overview_of()
-    told = overview.read(0, sight([11, 20, 30], [104, 200, 300], [NOW + 2 * HOUR, NOW, NOW]), NOW + 3 * HOUR, np.zeros(3))
+    told = overview.read(0, figures([11, 20, 30], [104, 200, 300], [NOW + 2 * HOUR, NOW, NOW]), NOW + 3 * HOUR, np.zeros(3))
     assert overview.known.tolist() == [1.0 + 3 * 0.5, 0.0, 0.0]
     assert told.board.tolist() == [0] * 4 and np.diff(told.times).tolist() == [HOUR / 2] * 3
     assert told.times[-1] == NOW + 2 * HOUR
@@ -73,22 +73,22 @@ def test_new_threads_and_posts_become_waiting_weight_at_even_times():
 
 def test_a_second_look_tells_only_what_came_since_the_first():
     overview = overview_of()
-    overview.read(0, sight([11, 20, 30], [104, 200, 300], [NOW + HOUR, NOW, NOW]), NOW + 2 * HOUR, np.zeros(3))
-    again = overview.read(0, sight([11, 20, 30], [105, 200, 300], [NOW + 3 * HOUR, NOW, NOW]), NOW + 4 * HOUR, np.zeros(3))
+    overview.read(0, figures([11, 20, 30], [104, 200, 300], [NOW + HOUR, NOW, NOW]), NOW + 2 * HOUR, np.zeros(3))
+    again = overview.read(0, figures([11, 20, 30], [105, 200, 300], [NOW + 3 * HOUR, NOW, NOW]), NOW + 4 * HOUR, np.zeros(3))
     assert again.weights.tolist() == [0.5] and overview.known[0] == 3.0
 
 
 def test_what_a_visit_fetched_is_not_told_again():
     overview = overview_of()
     visit(overview, 0, [NOW + HOUR, NOW + 2 * HOUR], [1.0, 0.5], NOW + 3 * HOUR)
-    told = overview.read(0, sight([11, 20, 30], [102, 200, 300], [NOW + 2 * HOUR, NOW, NOW]), NOW + 4 * HOUR, np.zeros(3))
+    told = overview.read(0, figures([11, 20, 30], [102, 200, 300], [NOW + 2 * HOUR, NOW, NOW]), NOW + 4 * HOUR, np.zeros(3))
     assert not len(told.board) and overview.known.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_a_page_without_counts_tells_by_the_time_of_the_last_post():
     overview = Overview([Source(BOARDS)], np.full(3, NOW), np.ones(3), np.full(3, 0.5))
-    overview.calibrate(0, sight([NAN] * 3, [NAN] * 3, [NOW - HOUR, NOW, NAN]), NOW)
-    told = overview.read(0, sight([NAN] * 3, [NAN] * 3, [NOW + HOUR, NOW, NAN]), NOW + 2 * HOUR, np.array([4.0, 1.0, 1.0]))
+    overview.calibrate(0, figures([NAN] * 3, [NAN] * 3, [NOW - HOUR, NOW, NAN]), NOW)
+    told = overview.read(0, figures([NAN] * 3, [NAN] * 3, [NOW + HOUR, NOW, NAN]), NOW + 2 * HOUR, np.array([4.0, 1.0, 1.0]))
     assert overview.known[0] == pytest.approx(4.0 / (1 - np.exp(-4.0 / 0.65))) and overview.known[1:].tolist() == [0.0, 0.0]
     assert told.times.max() == NOW + HOUR
     assert overview.look.tolist() == [NOW + 2 * HOUR, NOW + 2 * HOUR, NOW]
@@ -97,23 +97,23 @@ def test_a_page_without_counts_tells_by_the_time_of_the_last_post():
 @pytest.mark.parametrize("counts", [True, False], ids=["read for the first time", "never with counts"])
 def test_a_page_that_cannot_tell_how_many_is_not_blamed_for_their_number(counts):
     overview = Overview([Source(BOARDS)], np.full(3, NOW), np.ones(3), np.full(3, 0.5))
-    figures = ([10, 20, 30], [100, 200, 300]) if counts else ([NAN] * 3, [NAN] * 3)
+    shown = ([10, 20, 30], [100, 200, 300]) if counts else ([NAN] * 3, [NAN] * 3)
     now = NOW + HOUR
-    overview.read(0, sight(*figures, [now - 60] * 3), now, np.full(3, 0.2))
+    overview.read(0, figures(*shown, [now - 60] * 3), now, np.full(3, 0.2))
     assert (overview.known > 0).all() and overview.guessed.all()
     for board in range(3):
         visit(overview, board, [NOW + 60.0 * number for number in range(1, 6)], [0.5] * 5, now + 60.0 * (board + 1))
-    assert overview.believed().all() and not overview.guessed.any() and overview.source_wrong[0] == 0
-    overview.read(0, sight(*figures, [now + HOUR] * 3), now + 2 * HOUR, np.full(3, 0.2))
+    assert overview.trusted().all() and not overview.guessed.any() and overview.source_wrong[0] == 0
+    overview.read(0, figures(*shown, [now + HOUR] * 3), now + 2 * HOUR, np.full(3, 0.2))
     for board in range(3):
         visit(overview, board, [], [], now + 2 * HOUR + 60.0 * (board + 1))
-    assert overview.source_wrong[0] == 0 if counts else not overview.believed().any(), "signs of nothing are contradictions"
+    assert overview.source_wrong[0] == 0 if counts else not overview.trusted().any(), "signs of nothing are contradictions"
 
 
 def test_a_board_that_the_page_does_not_show_keeps_its_own_forecast():
     overview = overview_of()
-    overview.read(0, sight([10, NAN, 30], [100, NAN, 300], [NOW, NAN, NOW]), NOW + HOUR, np.zeros(3))
-    assert overview.look[1] == NOW and overview.believed().tolist() == [True, False, True]
+    overview.read(0, figures([10, NAN, 30], [100, NAN, 300], [NOW, NAN, NOW]), NOW + HOUR, np.zeros(3))
+    assert overview.look[1] == NOW and overview.trusted().tolist() == [True, False, True]
     gains, part = overview.gains(np.full(3, 2.0), np.full(3, 9.0), NOW + 2 * HOUR, np.ones(3, dtype=bool), 0.5)
     assert part[1] == 0.0 and gains[0] == pytest.approx(2.0 * (1.0 - FIRST_DOUBT))
 
@@ -121,8 +121,8 @@ def test_a_board_that_the_page_does_not_show_keeps_its_own_forecast():
 def test_two_sources_do_not_tell_the_same_posts_twice():
     overview = overview_of(Source(BOARDS), Source(BOARDS[:2]))
     shown = [NOW + HOUR, NOW, NOW]
-    overview.read(0, sight([11, 20, 30], [101, 200, 300], shown), NOW + 2 * HOUR, np.zeros(3))
-    overview.read(1, sight([11, 20], [101, 200], shown[:2]), NOW + 3 * HOUR, np.zeros(3))
+    overview.read(0, figures([11, 20, 30], [101, 200, 300], shown), NOW + 2 * HOUR, np.zeros(3))
+    overview.read(1, figures([11, 20], [101, 200], shown[:2]), NOW + 3 * HOUR, np.zeros(3))
     assert overview.known.tolist() == [1.0, 0.0, 0.0]
 
 
@@ -131,10 +131,10 @@ def test_two_sources_do_not_tell_the_same_posts_twice():
 
 def test_a_lag_is_learned_and_taken_off():
     overview = overview_of()
-    overview.read(0, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 2 * HOUR, np.zeros(3))
+    overview.read(0, figures([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 2 * HOUR, np.zeros(3))
     visit(overview, 0, [NOW + 1.75 * HOUR, NOW + 1.9 * HOUR], [0.5, 0.5], NOW + 3 * HOUR)
-    assert overview.lag_hours[0] == pytest.approx(0.25) and overview.believed().all()
-    overview.read(0, sight([10, 20, 30], [102, 200, 300], [NOW] * 3), NOW + 4 * HOUR, np.zeros(3))
+    assert overview.lag_hours[0] == pytest.approx(0.25) and overview.trusted().all()
+    overview.read(0, figures([10, 20, 30], [102, 200, 300], [NOW] * 3), NOW + 4 * HOUR, np.zeros(3))
     assert overview.look[1] == pytest.approx(NOW + 3.75 * HOUR)
 
 
@@ -145,29 +145,29 @@ def test_a_source_that_contradicts_visits_twice_running_is_not_believed_until_it
     for turn in (1, 2):
         moment += 5 * HOUR
         posts += 7 if lie == "invented" else 0
-        overview.read(0, sight([10, 20, 30], [posts, 200, 300], [moment, NOW, NOW]), moment, np.zeros(3))
+        overview.read(0, figures([10, 20, 30], [posts, 200, 300], [moment, NOW, NOW]), moment, np.zeros(3))
         found = [moment - 3 * HOUR, moment - 2.5 * HOUR] if lie == "frozen" else []
         visit(overview, 0, found, [0.5] * len(found), moment + HOUR)
-        assert overview.believed().tolist() == [turn < 2, True, True]
+        assert overview.trusted().tolist() == [turn < 2, True, True]
     assert overview.doubts()[0] == 1.0
     before = overview.look[0]
     for _ in range(2):
         moment += 5 * HOUR
         posts += 1
-        overview.read(0, sight([10, 20, 30], [posts, 200, 300], [moment, NOW, NOW]), moment, np.zeros(3))
+        overview.read(0, figures([10, 20, 30], [posts, 200, 300], [moment, NOW, NOW]), moment, np.zeros(3))
         assert overview.look[0] in (before, moment) and overview.known[0] == 0.0
         visit(overview, 0, [moment - 2 * HOUR], [0.5], moment + HOUR)
         before = overview.look[0]
-        if overview.believed()[0]:
+        if overview.trusted()[0]:
             break
-    assert overview.believed().all()
+    assert overview.trusted().all()
 
 
 def test_a_source_that_contradicts_on_all_boards_is_dropped_as_a_whole_and_probed():
     overview = overview_of()
-    overview.read(0, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 9 * HOUR, np.zeros(3))
+    overview.read(0, figures([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 9 * HOUR, np.zeros(3))
     lost = [visit(overview, board, [NOW + 2 * HOUR], [0.5], NOW + 10 * HOUR).tolist() for board in range(3)]
-    assert lost == [[], [], [0, 1]] and not overview.believed().any()
+    assert lost == [[], [], [0, 1]] and not overview.trusted().any()
     assert overview.to_probe(NOW + 40 * HOUR).tolist() == []
     assert overview.to_probe(NOW + 60 * HOUR).tolist() == [0]
 
@@ -176,9 +176,9 @@ def test_a_newest_list_that_misses_posts_is_not_believed():
     overview = overview_of(Source(BOARDS, newest=True))
     for turn in (1, 2):
         now = NOW + turn * 5 * HOUR
-        overview.swept(0, BOARDS, np.array([1]), np.array([now - HOUR]), np.array([0.5]), now)
+        overview.record_threads_fetched(0, BOARDS, np.array([1]), np.array([now - HOUR]), np.array([0.5]), now)
         visit(overview, 0, [now - 2 * HOUR], [0.5], now + HOUR)
-    assert overview.believed().tolist() == [False, True, True]
+    assert overview.trusted().tolist() == [False, True, True]
     assert overview.fetched_until(np.full(3, NOW)).tolist() == [NOW, NOW + 10 * HOUR, NOW + 10 * HOUR]
 
 
@@ -189,16 +189,16 @@ def test_an_honest_page_is_never_doubted_and_never_loses_a_post(posts, looks):
     events = from_rows([("a", "1", True, NOW - HOUR)] + [("a", "1", opener, NOW + at * HOUR) for at, opener in posts])
     log = BoardLog(events, events.weights(0.5), NOW)
     overview = Overview([Source(np.array([0]))], np.array([NOW]), np.ones(1), np.array([0.5]))
-    overview.calibrate(0, log.sight(np.array([0]), NOW), NOW)
+    overview.calibrate(0, log.figures(np.array([0]), NOW), NOW)
     for turn in range(1, looks + 1):
         now = NOW + turn * 7 * HOUR
-        overview.read(0, log.sight(np.array([0]), now), now, np.zeros(1))
+        overview.read(0, log.figures(np.array([0]), now), now, np.zeros(1))
         waiting = sum(1.0 if opener else 0.5 for at, opener in posts if NOW + at * HOUR <= now)
         assert overview.known[0] == pytest.approx(waiting)
     end = NOW + 40 * HOUR
     overview.visited(np.array([0]), *log.take(np.array([0]), end), end)
-    assert overview.believed().all() and overview.lag_hours[0] == 0.0 and overview.known[0] == 0.0
-    overview.read(0, log.sight(np.array([0]), end + HOUR), end + HOUR, np.zeros(1))
+    assert overview.trusted().all() and overview.lag_hours[0] == 0.0 and overview.known[0] == 0.0
+    overview.read(0, log.figures(np.array([0]), end + HOUR), end + HOUR, np.zeros(1))
     assert overview.known[0] == 0.0
 
 
@@ -241,7 +241,7 @@ def test_the_price_follows_spending_by_its_own_strength_where_index_pages_are_re
 
 
 def frozen(log, boards, now):
-    return BoardLog.sight(log, boards, FIRST)
+    return BoardLog.figures(log, boards, FIRST)
 
 
 def lying():
@@ -249,7 +249,7 @@ def lying():
 
     def shows(log, boards, now):
         count[:] += rng.poisson(1.0, 4)
-        return Sight(np.floor(count / 5), count.copy(), np.full(4, now))
+        return Figures(np.floor(count / 5), count.copy(), np.full(4, now))
 
     return shows
 
@@ -298,24 +298,25 @@ def test_what_comes_later_changes_nothing_before(simulation, policy):
 
 def looking(visits: int, **given: object) -> AdaptiveLoop:
     rates = np.outer([5.0, 20.0, 60.0], DIURNAL / DIURNAL.sum())
-    looks = Looks([Source(BOARDS)], np.ones(3), np.full(3, 0.5))
+    looks = LoopSources([Source(BOARDS)], np.ones(3), np.full(3, 0.5))
     loop = AdaptiveLoop(rates, sites_of(3), NOTHING, np.full(3, NOW), NOW - 20 * DAY, Budget(visits), looks=looks, **given)
-    loop.overview.calibrate(0, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW)
+    loop.overview.calibrate(0, figures([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW)
     return loop
 
 
 def test_a_board_known_to_have_posts_is_visited_before_those_expected_to():
     loop = looking(24)
-    loop.told(0, sight([14, 20, 30], [104, 200, 300], [NOW + 2 * HOUR, NOW, NOW]), NOW + 3 * HOUR)
+    loop.record_figures(0, figures([14, 20, 30], [104, 200, 300], [NOW + 2 * HOUR, NOW, NOW]), NOW + 3 * HOUR)
     assert loop.index(NOW + 4 * HOUR).argmax() == 0
     assert loop.due(NOW + 6 * HOUR)[0] == 0 and loop.explain(0, NOW + 6 * HOUR).known == 4.0
 
 
 def test_a_packed_loop_with_looks_goes_on_as_it_was():
     one = looking(24)
-    one.told(0, sight([12, 20, 30], [103, 201, 300], [NOW + HOUR, NOW + HOUR, NOW]), NOW + 2 * HOUR)
+    one.record_figures(0, figures([12, 20, 30], [103, 201, 300], [NOW + HOUR, NOW + HOUR, NOW]), NOW + 2 * HOUR)
     fixed, moving = one.packed()
-    two = AdaptiveLoop.unpacked(fixed, {k: v.copy() for k, v in moving.items()}, sites_of(3), looks=Looks([Source(BOARDS)], np.ones(3), np.full(3, 0.5)))
+    looks = LoopSources([Source(BOARDS)], np.ones(3), np.full(3, 0.5))
+    two = AdaptiveLoop.unpacked(fixed, {k: v.copy() for k, v in moving.items()}, sites_of(3), looks=looks)
     for step in range(60):
         now = NOW + (3 + step / 4) * HOUR
         chosen = [loop.choose(now, None, np.ones(1, dtype=bool)) for loop in (one, two)]
@@ -348,27 +349,27 @@ def test_a_deadline_is_kept_on_a_quiet_board():
         if len(due):
             loop.observe(due, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), now)
         if source >= 0:
-            loop.told(source, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), now)
+            loop.record_figures(source, figures([10, 20, 30], [100, 200, 300], [NOW] * 3), now)
     assert len(waits) >= 7 and max(waits) <= 3.0
     assert loop.budget.used == 40
 
 
 def test_a_deadline_counts_from_when_posts_were_fetched_by_whichever_way():
     rates = np.outer([5.0, 20.0, 60.0], DIURNAL / DIURNAL.sum())
-    looks = Looks([Source(BOARDS, newest=True)], np.ones(3), np.full(3, 0.5))
+    looks = LoopSources([Source(BOARDS, newest=True)], np.ones(3), np.full(3, 0.5))
     deadlines = np.array([6.0, np.inf, np.inf])
     loop = AdaptiveLoop(rates, sites_of(3), NOTHING, np.full(3, NOW), NOW - 20 * DAY, Budget(24), looks=looks, deadline_hours=deadlines)
-    loop.overview.believe_shown(0, BOARDS, NOW)
+    loop.overview.trust_shown(0, BOARDS, NOW)
     now = NOW + 5 * HOUR
     assert loop.hours_left_to_wait(now)[0] == pytest.approx(1.0)
-    loop.swept(0, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), now)
+    loop.record_threads_fetched(0, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), now)
     assert loop.hours_left_to_wait(now)[0] == pytest.approx(6.0) and loop.last_visit[0] == NOW
-    assert loop.pressing(now + 6 * HOUR).tolist() == [True, False, False]
+    assert loop.overdue(now + 6 * HOUR).tolist() == [True, False, False]
 
 
 def test_lags_beyond_the_longest_are_no_lags():
     overview = overview_of()
-    overview.read(0, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 5 * HOUR, np.zeros(3))
+    overview.read(0, figures([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 5 * HOUR, np.zeros(3))
     visit(overview, 0, [NOW + HOUR], [0.5], NOW + 6 * HOUR)
     assert overview.lag_hours[0] == 0.0 < LONGEST_LAG_HOURS and overview.wrong[0] == 1
     assert isinstance(NOTHING, Seen)

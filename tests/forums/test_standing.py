@@ -14,7 +14,7 @@ from django.urls import reverse
 from crawlmgr import clock
 from crawlmgr.models import Run, RunState, Url
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, Visit
-from forums.overview_values import Sight
+from forums.overview_values import Figures
 from forums.reads import plans as plan_reads
 from forums.reads import waiting
 from forums.reads.standing import standing
@@ -235,9 +235,10 @@ def test_posts_that_the_index_shows_and_nobody_has_fetched_count_as_waiting(foll
     now = MIDNIGHT + timedelta(hours=1)
     live = loops.load(plan, MIDNIGHT)
     boards = live.boards.tolist()
-    look = Sight(np.full(3, 10.0), np.array([104.0, 100.0, 100.0]), np.full(3, (MIDNIGHT + timedelta(minutes=30)).timestamp()))
-    live.loop.overview.calibrate(0, Sight(np.full(3, 10.0), np.full(3, 100.0), np.full(3, MIDNIGHT.timestamp())), MIDNIGHT.timestamp())
-    live.loop.told(0, look, now.timestamp())
+    look = Figures(np.full(3, 10.0), np.array([104.0, 100.0, 100.0]), np.full(3, (MIDNIGHT + timedelta(minutes=30)).timestamp()))
+    midnight = MIDNIGHT.timestamp()
+    live.loop.overview.calibrate(0, Figures(np.full(3, 10.0), np.full(3, 100.0), np.full(3, midnight)), midnight)
+    live.loop.record_figures(0, look, now.timestamp())
     loops.put_away(live, now)
     found = waiting.shown(site, now)
     assert [one.board for one in found] == [boards[0]] and found[0].weight == pytest.approx(2.0)
