@@ -114,7 +114,7 @@ def data_folder(default: Path) -> Path:
     """Returns the folder of database, archive, exports, logs and secret key, from CRAWLMGR_DATA or `default`. Creates it if
     missing, and makes it accessible to its owner only."""
     folder = Path(os.environ.get("CRAWLMGR_DATA", "").strip() or default).expanduser().resolve()
-    private_files.put_right(folder, _sqlite_elsewhere())
+    private_files.secure(folder, _sqlite_elsewhere())
     try:
         for part in ("", "archive", "exports", "logs", "cache", "words"):
             (folder / part).mkdir(parents=True, exist_ok=True)

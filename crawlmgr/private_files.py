@@ -28,7 +28,7 @@ def open_to_others(path: Path) -> bool:
     return not stat.S_ISLNK(found.st_mode) and bool(stat.S_IMODE(found.st_mode) & OTHERS)
 
 
-def mend(folder: Path) -> int:
+def restrict(folder: Path) -> int:
     """Removes all permissions of group and others from an installation's data folder and its contents; returns how many files and
     folders were changed.
 
@@ -50,7 +50,7 @@ def mend(folder: Path) -> int:
     return sum(map(_close, [folder, *_below(folder)]))
 
 
-def mend_database(path: Path) -> int:
+def restrict_database(path: Path) -> int:
     """Removes the permissions of group and others from the SQLite database `path`, which is outside the data folder, and from its
     journal files; returns how many files were changed. Raises OSError."""
     return sum(_close(path.with_name(path.name + ending)) for ending in DATABASE_ENDINGS)
@@ -74,12 +74,12 @@ def _close(path: Path) -> bool:
     return True
 
 
-def put_right(folder: Path, database: Path | None) -> None:
+def secure(folder: Path, database: Path | None) -> None:
     """Sets the umask, and removes permissions of group and others that older versions left; writes one line to standard error if
     some were removed or could not be. `database` is an SQLite file outside the data folder, or None."""
     mask()
     try:
-        count = mend(folder) + (mend_database(database) if database is not None else 0)
+        count = restrict(folder) + (restrict_database(database) if database is not None else 0)
     except OSError as error:
         sys.stderr.write(f"{error.filename or folder} can be read by others and cannot be closed to them ({error.strerror}).\n")
         return

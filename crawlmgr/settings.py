@@ -168,9 +168,9 @@ DEMOS = {  # parts of the command `demo`, in the order in which they are added
 EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
 # functions that rebuild tables computed from others; such tables are left out of backups and rebuilt after a restore
 DERIVED = ["focused.services.search.rebuild"]
-MENDED = [  # functions, called after a migration or a restore, that adapt database rows written by older versions
-    *(f"{app}.services.private_hosts.mend" for app in ("forums", "focused", "deepweb")),
-    "crawlmgr.services.sealed_settings.mend",
+DATA_CORRECTIONS = [  # functions, called after a migration or a restore, that adapt database rows written by older versions
+    *(f"{app}.services.private_hosts.restrict" for app in ("forums", "focused", "deepweb")),
+    "crawlmgr.services.sealed_settings.seal_stored",
 ]
 CRAWL_SETTINGS = [  # where crawl settings are stored: (model, JSON field, key inside it or "")
     ("forums.Site", "settings", ""),

@@ -9,10 +9,10 @@ from typing import Any
 from django.db import migrations
 
 
-def mend(apps: Any, _editor: Any) -> None:
-    import_module("crawlmgr.services.sealed_settings").mend(apps)  # migrations are read by every command
+def seal(apps: Any, _editor: Any) -> None:
+    import_module("crawlmgr.services.sealed_settings").seal_stored(apps)  # migrations are read by every command
 
 
 class Migration(migrations.Migration):
     dependencies = [("crawlmgr", "0002_run_trouble")]
-    operations = [migrations.RunPython(mend, migrations.RunPython.noop)]
+    operations = [migrations.RunPython(seal, migrations.RunPython.noop)]

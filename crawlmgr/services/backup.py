@@ -178,7 +178,7 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                         raise BackupRefused(f"{source} is damaged: {label} has {done} rows instead of {count}.")
                 _set_sequences()
                 with vault.key_of(_member(tar, SECRET).read(1000).decode("ascii", "replace").strip()):
-                    for name in (*settings.MENDED, *settings.DERIVED):
+                    for name in (*settings.DATA_CORRECTIONS, *settings.DERIVED):
                         import_string(name)()
                 for file in WarcFile.objects.iterator():
                     archive_files.path_of(file)  # raises ValueError for a name that leads out of the folder

@@ -11,7 +11,7 @@ from crawlmgr.conf import EVERYTHING, named_private
 from crawlmgr.web.url import UrlError, canonical, host_key
 
 
-def mend(rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, inside: str = "") -> None:
+def restrict(rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, inside: str = "") -> None:
     """Replaces "*" (any private address) in stored crawl settings by the hosts and ports of the addresses that the user named,
     and writes a warning to standard error for each change.
 

@@ -104,14 +104,14 @@ def check(kind: str, *targets: int) -> None:
 
 
 def start(
-    kind: str, target: int, label: str, removal: Removal, quieten: Callable[[], None], *, now: datetime, user: Any = None
+    kind: str, target: int, label: str, removal: Removal, stop_runs: Callable[[], None], *, now: datetime, user: Any = None
 ) -> Run | None:
     """Deletes an object. A small one (less than AT_ONCE rows) is deleted now and None is returned; for a large one, returns the
-    new run that deletes it. `quieten` is called first and stops the runs that work on the object. Raises runs.Busy if the
+    new run that deletes it. `stop_runs` is called first and stops the runs that work on the object. Raises runs.Busy if the
     object is already being deleted."""
     check(kind, target)
     small = removal.count(AT_ONCE) < AT_ONCE
-    quieten()
+    stop_runs()
     if small:
         at_once(removal)
         return None

@@ -135,7 +135,7 @@ def _without_user(address: str) -> str:
     return f"{scheme}{slashes}{DOTS}@{host}" if at and slashes else f"{DOTS}@{host}" if at else address
 
 
-def mend(apps: Any = installed) -> None:
+def seal_stored(apps: Any = installed) -> None:
     """Encrypts secrets that older versions stored in plain text. Called by a migration or after a restore; `apps` is the app
     registry of the migration, whose models lack tables that later migrations create."""
     for label, field, inside in django_settings.CRAWL_SETTINGS:

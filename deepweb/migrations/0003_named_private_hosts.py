@@ -6,10 +6,10 @@ from typing import Any
 from django.db import migrations
 
 
-def mend(apps: Any, _editor: Any) -> None:
-    import_module("deepweb.services.private_hosts").mend(apps)  # migrations are read by every command
+def restrict(apps: Any, _editor: Any) -> None:
+    import_module("deepweb.services.private_hosts").restrict(apps)  # migrations are read by every command
 
 
 class Migration(migrations.Migration):
     dependencies = [("deepweb", "0002_without_html"), ("crawlmgr", "0001_initial")]
-    operations = [migrations.RunPython(mend, migrations.RunPython.noop)]
+    operations = [migrations.RunPython(restrict, migrations.RunPython.noop)]

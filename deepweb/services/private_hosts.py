@@ -12,7 +12,7 @@ from django.db.models import Q
 from crawlmgr.services import private_hosts
 
 
-def mend(apps: Any = installed) -> None:
+def restrict(apps: Any = installed) -> None:
     """Corrects the stored settings of sites and runs. Called after a migration or a restore; `apps` holds the models of that
     moment.
     """
@@ -23,5 +23,5 @@ def mend(apps: Any = installed) -> None:
         chosen = Q(pk__in=run.parameters.get("sources", ())) | Q(forms__in=run.parameters.get("forms", ()))
         return list(sources.filter(chosen).values_list("url", flat=True).distinct())
 
-    private_hosts.mend(sources, "parameters", lambda source: [source.url])
-    private_hosts.mend(runs, "parameters", named, inside="settings")
+    private_hosts.restrict(sources, "parameters", lambda source: [source.url])
+    private_hosts.restrict(runs, "parameters", named, inside="settings")

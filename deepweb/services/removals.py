@@ -31,8 +31,8 @@ def start(source: Source, now: datetime, user: Any = None) -> Run | None:
     """Deletes a small site at once and returns None; for a large one starts a run that deletes it and returns that run. Raises
     runs.Busy if it is already being deleted.
     """
-    quieten = partial(_end_runs, source, now)
-    return removals.start(KIND, source.pk, source.name, _removal(source), quieten, now=now, user=user)
+    stop_runs = partial(_end_runs, source, now)
+    return removals.start(KIND, source.pk, source.name, _removal(source), stop_runs, now=now, user=user)
 
 
 def start_by_key(source_id: int, now: datetime, user: Any = None) -> None:

@@ -11,7 +11,7 @@ from django.apps import apps as installed
 from crawlmgr.services import private_hosts
 
 
-def mend(apps: Any = installed) -> None:
+def restrict(apps: Any = installed) -> None:
     """Corrects the stored settings of topics and runs. Called after a migration or a restore; `apps` is the registry of models as
     they are at that point."""
     topics, seeds = apps.get_model("focused", "Topic").objects, apps.get_model("focused", "Seed").objects
@@ -20,5 +20,5 @@ def mend(apps: Any = installed) -> None:
     def own(pk: int) -> list[str]:
         return list(seeds.filter(topic_id=pk).values_list("url", flat=True))
 
-    private_hosts.mend(topics, "settings", lambda topic: own(topic.pk))
-    private_hosts.mend(runs, "parameters", lambda run: [*own(run.target), *run.parameters.get("urls", [])], inside="settings")
+    private_hosts.restrict(topics, "settings", lambda topic: own(topic.pk))
+    private_hosts.restrict(runs, "parameters", lambda run: [*own(run.target), *run.parameters.get("urls", [])], inside="settings")

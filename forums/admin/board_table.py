@@ -127,18 +127,18 @@ NEEDED = {one.do: one.permission for one in TABLE.actions}
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out the submitted action on the selected boards: visit now, set the interval, include in or exclude from scheduled
     visits."""
-    wish, usual = request.POST.get("do", ""), reverse("admin:boards")
+    action, usual = request.POST.get("do", ""), reverse("admin:boards")
     ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
     of_site: dict[int, list[int]] = {}
     for pk, site in Board.objects.filter(pk__in=ticked).order_by("site_id", "pk").values_list("pk", "site_id"):
         of_site.setdefault(site, []).append(pk)
-    seconds = _seconds(request) if wish == "interval" else 0
-    if wish not in NEEDED or not of_site or seconds is None:
+    seconds = _seconds(request) if action == "interval" else 0
+    if action not in NEEDED or not of_site or seconds is None:
         messages.warning(request, _("Choose an interval.") if seconds is None else _("Nothing is selected."))
         return table_actions.to_list(request, usual)
-    if not request.user.has_perm(NEEDED[wish]):
+    if not request.user.has_perm(NEEDED[action]):
         raise PermissionDenied
-    done = sum(_carry_out(request, wish, site, boards, seconds) for site, boards in of_site.items())
+    done = sum(_carry_out(request, action, site, boards, seconds) for site, boards in of_site.items())
     table_actions.tell(request, done, len(ticked), ngettext("Applied to %(count)s board.", "Applied to %(count)s boards.", done))
     return table_actions.to_list(request, usual)
 
@@ -149,19 +149,19 @@ def _seconds(request: HttpRequest) -> int | None:
     return found[0] if found and sites.SHORTEST_SECONDS <= found[0] <= sites.LONGEST_SECONDS else None
 
 
-def _carry_out(request: HttpRequest, wish: str, site: int, boards: Sequence[int], seconds: int) -> int:
-    """Carries out an action (`wish`: "crawl", "interval", "on" or "off") on boards of one forum; `seconds` is the new interval.
+def _carry_out(request: HttpRequest, action: str, site: int, boards: Sequence[int], seconds: int) -> int:
+    """Carries out an action (`action`: "crawl", "interval", "on" or "off") on boards of one forum; `seconds` is the new interval.
     Returns the number of boards, 0 if the action was refused."""
     now = datetime.now(UTC)
     try:
-        if wish == "crawl":
+        if action == "crawl":
             sites.crawl_now(site, board_ids=boards, now=now, user=request.user)
             return len(boards)
         with plans.kept_to_intervals(site, now):
-            if wish == "interval":
+            if action == "interval":
                 sites.set_interval(boards, seconds, now)
             else:
-                sites.set_enabled(boards, wish == "on")
+                sites.set_enabled(boards, action == "on")
     except (runs.Busy, ValueError):
         return 0
     return len(boards)

@@ -40,7 +40,7 @@ HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CorrectionQuery:
     """The correction in the query string: a field ("" means the rows themselves) and a selector. `problem`: why the selector is
     invalid, "" if it is not; `chosen`: whether field and valid selector are given."""
 
@@ -60,9 +60,9 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
         return _save(request, site, kind)
     samples = _samples(site, kind)
     shown = next((one for one in samples if str(one.number) == request.GET.get("page")), samples[0] if samples else None)
-    wish = _wish(request, kind)
+    query = _correction_query(request, kind)
     rules = structures.rules_of(site)
-    found = _effects(site, samples, kind, wish) if wish.chosen else []
+    found = _effects(site, samples, kind, query) if query.chosen else []
     context = {
         "site": site,
         "kind": str(kind),
@@ -70,9 +70,9 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
         "samples": [(one, one is shown, f"?{urlencode({'kind': str(kind), 'page': one.number})}") for one in samples],
         "shown": shown,
         "rows": _rows(_dissected(site, shown, kind, rules), kind, shown) if shown else [],
-        "wish": wish,
+        "query": query,
         "picked": "selector" in request.GET,
-        "roles": _role_choices(kind, wish, shown),
+        "roles": _role_choices(kind, query, shown),
         "legend": [(words.role(role), HUES[role]) for role in ROLES[kind] if role in HUES],
         "effects": found,
         "differ": any(one.changes for one in found),
@@ -109,22 +109,22 @@ def _dissected(site: Site, sample: SamplePage, kind: PageKind, rules: Any) -> Pa
     )
 
 
-def _wish(request: HttpRequest, kind: PageKind) -> Wish:
+def _correction_query(request: HttpRequest, kind: PageKind) -> CorrectionQuery:
     role, selector = request.GET.get("role", ""), request.GET.get("selector", "").strip()
     role = "" if role == "rows" else role
     if not selector or not request.GET.get("role"):
-        return Wish("", selector)
+        return CorrectionQuery("", selector)
     try:
-        return Wish(role, checked(kind, role, selector), chosen=True)
+        return CorrectionQuery(role, checked(kind, role, selector), chosen=True)
     except ValueError as error:
-        return Wish(role, selector, str(error))
+        return CorrectionQuery(role, selector, str(error))
 
 
-def _effects(site: Site, samples: list[SamplePage], kind: PageKind, wish: Wish) -> list[Any]:
+def _effects(site: Site, samples: list[SamplePage], kind: PageKind, query: CorrectionQuery) -> list[Any]:
     before = structures.rules_of(site)
-    after = with_selector(before, kind, wish.role, wish.selector)
+    after = with_selector(before, kind, query.role, query.selector)
     day_first = site.structure.get("day_first")
-    return effects(samples, before, after, kind, wish.role, timezone=site.timezone, day_first=day_first)
+    return effects(samples, before, after, kind, query.role, timezone=site.timezone, day_first=day_first)
 
 
 def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:
@@ -147,13 +147,13 @@ def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[
     return rows
 
 
-def _role_choices(kind: PageKind, wish: Wish, shown: SamplePage | None) -> list[tuple[str, str, str]]:
+def _role_choices(kind: PageKind, query: CorrectionQuery, shown: SamplePage | None) -> list[tuple[str, str, str]]:
     """Returns the fields that a clicked text can be assigned to: code, name, and the address that shows the effect of the choice.
     """
     base = {"kind": str(kind), "page": shown.number if shown else ""}
     choices = [(role, words.role(role)) for role in ROLES[kind]]
     return [
-        (role, name, f"?{urlencode({**base, 'selector': wish.selector, 'role': role})}#say")
+        (role, name, f"?{urlencode({**base, 'selector': query.selector, 'role': role})}#say")
         for role, name in [*choices, ("rows", _("the whole row"))]
     ]
 

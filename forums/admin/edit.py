@@ -142,7 +142,7 @@ def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) ->
     if ("private" in wanted) != ("private" in _open(site)):  # the field allows or forbids only the forum's own host
         settings["allow_private"] = host_key(canonical(site.url)) if "private" in wanted else None
     settings |= {name: name in wanted or None for name in ("proxy_private", "proxy_resolves")}
-    wishes = {
+    values = {
         "name": data["name"],
         "timezone": data["timezone"],
         "settings": settings,
@@ -150,7 +150,7 @@ def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) ->
         "boards": chosen,
     }
     try:
-        changed = sites.update(site.pk, wishes, now=datetime.now(UTC), user=request.user)
+        changed = sites.update(site.pk, values, now=datetime.now(UTC), user=request.user)
     except ValueError as error:
         form.add_error(None, str(error))
         return False

@@ -135,18 +135,18 @@ def _plan(pk: int) -> tuple[Site | None, Plan]:
 @act("forums/site/<int:pk>/plan/policy/", "forum-plan-policy", "forums.change_plan")
 def choose(request: HttpRequest, pk: int) -> HttpResponse:
     """Switches a forum between the adaptive policy and fixed intervals."""
-    site, wish, now = find_scope(pk), request.POST.get("policy", ""), datetime.now(UTC)
+    site, policy, now = find_scope(pk), request.POST.get("policy", ""), datetime.now(UTC)
     said = {
         Policy.INTERVAL.value: _("Boards are visited at their fixed intervals."),
         Policy.ADAPTIVE.value: _("The adaptive policy chooses the visits."),
     }
-    if site is None or wish not in said:
+    if site is None or policy not in said:
         messages.warning(request, _("No option was selected."))
     else:
-        values: dict[str, Any] = {"policy": wish, "active": True}
+        values: dict[str, Any] = {"policy": policy, "active": True}
         if plans.current(site.pk) is None:
             values["visits_per_day"] = plans.of_intervals(site.pk)
-        attempt(request, said[wish], lambda: plans.save(site.pk, values, now=now, user=request.user))
+        attempt(request, said[policy], lambda: plans.save(site.pk, values, now=now, user=request.user))
     return back(request, "forum", pk) if request.POST.get("from") == "forum" else back(request, "forum-plan", pk)
 
 
@@ -178,17 +178,17 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     plan, board = number(request.POST.get("plan", "")), number(request.POST.get("board", ""))
     if visit is None:
         return _of_a_new_plan(request, Plan.objects.filter(pk=plan).first(), board)
-    now, user, wish = datetime.now(UTC), request.user, request.POST.get("do", "")
-    at = _time(request, visit.plan) if wish == "move" else None
-    if wish == "move" and at is not None:
+    now, user, action = datetime.now(UTC), request.user, request.POST.get("do", "")
+    at = _time(request, visit.plan) if action == "move" else None
+    if action == "move" and at is not None:
         attempt(request, _("The visit is moved."), lambda: plans.move(pk, at, now=now, user=user))
-    elif wish == "remove":
+    elif action == "remove":
         attempt(request, _("The visit is cancelled."), lambda: plans.remove(pk, now=now))
-    elif wish in ("pin", "daily", "free"):
-        pinned = wish != "free"
+    elif action in ("pin", "daily", "free"):
+        pinned = action != "free"
         said = _("The visit is fixed at this time.") if pinned else _("The visit is no longer fixed at this time.")
-        attempt(request, said, lambda: plans.pin(pk, pinned=pinned, daily=wish == "daily", now=now, user=user))
-    elif wish != "move":
+        attempt(request, said, lambda: plans.pin(pk, pinned=pinned, daily=action == "daily", now=now, user=user))
+    elif action != "move":
         messages.warning(request, _("No option was selected."))
     return back(request, "forum-plan", visit.plan.site_id or 0)
 
@@ -199,10 +199,10 @@ def _of_a_new_plan(request: HttpRequest, plan: Plan | None, board: int | None) -
     to choose again."""
     if plan is None:
         raise Http404(_("There is no such visit."))
-    wish, at = request.POST.get("do", ""), _time(request, plan)
-    if wish in ("pin", "daily") and board is not None and at is not None:
+    action, at = request.POST.get("do", ""), _time(request, plan)
+    if action in ("pin", "daily") and board is not None and at is not None:
         said = _("The visit is fixed at this time.")
-        kept = {"daily": wish == "daily", "now": datetime.now(UTC), "user": request.user}
+        kept = {"daily": action == "daily", "now": datetime.now(UTC), "user": request.user}
         attempt(request, said, lambda: plans.add(plan, board, at, **kept))
     else:
         messages.warning(request, _("The plan was recomputed meanwhile and this visit is no longer in it. Choose again."))

@@ -242,10 +242,10 @@ def _log_of(request: HttpRequest, form: LogForm, now: datetime) -> EventLog:
     if chosen["upload"]:
         zone = chosen["timezone"] or "UTC"
         return _read_if_small(
-            event_logs.take(chosen["upload"].name, chosen["upload"].chunks(), now=now, timezone=zone, user=request.user)
+            event_logs.store(chosen["upload"].name, chosen["upload"].chunks(), now=now, timezone=zone, user=request.user)
         )
     if chosen["site"]:
-        return _read_if_small(event_logs.promise(chosen["site"], now=now, user=request.user))
+        return _read_if_small(event_logs.create_unwritten(chosen["site"], now=now, user=request.user))
     kept: EventLog = chosen["log"]
     return kept
 
@@ -308,10 +308,10 @@ def _settings(simulation: Simulation) -> list[tuple[str, Any]]:
     """Returns the simulation's settings with the labels of the form."""
     form = FORMS[simulation.kind]
     shown = [(str(field.label), simulation.setup[name]) for name, field in form.base_fields.items() if name in simulation.setup]
-    return [(label, _said(value)) for label, value in shown if value not in (None, "")]
+    return [(label, _display(value)) for label, value in shown if value not in (None, "")]
 
 
-def _said(value: Any) -> Any:
+def _display(value: Any) -> Any:
     return ", ".join(str(one) for one in value) if isinstance(value, list) else value
 
 

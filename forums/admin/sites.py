@@ -119,19 +119,19 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 @act("forums/site/<int:pk>/boards/", "forum-boards", "forums.change_board")
 def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
     """Sets the interval or deadline of selected boards, or includes them in or excludes them from scheduled visits."""
-    site, wish = find(pk), request.POST.get("do", "")
+    site, action = find(pk), request.POST.get("do", "")
     wanted = numbers(request.POST.getlist("board"))
     chosen = list(Board.objects.filter(site=site, pk__in=wanted).values_list("pk", flat=True))
     if not chosen:
         messages.warning(request, _("No board is selected."))
-    elif wish in ("on", "off"):
+    elif action in ("on", "off"):
         with plans.kept_to_intervals(pk, datetime.now(UTC)):
-            sites.set_enabled(chosen, wish == "on")
+            sites.set_enabled(chosen, action == "on")
         messages.success(
             request,
-            _("The boards are visited by schedule.") if wish == "on" else _("The boards are excluded from scheduled visits."),
+            _("The boards are visited by schedule.") if action == "on" else _("The boards are excluded from scheduled visits."),
         )
-    elif wish == "deadline":
+    elif action == "deadline":
         _set_deadline(request, chosen)
     else:
         with plans.kept_to_intervals(pk, datetime.now(UTC)):
@@ -144,8 +144,8 @@ def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _set_interval(request: HttpRequest, chosen: list[int]) -> None:
-    wish = request.POST.get("interval", "")
-    seconds = int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else 0
+    value = request.POST.get("interval", "")
+    seconds = int(value) if value.isascii() and value.isdigit() and len(value) < 9 else 0
     if not sites.SHORTEST_SECONDS <= seconds <= sites.LONGEST_SECONDS:
         messages.error(request, _("Choose an interval."))
         return

@@ -174,22 +174,22 @@ def _version(version: Any) -> dict[str, Any]:
 
 def _save(request: HttpRequest, site: Site) -> bool:
     """Saves the model that the user edited by hand; False if the input is invalid."""
-    wishes: dict[str, Any] = {"patterns": dict(site.structure.get("patterns") or {})}
+    values: dict[str, Any] = {"patterns": dict(site.structure.get("patterns") or {})}
     for kind in KINDS:
         shapes = [line.strip() for line in request.POST.get(f"pattern_{kind}", "").splitlines() if line.strip()]
         if any(len(shape) > 300 or re.search(r"\s", shape) for shape in shapes) or len(shapes) > 20:
             messages.error(request, _("Address patterns: one per line without spaces, 20 lines at most."))
             return False
-        wishes["patterns"][kind] = shapes
+        values["patterns"][kind] = shapes
     if request.POST.get("order") in DAY_FIRST:
-        wishes["day_first"] = DAY_FIRST[request.POST["order"]]
+        values["day_first"] = DAY_FIRST[request.POST["order"]]
     number = request.POST.get("posts_per_page", "").strip()
     if number and not (number.isascii() and number.isdigit() and len(number) < 6):
         messages.error(request, _("Posts per page must be a whole number."))
         return False
-    wishes["posts_per_page"] = int(number) if number else None
+    values["posts_per_page"] = int(number) if number else None
     try:
-        made = structures.edit(site.pk, wishes, now=datetime.now(UTC), user=request.user)
+        made = structures.edit(site.pk, values, now=datetime.now(UTC), user=request.user)
     except ValueError as error:
         messages.error(request, str(error))
         return False
@@ -213,7 +213,7 @@ def restore(request: HttpRequest, pk: int) -> HttpResponse:
 @act("forums/site/<int:pk>/model/keep/", "forum-model-keep", "forums.change_site")
 def keep(request: HttpRequest, pk: int) -> HttpResponse:
     """Dismisses the banner of a changed layout; the model is not changed."""
-    structures.keep(load(pk).pk, now=datetime.now(UTC), user=request.user)
+    structures.dismiss(load(pk).pk, now=datetime.now(UTC), user=request.user)
     messages.success(request, _("The model is unchanged."))
     return back(request, "forum-model", pk)
 

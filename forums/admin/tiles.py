@@ -18,7 +18,7 @@ from forums.reads import today
 
 
 def _figures(now: datetime) -> dict[str, Any]:
-    return {"day": today.brought(now - DAY), "days": today.by_day(now, TREND_DAYS), "late": today.late(now)}
+    return {"day": today.visit_sums(now - DAY), "days": today.by_day(now, TREND_DAYS), "late": today.late(now)}
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:

@@ -68,9 +68,9 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _begin(options: dict[str, Any], settings: dict[str, Any]) -> Run:
-    wishes = {"settings": settings, "timezone": options["timezone"], "name": options["name"]}
+    values = {"settings": settings, "timezone": options["timezone"], "name": options["name"]}
     try:
-        return sites.discover(options["url"], wishes, now=SYSTEM.now(), start=False)
+        return sites.discover(options["url"], values, now=SYSTEM.now(), start=False)
     except runs.Busy as busy:  # an interrupted inspection of this forum exists: continue it
         if busy.run.state == "paused":
             return runs.resume(busy.run.pk, SYSTEM.now(), start=False)

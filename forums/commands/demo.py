@@ -173,8 +173,8 @@ def _lived_until(site: Site) -> datetime:
 def _planned(site: Site) -> Plan:
     """Creates the plan for the accelerated day and returns it; it is inactive, so that the dispatcher ignores it until the day
     has passed."""
-    wishes = {"visits_per_day": plans.of_intervals(site.pk), "history_days": float(HISTORY_DAYS), "active": False}
-    plan = plans.save(site.pk, wishes, now=CLOCK.now())
+    plan_values = {"visits_per_day": plans.of_intervals(site.pk), "history_days": float(HISTORY_DAYS), "active": False}
+    plan = plans.save(site.pk, plan_values, now=CLOCK.now())
     plan_days.replan(plan, CLOCK.now(), "asked")
     return plan
 
@@ -189,10 +189,10 @@ def _live(site: Site, plan: Plan) -> None:
         live = loops.load(plan, now)
         if live is None:
             return CLOCK.let_go()
-        loops.tell(live, now)
+        loops.report(live, now)
         due = live.loop.due(now.timestamp())
         planned = [_due(plan, live, int(place), now) for place in due]
-        loops.put_away(live, now)
+        loops.store(live, now)
         if planned:
             _worked(site, [one.board_id for one in planned], planned)
         CLOCK.put(now + STEP)
@@ -204,5 +204,5 @@ def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisi
     place: index of the board in `live.boards`."""
     values, waiting, rank = loops.figures(live, place, now)
     board = int(live.boards[place])
-    wish = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}
-    return PlannedVisit(plan=plan, board_id=board, at=now, **wish)
+    shown = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}
+    return PlannedVisit(plan=plan, board_id=board, at=now, **shown)

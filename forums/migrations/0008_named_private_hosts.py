@@ -6,10 +6,10 @@ from typing import Any
 from django.db import migrations
 
 
-def mend(apps: Any, _editor: Any) -> None:
-    import_module("forums.services.private_hosts").mend(apps)  # migrations are read by every command
+def restrict(apps: Any, _editor: Any) -> None:
+    import_module("forums.services.private_hosts").restrict(apps)  # migrations are read by every command
 
 
 class Migration(migrations.Migration):
     dependencies = [("forums", "0007_silence"), ("crawlmgr", "0001_initial")]
-    operations = [migrations.RunPython(mend, migrations.RunPython.noop)]
+    operations = [migrations.RunPython(restrict, migrations.RunPython.noop)]

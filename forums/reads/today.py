@@ -16,7 +16,7 @@ from forums.reads.upcoming import LATE
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class VisitSums:
     """Sums over visits: `posts` that were stored for the first time; of those made since their board is watched, the number
     `arrived` and the total time `waited_seconds` from posting to the visit."""
 
@@ -37,21 +37,21 @@ _SUMS = {
 }
 
 
-def brought(since: datetime) -> Brought:
+def visit_sums(since: datetime) -> VisitSums:
     """Returns the sums over visits that ended since a time."""
-    return Brought(**Visit.objects.filter(finished__gte=since).aggregate(**_SUMS))
+    return VisitSums(**Visit.objects.filter(finished__gte=since).aggregate(**_SUMS))
 
 
-def by_day(now: datetime, days: int) -> list[Brought]:
+def by_day(now: datetime, days: int) -> list[VisitSums]:
     """Returns the sums of each of the last days (UTC), oldest first, today last."""
     first = now.astimezone(UTC).date() - timedelta(days=days - 1)
     rows = Visit.objects.filter(finished__gte=datetime(first.year, first.month, first.day, tzinfo=UTC))
     day = Substr(Cast("finished", CharField()), 1, 10)
-    sums: Mapping[str, Brought] = {
-        row.pop("day"): Brought(**row) for row in rows.annotate(day=day).values("day").annotate(**_SUMS).order_by()
+    sums: Mapping[str, VisitSums] = {
+        row.pop("day"): VisitSums(**row) for row in rows.annotate(day=day).values("day").annotate(**_SUMS).order_by()
     }
     names = [(first + timedelta(days=number)).isoformat() for number in range(days)]
-    return [sums.get(name, Brought()) for name in names]
+    return [sums.get(name, VisitSums()) for name in names]
 
 
 def late(now: datetime) -> int:

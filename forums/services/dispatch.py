@@ -96,7 +96,7 @@ def follow(plan: Plan, now: datetime) -> int:
     plan.ranked_at, plan.stale = now, reason
     if reason:
         if plan.policy == Policy.ADAPTIVE:
-            _tell(plan, now)
+            _report(plan, now)
         plan_days.replan(plan, now, reason)
     if plan.policy == Policy.ADAPTIVE:
         return _by_loop(plan, now)
@@ -177,13 +177,13 @@ def _by_timetable(plan: Plan, now: datetime) -> int:
     return len(started)
 
 
-def _tell(plan: Plan, now: datetime) -> None:
+def _report(plan: Plan, now: datetime) -> None:
     """Reports the visits that ended since the last ranking to the plan's adaptive policy, so that its budget is up to date before
     it is built again."""
     live = loops.load(plan, now)
     if live is not None:
-        loops.tell(live, now)
-        loops.put_away(live, now)
+        loops.report(live, now)
+        loops.store(live, now)
 
 
 def _by_loop(plan: Plan, now: datetime) -> int:
@@ -195,7 +195,7 @@ def _by_loop(plan: Plan, now: datetime) -> int:
     live = loops.load(plan, now)
     if live is None:
         return 0
-    told = loops.tell(live, now)
+    reported = loops.report(live, now)
     number = live.number()
     chosen = _due(plan, now)
     for visits in chosen.values():
@@ -221,8 +221,8 @@ def _by_loop(plan: Plan, now: datetime) -> int:
         refused = [number[visit.board_id] for visit in visits if visit.board_id in number]
         live.loop.missed(np.array(refused, dtype=np.int64))
         live.loop.budget.used -= len(refused)
-    loops.put_away(live, now)
-    if started or told or outlooks.outdated(plan, now):
+    loops.store(live, now)
+    if started or reported or outlooks.outdated(plan, now):
         opens = hours.next_opening(live.loop.sites.openings, now)
         soon = (opens or now) + timedelta(hours=outlooks.SOON_HOURS)
         outlooks.write(plan, live.loop, live.boards, loops.share(plan), now, soon)

@@ -43,7 +43,7 @@ def settle(doubt_id: int, now: datetime, user: Any = None) -> bool:
     if doubt is None:
         return False
     Doubt.objects.filter(pk=doubt.pk).update(settled_at=now, settled_by=user if user is not None and user.pk else None)
-    structures.tell(doubt.site, "doubt_settled", f"{doubt.code} {doubt.subject}", now=now, user=user)
+    structures.record_event(doubt.site, "doubt_settled", f"{doubt.code} {doubt.subject}", now=now, user=user)
     return True
 
 

@@ -46,10 +46,10 @@ def read(log: EventLog) -> Events:
         raise EventsError(str(error).replace(str(place), log.name)) from None
 
 
-def keep(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
+def store_and_read(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
     """Stores an uploaded file (given in pieces) as a log and reads it. Raises ValueError with a one-line message if it cannot be
     used (EventsError is a subclass)."""
-    return _read_or_removed(take(name, pieces, now=now, timezone=timezone, user=user))
+    return _read_or_removed(store(name, pieces, now=now, timezone=timezone, user=user))
 
 
 def freeze(site: Site, *, now: datetime, user: Any = None) -> EventLog:
@@ -58,10 +58,10 @@ def freeze(site: Site, *, now: datetime, user: Any = None) -> EventLog:
 
     Only posts with a time count; the first post of a thread is `new`, all others are `reply`.
     """
-    return _read_or_removed(promise(site, now=now, user=user))
+    return _read_or_removed(create_unwritten(site, now=now, user=user))
 
 
-def take(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
+def store(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
     """Stores an uploaded file (given in pieces) as a log that is not read yet; a gzip file is recognised by its first bytes.
     Raises ValueError with a one-line message if the file is too large."""
     with _part() as part:
@@ -84,7 +84,7 @@ def take(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "
         raise
 
 
-def promise(site: Site, *, now: datetime, user: Any = None) -> EventLog:
+def create_unwritten(site: Site, *, now: datetime, user: Any = None) -> EventLog:
     """Creates a log of a forum's stored posts without its file, which is written when the log is first read."""
     name = f"{site.name} {now:%Y-%m-%d %H:%M}"[:200]
     file = f"{secrets.token_hex(8)}.csv.gz"

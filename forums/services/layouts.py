@@ -71,7 +71,7 @@ def forget(run: Run) -> None:
     """Resets a layout change if the run ended before the site was learned again: the next visit detects the change anew."""
     site = Site.objects.filter(pk=run.target).first()
     if site is not None and site.layout.get("run") == run.pk and site.layout.get("state") == "learning":
-        Site.objects.filter(pk=site.pk).update(layout=structures.untold(site))
+        Site.objects.filter(pk=site.pk).update(layout=structures.layout_after_dismissal(site))
 
 
 def explorer(run: Run, site: Site) -> tuple[Explorer, list[FetchedPage]]:

@@ -56,7 +56,7 @@ def save(
         "changed_at": now,
     }
     made, _new = SiteLogin.objects.update_or_create(site=site, defaults=values)
-    structures.tell(site, "login_changed", method, now=now, user=user)
+    structures.record_event(site, "login_changed", method, now=now, user=user)
     return made
 
 
@@ -89,7 +89,7 @@ def forget(site_id: int, *, now: datetime, user: Any = None) -> bool:
     site = Site.objects.get(pk=site_id)
     removed, _rows = SiteLogin.objects.filter(site=site).delete()
     if removed:
-        structures.tell(site, "login_changed", "removed", now=now, user=user)
+        structures.record_event(site, "login_changed", "removed", now=now, user=user)
     return bool(removed)
 
 

@@ -170,7 +170,7 @@ def _unfinished(look: Look) -> bool:
     return Visit.objects.filter(run_id=look.run_id, kind=Visit.Kind.TARGETED, finished__isnull=True).exists()
 
 
-def tell(
+def report(
     loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints, importance: Floats, theta: float, look: Look
 ) -> int:
     """Reports the reading `look` of an overview source to the adaptive policy: an index page's figures, or the posts fetched

@@ -19,7 +19,7 @@ from forums.events import Bools, Floats, Ints, LocalClock, Sites
 from forums.law import event_weights
 from forums.models import Board, Look, LoopState, OverviewSource, Plan, Site, Visit
 from forums.pacing import Budget
-from forums.services import arrays, hours, loop_sources, rests
+from forums.services import arrays, backoff, hours, loop_sources
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
@@ -89,7 +89,7 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
         found.profiles.rates, sites, seen, last, since.timestamp(), budget, OPTIONS, looks, _deadlines(found)
     )
     _recall(plan, loop, sources, ids)
-    rests.tell(loop, ids, sources)
+    backoff.report(loop, ids, sources)
     if changed:
         loop.change_budget(plan.visits_per_day, now.timestamp())
     fixed, moving = loop.packed()
@@ -163,18 +163,18 @@ def load(plan: Plan, now: datetime) -> Live | None:
     if not loop_sources.same(moving, loop, sources, fixed["boards"]):
         loop.replace_sources(looks)
         loop_sources.calibrate(loop, sources, fixed["boards"])
-    rests.tell(loop, fixed["boards"], sources)
+    backoff.report(loop, fixed["boards"], sources)
     return Live(plan, loop, fixed["boards"], fixed["site"], fixed["sites"], state.told_until, sources, importance)
 
 
-def put_away(live: Live, now: datetime) -> None:
+def store(live: Live, now: datetime) -> None:
     """Stores the state of the adaptive policy, so that any process can make the next ranking."""
     _fixed_part, moving = live.loop.packed()
     data = arrays.packed({**moving, **loop_sources.pairs(live.loop, live.sources, live.boards)})
     LoopState.objects.filter(plan=live.plan).update(data=data, told_until=live.told_until, saved_at=now)
 
 
-def tell(live: Live, now: datetime) -> int:
+def report(live: Live, now: datetime) -> int:
     """Reports to the adaptive policy the visits and readings of overview sources that ended since the last call, whether a
     ranking or an operator requested them; returns their number."""
     # goes back some time, because a visit that ended before the last call may have been committed after it
@@ -184,20 +184,20 @@ def tell(live: Live, now: datetime) -> int:
     looks = loop_sources.ended(live.sources, since, now)
     events: list[tuple[datetime, Visit | Look]] = [(one.started or now, one) for one in visits]
     events += [(one.read_at or now, one) for one in looks]
-    number, told = live.number(), 0
+    number, reported = live.number(), 0
     for _at, one in sorted(events, key=lambda pair: pair[0]):
         if isinstance(one, Visit):
-            told += _tell_visit(live, number, one)
+            reported += _report_visit(live, number, one)
         else:
-            told += loop_sources.tell(live.loop, live.sources, live.boards, live.importance, live.plan.theta, one)
+            reported += loop_sources.report(live.loop, live.sources, live.boards, live.importance, live.plan.theta, one)
     live.told_until = now
     _release(live)
-    if told:
+    if reported:
         loop_sources.remember(live.loop, live.sources)
-    return told
+    return reported
 
 
-def _tell_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
+def _report_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
     """Reports a visit's results to the adaptive policy; returns 1, or 0 if the policy already knows them, does not include the
     board, or the board's list was not read (which is reported as missed). `number`: board numbers by id."""
     place = number.get(visit.board_id)

@@ -22,7 +22,7 @@ from forums.discovery.overviews import LEAST_BOARDS
 from forums.discovery.shapes import board_identity, host
 from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread, Visit
 from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
-from forums.services import feeds, rests, threads, visits
+from forums.services import backoff, feeds, threads, visits
 
 FIRST = 1e5  # priority of readings: before all boards of their run
 MOST_COST = 20
@@ -159,7 +159,7 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
     source.boards = sorted({*source.boards, *map(int, shown)})
     source.shown, source.read_at, source.cost = {**source.shown, **shown}, now, _cost(source, size, pages)
     source.save(update_fields=["boards", "shown", "read_at", "cost"])
-    rests.read(source)
+    backoff.record_success(source)
     return stored
 
 
@@ -174,16 +174,16 @@ def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
     values = {"state": Look.State.DONE, "read_at": now, "shown": look.source.shown, "bytes": response.received_bytes}
     Look.objects.filter(pk=look.pk).update(**values)
     OverviewSource.objects.filter(pk=look.source_id).update(read_at=now)
-    rests.read(look.source)
+    backoff.record_success(look.source)
     return Stored()
 
 
 def failed(item: Url, reason: str, now: datetime) -> Stored:
     """Stores a failed reading; the adaptive policy keeps what it knew, and the source is read less often from now on (see
-    `rests`)."""
+    `backoff`)."""
     values = {"state": Look.State.FAILED, "reason": reason[:60], "read_at": now}
     Look.objects.filter(pk=item.payload["look"]).update(**values)
-    rests.failed(OverviewSource.objects.get(looks=item.payload["look"]), reason, now)
+    backoff.record_failure(OverviewSource.objects.get(looks=item.payload["look"]), reason, now)
     return Stored(state=UrlState.FAILED, reason=reason[:60])
 
 
@@ -300,7 +300,7 @@ def _targeted(
     pairs = [(row, record) for row, record, _thread in triples]
     if told:  # a title in a feed may be that of a post, so it is only used if no other is known
         pairs = [(row, feeds.plain(record, thread, board)) for row, record, thread in triples]
-    stored = threads.seen(board, pairs, [row.key for row, _record in pairs], now)
+    stored = threads.store_rows(board, pairs, [row.key for row, _record in pairs], now)
     if told:
         feeds.keep_signatures(stored, {row.key: thread.signature for row, _record, thread in triples if thread is not None})
     Visit.objects.filter(pk=visit.pk).update(rows_new=F("rows_new") + len(pairs))

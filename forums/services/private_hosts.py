@@ -10,7 +10,7 @@ from django.apps import apps as installed
 from crawlmgr.services import private_hosts
 
 
-def mend(apps: Any = installed) -> None:
+def restrict(apps: Any = installed) -> None:
     """Restricts the allowed private addresses of stored forums and runs; called after a migration or a restore. `apps` holds the
     models of that moment."""
     sites = apps.get_model("forums", "Site").objects
@@ -19,5 +19,5 @@ def mend(apps: Any = installed) -> None:
     def named(run: Any) -> list[str]:
         return [*sites.filter(pk=run.target).values_list("url", flat=True), str(run.parameters.get("url", ""))]
 
-    private_hosts.mend(sites, "settings", lambda site: [site.url])
-    private_hosts.mend(runs, "parameters", named, inside="settings")
+    private_hosts.restrict(sites, "settings", lambda site: [site.url])
+    private_hosts.restrict(runs, "parameters", named, inside="settings")

@@ -25,15 +25,15 @@ def check(site_id: int) -> None:
 
 def delete(site: Site, now: datetime, user: Any = None) -> None:
     """Deletes a site and returns when that is done; can be repeated if the process was killed."""
-    _quieten(site, now)
+    _stop_runs(site, now)
     removals.at_once(_removal(site, now, user))
 
 
 def start(site: Site, now: datetime, user: Any = None) -> Run | None:
     """Deletes a small site at once and returns None; for a large one returns the run that deletes it. Raises runs.Busy if it is
     already being deleted."""
-    quieten = partial(_quieten, site, now)
-    return removals.start(KIND, site.pk, site.name, _removal(site, now, user), quieten, now=now, user=user)
+    stop_runs = partial(_stop_runs, site, now)
+    return removals.start(KIND, site.pk, site.name, _removal(site, now, user), stop_runs, now=now, user=user)
 
 
 def start_by_key(site_id: int, now: datetime, user: Any = None) -> None:
@@ -58,7 +58,7 @@ def _runs(site_id: int | None) -> QuerySet[Run]:
     return Run.objects.filter(kind="forum", target=site_id)
 
 
-def _quieten(site: Site, now: datetime) -> None:
+def _stop_runs(site: Site, now: datetime) -> None:
     """Pauses the site's schedule and stops its runs."""
     Site.objects.filter(pk=site.pk).update(paused=True)
     removals.end_runs(_runs(site.pk).filter(state__in=ACTIVE), now)
@@ -69,7 +69,7 @@ def _removal(site: Site, now: datetime, user: Any) -> Removal:
     of_boards = [Part(model.objects.filter(board__site=site)) for model in (PlannedVisit, BoardDay, BoardHour, Visit)]
 
     def last() -> None:
-        structures.tell(site, "site_deleted", f"{site.threads} threads, {site.posts} posts", now=now, user=user)
+        structures.record_event(site, "site_deleted", f"{site.threads} threads, {site.posts} posts", now=now, user=user)
         Site.objects.get(pk=site.pk).delete()
         timings.forget("forum", site.pk)
 

@@ -4,7 +4,7 @@ requested."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ AT_A_TIME = 20  # number of stored pages that are read again in one step
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Counts:
     """The result of reading stored pages again: number of pages read, of posts and threads changed, and of posts added."""
 
     pages: int = 0
@@ -34,10 +34,10 @@ class Told:
     threads: int = 0
     added: int = 0
 
-    def __add__(self, other: object) -> Told:
-        if not isinstance(other, Told):
+    def __add__(self, other: object) -> Counts:
+        if not isinstance(other, Counts):
             return NotImplemented
-        return Told(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 def start(site: Site, *, now: datetime, user: Any = None, start: bool = True) -> Run:
@@ -72,7 +72,8 @@ class RereadJob:
             return "removed"
         done = dict(self.run.result)
         if "all" not in done:
-            return partial(self._tell, {"all": pages_of(site).count(), "at": 0, "pages": 0, "posts": 0, "threads": 0, "added": 0})
+            first = {"all": pages_of(site).count(), "at": 0, "pages": 0, "posts": 0, "threads": 0, "added": 0}
+            return partial(self._save_counts, first)
         some = list(pages_of(site).filter(pk__gt=done["at"])[:AT_A_TIME])
         if not some:
             return "reread"
@@ -87,15 +88,15 @@ class RereadJob:
 
     def _store(self, site: Site, read: Iterable[tuple[Page, PageReading | None]]) -> None:
         done = self.run.result
-        told = Told(done["pages"], done["posts"], done["threads"], done["added"])
+        counts = Counts(done["pages"], done["posts"], done["threads"], done["added"])
         last = done["at"]
         with transaction.atomic():
             for page, reading in read:
-                told += mended(site, page, reading)
+                counts += apply_reading(site, page, reading)
                 last = page.pk
-        self._tell({**done, "at": last, "pages": told.pages, "posts": told.posts, "threads": told.threads, "added": told.added})
+        self._save_counts({**done, "at": last, **asdict(counts)})
 
-    def _tell(self, result: dict[str, int]) -> None:
+    def _save_counts(self, result: dict[str, int]) -> None:
         self.run.result = result
         Run.objects.filter(pk=self.run.pk).update(result=result, fetched=result["pages"])
 
@@ -124,23 +125,23 @@ def read_again(site: Site, page: Page) -> PageReading | None:
     return followed(reading, model.pager(str(reading.kind))) if model is not None else reading
 
 
-def mended(site: Site, page: Page, reading: PageReading | None) -> Told:
+def apply_reading(site: Site, page: Page, reading: PageReading | None) -> Counts:
     """Updates the stored threads and posts of a page by its new reading; returns what changed. Nothing changes if the page was
     read without records or as another kind of page."""
     if reading is None or not reading.records:
-        return Told(pages=1)
+        return Counts(pages=1)
     url = page.final_url or page.url
     if reading.kind is PageKind.thread:
         thread = Thread.objects.filter(site=site, key=thread_key(url), fetched_at__isnull=False).first()
         if thread is None:
-            return Told(pages=1)
+            return Counts(pages=1)
         records = [record for record in reading.records if isinstance(record, PostRecord)]
         changed, added = mending.posts(thread, records, _number(thread, url, reading, records), page.fetched_at)
-        return Told(1, changed, int(mending.thread(thread, records)), added)
+        return Counts(1, changed, int(mending.thread(thread, records)), added)
     if reading.kind is PageKind.threadlist:
         rows = [record for record in reading.records if isinstance(record, ThreadRecord)]
-        return Told(1, threads=mending.rows(site, rows))
-    return Told(pages=1)
+        return Counts(1, threads=mending.rows(site, rows))
+    return Counts(pages=1)
 
 
 def _number(thread: Thread, url: str, reading: PageReading, records: list[PostRecord]) -> int:
@@ -149,7 +150,7 @@ def _number(thread: Thread, url: str, reading: PageReading, records: list[PostRe
     if reading.current:
         return reading.current
     stored = thread.all_posts.filter(key__in=threads.post_keys(records))
-    told = stored.values("page").annotate(n=Count("id")).order_by("-n").first()
-    if told is not None:
-        return int(told["page"])
+    largest = stored.values("page").annotate(n=Count("id")).order_by("-n").first()
+    if largest is not None:
+        return int(largest["page"])
     return thread.last_page if url == thread.last_page_url and thread.last_page else 1

@@ -140,8 +140,8 @@ class SimulationJob:
     def _schedules(self, events: Events, setup: simulate.Setup, pulse: Pulse) -> Store | str:
         rows = self.simulation.result["rows"]
         done = {(row["policy"], row["visits_per_board"]) for row in rows}
-        wishes = [(p, m) for m in self.simulation.setup["visits_per_board"] for p in self.simulation.setup["policies"]]
-        left = [wish for wish in wishes if wish not in done]
+        pairs = [(p, m) for m in self.simulation.setup["visits_per_board"] for p in self.simulation.setup["policies"]]
+        left = [pair for pair in pairs if pair not in done]
         if not left and "window" in self.simulation.result:
             return "simulated"
         if self._experiment is None:

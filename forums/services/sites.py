@@ -206,62 +206,62 @@ def check_proxy(address: str) -> None:
 
 
 @transaction.atomic
-def update(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = None) -> list[str]:
+def update(site_id: int, given: Mapping[str, Any], *, now: datetime, user: Any = None) -> list[str]:
     """Changes a saved forum and records who changed what; returns the names of what changed.
 
-    `wishes`: the values to set: name, timezone, settings (crawl settings; None for the default), interval_seconds (of all
+    `given`: the values to set: name, timezone, settings (crawl settings; None for the default), interval_seconds (of all
     boards), boards (ids of the scheduled ones; others are excluded). Absent values stay unchanged. Raises ValueError with a
     one-line message, changing nothing.
     """
     site = Site.objects.select_for_update().get(pk=site_id)
-    told: list[tuple[str, str, str]] = []
+    changes: list[tuple[str, str, str]] = []
     values: dict[str, Any] = {}
-    name = str(wishes.get("name", site.name)).strip()
+    name = str(given.get("name", site.name)).strip()
     if not name or len(name) > 200:
         raise ValueError("a name has 1 to 200 characters")
-    timezone = str(wishes.get("timezone", site.timezone)).strip()
+    timezone = str(given.get("timezone", site.timezone)).strip()
     if timezone != site.timezone and timezone not in available_timezones():
         raise ValueError(f"{timezone!r} is no time zone; names look like Asia/Shanghai")
     for field, value in (("name", name), ("timezone", timezone)):
         if value != getattr(site, field):
-            told.append((field, getattr(site, field), value))
+            changes.append((field, getattr(site, field), value))
             values[field] = value
-    settings, differ = _settings(site.settings, wishes.get("settings", {}))
-    told += differ
+    settings, differ = _settings(site.settings, given.get("settings", {}))
+    changes += differ
     Site.objects.filter(pk=site.pk).update(**values, settings=settings)
     with plans.kept_to_intervals(site.pk, now):
-        if wishes.get("interval_seconds") is not None:
-            told += _set_site_interval(site, int(wishes["interval_seconds"]), now)
-        if wishes.get("boards") is not None:
-            told += _set_site_boards(site, set(wishes["boards"]))
-    if told:
-        text = "; ".join(f"{what}: {before or '–'} → {after or '–'}" for what, before, after in told)
-        structures.tell(site, "site_edited", text, now=now, user=user)
-    return [what for what, _before, _after in told]
+        if given.get("interval_seconds") is not None:
+            changes += _set_site_interval(site, int(given["interval_seconds"]), now)
+        if given.get("boards") is not None:
+            changes += _set_site_boards(site, set(given["boards"]))
+    if changes:
+        text = "; ".join(f"{what}: {before or '–'} → {after or '–'}" for what, before, after in changes)
+        structures.record_event(site, "site_edited", text, now=now, user=user)
+    return [what for what, _before, _after in changes]
 
 
-def _settings(before: Mapping[str, Any], wishes: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+def _settings(before: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
     """Returns the settings of a site after a change, encrypted, and the list of differences (name, before, after).
 
-    `wishes` are the submitted values; one that consists of dots stands for the stored secret. Values of request headers may be
+    `given` are the submitted values; one that consists of dots stands for the stored secret. Values of request headers may be
     secret, so only their names are in the differences.
     """
-    wishes = sealed_settings.filled(wishes, before)
-    replaced = {key for key, value in wishes.items() if key in ("proxy", "headers", "cookies")}
+    given = sealed_settings.filled(given, before)
+    replaced = {key for key, value in given.items() if key in ("proxy", "headers", "cookies")}
     try:
         before = sealed_settings.opened(before)
     except vault.Unreadable:
         before = sealed_settings.shown({key: value for key, value in before.items() if key not in replaced})
-    after = {key: value for key, value in {**before, **wishes}.items() if value is not None}
+    after = {key: value for key, value in {**before, **given}.items() if value is not None}
     check_proxy(str(after.get("proxy", "")))
     CrawlSettings.from_mapping(after)
-    told = []
+    changes = []
     for key in sorted({*before, *after}):
         was, now = before.get(key), after.get(key)
         if was != now:
             shown = [", ".join(side) if isinstance(side, Mapping) else "" if side is None else str(side) for side in (was, now)]
-            told.append((key, *shown) if key != "proxy" else (key, *map(_without_password, shown)))
-    return sealed_settings.sealed(after), told
+            changes.append((key, *shown) if key != "proxy" else (key, *map(_without_password, shown)))
+    return sealed_settings.sealed(after), changes
 
 
 def _without_password(address: str) -> str:
@@ -276,12 +276,12 @@ def _set_site_interval(site: Site, seconds: int, now: datetime) -> list[tuple[st
 
 
 def _set_site_boards(site: Site, wanted: set[int]) -> list[tuple[str, str, str]]:
-    told = []
+    changes = []
     for board in Board.objects.filter(site=site).only("pk", "name", "enabled"):
         if board.enabled != (board.pk in wanted):
-            told.append((board.name, "visited" if board.enabled else "left out", "left out" if board.enabled else "visited"))
+            changes.append((board.name, "visited" if board.enabled else "left out", "left out" if board.enabled else "visited"))
             Board.objects.filter(pk=board.pk).update(enabled=not board.enabled)
-    return told
+    return changes
 
 
 def crawl_now(

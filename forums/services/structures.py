@@ -42,9 +42,9 @@ def rules_of(site: Site) -> SiteRules | None:
 def reading_rules(site: Site) -> SiteRules | None:
     """Returns the rules for reading the site's pages: the operator's corrections, which take precedence, combined with learned
     ones; None if there are neither."""
-    own, told = rules_of(site), site.structure.get("rules")
+    own, stored = rules_of(site), site.structure.get("rules")
     try:
-        learned = SiteRules.from_json(told) if told else None
+        learned = SiteRules.from_json(stored) if stored else None
     except (KeyError, TypeError, ValueError, re.error):
         learned = None
     return (own or SiteRules()).over(learned) if own or learned else None
@@ -59,7 +59,7 @@ def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: in
         return
     structure = {**site.structure, "pagers": {**ways, kind: source}}
     record(site, Origin.RELEARNED, [[f"pager.{kind}", ways.get(kind, ""), source]], now=now, structure=structure, run_id=run_id)
-    tell(site, "pager_learned", f"{kind}: {source}", now=now, run_id=run_id)
+    record_event(site, "pager_learned", f"{kind}: {source}", now=now, run_id=run_id)
 
 
 def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
@@ -151,27 +151,27 @@ def begun(site: Site, now: datetime, user: Any = None, run_id: int | None = None
         record(site, Origin.LEARNED, changes_between(last.structure, site.structure), now=now, user=user, run_id=run_id)
 
 
-def edit(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = None) -> StructureVersion | None:
+def edit(site_id: int, values: Mapping[str, Any], *, now: datetime, user: Any = None) -> StructureVersion | None:
     """Changes the learned model by hand: `day_first` (True, False, None), `posts_per_page`, `patterns` ({kind: [shapes]}).
 
     Returns the new version, None if nothing changes. Raises ValueError with a one-line message.
     """
     site = Site.objects.get(pk=site_id)
     after = dict(site.structure)
-    if "day_first" in wishes:
-        after["day_first"] = wishes["day_first"]
-    if "posts_per_page" in wishes:
-        number = wishes["posts_per_page"]
+    if "day_first" in values:
+        after["day_first"] = values["day_first"]
+    if "posts_per_page" in values:
+        number = values["posts_per_page"]
         if number is not None and not 1 <= number <= 10_000:
             raise ValueError("posts a page lie between 1 and 10,000")
         after["posts_per_page"] = number
-    if "patterns" in wishes:
-        after["patterns"] = {kind: list(shapes) for kind, shapes in wishes["patterns"].items() if shapes}
+    if "patterns" in values:
+        after["patterns"] = {kind: list(shapes) for kind, shapes in values["patterns"].items() if shapes}
     if after == site.structure:
         return None
     changes = changes_between(site.structure, after)
     made = record(site, Origin.EDITED, changes, now=now, structure=after, user=user)
-    tell(site, "structure_edited", _summary(changes), now=now, user=user)
+    record_event(site, "structure_edited", _summary(changes), now=now, user=user)
     return made
 
 
@@ -179,7 +179,7 @@ def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, us
     """Stores the operator's rules as a new version; `change` describes the correction (what, before, after)."""
     site = Site.objects.get(pk=site_id)
     made = record(site, Origin.CORRECTED, [change], now=now, rules=rules.to_json(), user=user)
-    tell(site, "structure_corrected", _summary([change]), now=now, user=user)
+    record_event(site, "structure_corrected", _summary([change]), now=now, user=user)
     return made
 
 
@@ -201,17 +201,17 @@ def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> Str
     return correct(site_id, left, [f"rule.{key}" if head != "address" else "rule", rest or key, ""], now=now, user=user)
 
 
-def untold(site: Site) -> dict[str, Any]:
+def layout_after_dismissal(site: Site) -> dict[str, Any]:
     """Returns the value of `Site.layout` after a layout change was dismissed: {"moved": True} if the site's addresses have
     changed, otherwise {}."""
     return {"moved": True} if site.layout.get("moved") else {}
 
 
-def keep(site_id: int, *, now: datetime, user: Any = None) -> None:
+def dismiss(site_id: int, *, now: datetime, user: Any = None) -> None:
     """Dismisses a layout change of a site and leaves its model unchanged."""
     site = Site.objects.get(pk=site_id)
-    Site.objects.filter(pk=site.pk).update(layout=untold(site))
-    tell(site, "structure_kept", f"version {site.version}", now=now, user=user)
+    Site.objects.filter(pk=site.pk).update(layout=layout_after_dismissal(site))
+    record_event(site, "structure_kept", f"version {site.version}", now=now, user=user)
 
 
 def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> StructureVersion:
@@ -223,12 +223,12 @@ def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> St
         raise ValueError(f"{site.name} has no version {number} of its model")
     changes = [["version", str(site.version), str(number)], *changes_between(site.structure, old.structure)]
     made = record(site, Origin.RESTORED, changes, now=now, structure=old.structure, rules=old.rules, user=user)
-    Site.objects.filter(pk=site.pk).update(layout=untold(site))
-    tell(site, "structure_restored", f"version {number}", now=now, user=user)
+    Site.objects.filter(pk=site.pk).update(layout=layout_after_dismissal(site))
+    record_event(site, "structure_restored", f"version {number}", now=now, user=user)
     return made
 
 
-def tell(site: Site, code: str, text: str, *, now: datetime, user: Any = None, run_id: int | None = None) -> None:
+def record_event(site: Site, code: str, text: str, *, now: datetime, user: Any = None, run_id: int | None = None) -> None:
     """Records an event about a site: what was changed, and by whom."""
     who = f" ({user.get_username()})" if user is not None else ""
     level = Event.Level.NOTE

@@ -37,7 +37,7 @@ def to_row(record: ThreadRecord) -> Row:
     )
 
 
-def seen(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[str], now: datetime) -> dict[str, Thread]:
+def store_rows(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[str], now: datetime) -> dict[str, Thread]:
     """Stores the rows of a list page; returns the threads by key. Threads whose keys are in `owed` become pending, that is, to be
     fetched. A thread listed under another board is moved to it."""
     owed = set(owed)
@@ -73,7 +73,7 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
     thread.author = thread.author or (record.author or "")[:200]
     if thread.created is None and record.created is not None:
         thread.created = record.created.value
-    if record.last_reply is not None and not (thread.last_reply and _tells_no_more(record.last_reply, thread.last_reply)):
+    if record.last_reply is not None and not (thread.last_reply and _adds_nothing(record.last_reply, thread.last_reply)):
         thread.last_reply = record.last_reply.value
     if record.replies is not None:
         thread.replies = min(max(0, record.replies), MOST_REPLIES)
@@ -81,7 +81,7 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
     thread.signature = signature(row)
 
 
-def _tells_no_more(moment: Moment, known: datetime) -> bool:
+def _adds_nothing(moment: Moment, known: datetime) -> bool:
     """Tells whether a time shown in a list adds nothing to the known time: it is relative, or is the day or minute that contains
     the known time."""
     return moment.relative or moment.value <= known < moment.value + timedelta(seconds=moment.precision_seconds)
@@ -158,7 +158,7 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
     return PageStored(len(new), len(altered) + gone, len(have), arrivals)
 
 
-def _is_finer(told: Moment, post: Post) -> bool:
+def _is_finer(shown: Moment, post: Post) -> bool:
     """Tells whether a page now shows a post's time more precisely than stored, as "08:55" after "3 minutes ago".
 
     A smaller unit is more precise than a larger one; with equal units an absolute time is more precise than a relative one. A
@@ -166,10 +166,10 @@ def _is_finer(told: Moment, post: Post) -> bool:
     """
     if post.posted is None:
         return True
-    if abs((told.value - post.posted).total_seconds()) > told.precision_seconds + post.precision_seconds + FINE_SECONDS:
+    if abs((shown.value - post.posted).total_seconds()) > shown.precision_seconds + post.precision_seconds + FINE_SECONDS:
         return False
     counted_back = bool(post.posted.microsecond or (post.posted.second and post.precision_seconds >= FINE_SECONDS))
-    return (told.precision_seconds, told.relative) < (post.precision_seconds, counted_back)
+    return (shown.precision_seconds, shown.relative) < (post.precision_seconds, counted_back)
 
 
 def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]) -> None:
@@ -282,7 +282,7 @@ def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> N
         )
 
 
-def opened(thread: Thread, records: Sequence[PostRecord]) -> None:
+def set_opening(thread: Thread, records: Sequence[PostRecord]) -> None:
     """Sets the creation time of a thread, and its author if not known yet, from the posts of its first page."""
     if not records:
         return

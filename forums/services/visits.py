@@ -20,7 +20,7 @@ from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
-from forums.services import delays, doubts, moves, plans, predictions, reach, rests, structures, threads
+from forums.services import backoff, delays, doubts, moves, plans, predictions, reach, structures, threads
 
 NO_FAULT = frozenset(  # reasons that do not count as failed fetches: the thread is deleted, not accessible, or not to be indexed
     {"http_401", "http_403", "http_404", "http_410", "http_451", "robots", "robots_meta"}
@@ -87,7 +87,7 @@ def store_list(
         reason = f"{response.failure.value}: {response.detail}" if response.failure else f"http_{response.status}"
         return list_failed(run, item, reason, now, response=response)
     _add(visit, item, response, list_pages=1)
-    rests.read(visit.board)
+    backoff.record_success(visit.board)
     if response.not_modified or reading is None:
         same = replace(incremental.VisitState.from_json(visit.state), stopped_by="not_modified", complete=True)
         return _list_done(run, visit, item, now, same, [])
@@ -116,7 +116,7 @@ def store_list(
     owed = [row.key for row in decision.changed]
     # If a thread is listed again in this visit, its row may be newer than its fetched page: the next visit compares it.
     met = {row.key for row in (*decision.changed, *decision.unchanged, *decision.old)}
-    stored = threads.seen(visit.board, [pair for pair in rows if pair[0].key in met], owed, now)
+    stored = threads.store_rows(visit.board, [pair for pair in rows if pair[0].key in met], owed, now)
     links = [thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
     if decision.next_url:
         number = walk.state.pages_read + 1
@@ -175,7 +175,7 @@ def list_failed(run: Run, item: Url, reason: str, now: datetime, *, response: Fe
     visit = _load(item, now)
     _add(visit, item, response, failed=1)
     if not visit.list_pages:
-        rests.failed(visit.board, reason, now)
+        backoff.record_failure(visit.board, reason, now)
     state = incremental.VisitState.from_json(visit.state)
     if state.phase != "recheck":
         state.stopped_by, state.complete = reason, False
@@ -205,7 +205,7 @@ def store_thread(
     stored = threads.store_page(thread, page, records, now)
     delays.note(visit, stored.arrivals, now)
     if page == 1:
-        threads.opened(thread, records)
+        threads.set_opening(thread, records)
     found = bool(item.payload.get("found")) or bool(stored.new or stored.altered)
     payload = {"thread": thread.pk, "page": page, "found": found, "back": item.payload.get("back", False)}
     outcome = Stored(counts={"items": stored.new}, title=reading.title)

@@ -58,32 +58,32 @@ def test_links_are_neither_followed_nor_changed(folder: Path, tmp_path: Path) ->
     (outside / "other").chmod(0o644)
     (folder / "linked").symlink_to(outside)
     (folder / "archive" / "file").symlink_to(outside / "other")
-    assert private_files.mend(folder) == 6
+    assert private_files.restrict(folder) == 6
     assert _modes(outside) == {".": "0o755", "other": "0o644"}
-    assert private_files.mend(folder) == 0
+    assert private_files.restrict(folder) == 0
 
 
 def test_one_open_file_is_enough_to_look_everywhere(folder: Path) -> None:
-    private_files.mend(folder)
+    private_files.restrict(folder)
     (folder / "crawlmgr.sqlite3").chmod(0o640)
     (folder / "archive" / "deep" / "x.warc.gz").chmod(0o604)
-    assert private_files.mend(folder) == 2
+    assert private_files.restrict(folder) == 2
 
 
 def test_a_folder_with_other_things_in_it_or_a_home_stays_as_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _modes(folder)
     (folder / "secret.key").rename(folder / "key")
-    assert private_files.mend(folder) == 0
+    assert private_files.restrict(folder) == 0
     (folder / "key").rename(folder / "secret.key")
     monkeypatch.setenv("HOME", str(folder / "archive"))
-    assert private_files.mend(folder) == 0 and _modes(folder) == before
+    assert private_files.restrict(folder) == 0 and _modes(folder) == before
 
 
 def test_a_database_elsewhere_is_closed_with_the_files_beside_it(tmp_path: Path) -> None:
     for name in ("x.sqlite3", "x.sqlite3-wal", "other"):
         (tmp_path / name).write_text("x")
         (tmp_path / name).chmod(0o644)
-    assert private_files.mend_database(tmp_path / "x.sqlite3") == 2
+    assert private_files.restrict_database(tmp_path / "x.sqlite3") == 2
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o644
 
 
@@ -95,7 +95,7 @@ def test_what_belongs_to_another_user_is_told_in_one_line(
 
     monkeypatch.setattr(Path, "chmod", refuse)
     mask = os.umask(0o077)
-    private_files.put_right(folder, None)
+    private_files.secure(folder, None)
     os.umask(mask)
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and "can be read by others and cannot be closed to them (Operation not permitted)" in told

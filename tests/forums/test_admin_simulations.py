@@ -53,7 +53,7 @@ def upload(name: str = "log.csv", content: bytes | None = None) -> SimpleUploade
 
 
 def log(name: str = "log.csv") -> EventLog:
-    return event_logs.keep(name, [csv_of()], now=NOW)
+    return event_logs.store_and_read(name, [csv_of()], now=NOW)
 
 
 def test_an_upload_starts_a_simulation_whose_results_are_shown_and_exported() -> None:

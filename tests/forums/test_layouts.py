@@ -202,7 +202,7 @@ def test_that_a_site_has_moved_outlasts_the_telling_of_it(server: ForumServer, e
     if end == "forgotten":
         layouts.forget(run)
     elif end == "seen":
-        structures.keep(site.pk, now=now())
+        structures.dismiss(site.pk, now=now())
     else:
         structures.restore(site.pk, 1, now=now())
     site.refresh_from_db()

@@ -107,6 +107,6 @@ def _tell(plan: plans.Plan) -> loops.Live:
     now = datetime.now(UTC) + timedelta(seconds=1)
     live = loops.load(plan, now)
     assert live is not None
-    loops.tell(live, now)
-    loops.put_away(live, now)
+    loops.report(live, now)
+    loops.store(live, now)
     return live

@@ -51,7 +51,7 @@ def csv_of(boards: int = 3, days: int = 40, seed: int = 1) -> bytes:
 
 
 def log(**values: Any) -> EventLog:
-    return event_logs.keep("log.csv", [csv_of()], now=NOW, **values)
+    return event_logs.store_and_read("log.csv", [csv_of()], now=NOW, **values)
 
 
 def worked(simulation: Simulation, seconds: float | None = None) -> Simulation:
@@ -63,7 +63,7 @@ def worked(simulation: Simulation, seconds: float | None = None) -> Simulation:
 
 
 def test_an_upload_is_read_once_and_described(folder: Path) -> None:
-    kept = event_logs.keep("my log.csv.gz", [gzip.compress(csv_of() + b"\nnonsense\n")], now=NOW)
+    kept = event_logs.store_and_read("my log.csv.gz", [gzip.compress(csv_of() + b"\nnonsense\n")], now=NOW)
     assert kept.boards == 3 and kept.events > 100 and kept.bad_rows == 1 and kept.bad_first[0][1].startswith("1 columns")
     assert kept.first is not None and kept.last is not None and kept.first < kept.last < NOW
     assert [path.name for path in folder.iterdir()] == [kept.file] and kept.file.endswith(".csv.gz")
@@ -86,7 +86,7 @@ def test_a_log_of_a_changed_backup_reads_and_removes_no_other_file(folder: Path,
 @pytest.mark.parametrize("text", [b"", b"a,b\n1,2\n", b"board,thread,kind,ts\n", b"\x1f\x8bbroken", b"\xff\xfe\x00"])
 def test_what_is_no_log_is_refused_in_one_line_and_leaves_nothing(folder: Path, text: bytes) -> None:
     with pytest.raises(ValueError) as refused:
-        event_logs.keep("upload.csv", [text], now=NOW)
+        event_logs.store_and_read("upload.csv", [text], now=NOW)
     assert "\n" not in str(refused.value) and str(folder) not in str(refused.value)
     assert not list(folder.iterdir()) and not EventLog.objects.exists()
 
@@ -96,7 +96,7 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(folder: Path, monke
     bomb = gzip.compress(b"board,thread,kind,ts\n" + b"b,t,new,1\n" * 5000)
     assert len(bomb) < 10_000
     with pytest.raises(ValueError, match="command line"):
-        event_logs.keep("bomb.csv.gz", [bomb], now=NOW)
+        event_logs.store_and_read("bomb.csv.gz", [bomb], now=NOW)
     assert not list(folder.iterdir())
 
 
@@ -225,7 +225,7 @@ def test_removal_takes_the_run_the_file_and_the_results(folder: Path, django_cap
 
 def test_the_posts_of_a_large_forum_are_frozen_by_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_logs, "SMALL_POSTS", 3)
-    promised = event_logs.promise(site_with_posts(), now=NOW)
+    promised = event_logs.create_unwritten(site_with_posts(), now=NOW)
     assert not event_logs.small(promised) and event_logs.unread(promised) and not event_logs.path(promised).exists()
     made = worked(simulations.start(promised, "fetching", FETCHING, now=NOW))
     promised.refresh_from_db()

@@ -18,7 +18,7 @@ from forums.overview_values import Figures
 from forums.reads import plans as plan_reads
 from forums.reads import waiting
 from forums.reads.standing import standing
-from forums.services import dispatch, loops, overviews, plans, rests, visits
+from forums.services import backoff, dispatch, loops, overviews, plans, visits
 from tests.forums.planned import NOW, fill, make_site
 
 pytestmark = pytest.mark.django_db
@@ -176,7 +176,7 @@ def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(followed, a
     Board.objects.filter(pk=broken.pk).update(rests_until=datetime.now(UTC) + timedelta(hours=3))
     page = admin_client.get(reverse("admin:board", args=[broken.pk])).content.decode()
     assert f"could not be read (failures in a row: {len(made)})" in page
-    rests.read(broken)
+    backoff.record_success(broken)
     broken.refresh_from_db()
     assert (broken.failures, broken.rests_until) == (0, None)
 
@@ -186,7 +186,7 @@ def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(followed, a
     [(1, "http_403", 15), (2, "no_boards", 30), (7, "http_404", 960), (9, "http_404", 1440), (9, "timeout: 30 s", 120), (9, "http_503", 120), (9, "login_expired", 120)],
 )
 def test_rests_double_up_to_a_day_or_two_hours_for_a_site(failures: int, reason: str, minutes: int) -> None:
-    assert rests.rest_seconds(failures, reason) == 60 * minutes
+    assert backoff.pause_seconds(failures, reason) == 60 * minutes
 
 
 def kept(plan: Plan, told: list[tuple[datetime, int, datetime, datetime | None]]) -> float:
@@ -239,7 +239,7 @@ def test_posts_that_the_index_shows_and_nobody_has_fetched_count_as_waiting(foll
     midnight = MIDNIGHT.timestamp()
     live.loop.overview.calibrate(0, Figures(np.full(3, 10.0), np.full(3, 100.0), np.full(3, midnight)), midnight)
     live.loop.record_figures(0, look, now.timestamp())
-    loops.put_away(live, now)
+    loops.store(live, now)
     found = waiting.shown(site, now)
     assert [one.board for one in found] == [boards[0]] and found[0].weight == pytest.approx(2.0)
     later = waiting.shown(site, now + timedelta(hours=1))[0]

@@ -40,7 +40,7 @@ def look(thread: Thread, *moments: Moment | None, at: datetime, ids: bool = True
     ]
     stored = threads.store_page(thread, 1, records, at)
     thread.refresh_from_db()
-    threads.opened(thread, records)
+    threads.set_opening(thread, records)
     threads.fetched(thread, at, {})
     thread.refresh_from_db()
     return stored
@@ -101,12 +101,12 @@ def test_a_date_in_the_list_does_not_round_the_last_reply(thread: Thread) -> Non
         record = ThreadRecord(thread.url, "Lamps", last_reply=shown)
         row = threads.to_row(record)
         Thread.objects.filter(pk=thread.pk).update(key=row.key)
-        threads.seen(thread.board, [(row, record)], (), LATER)
+        threads.store_rows(thread.board, [(row, record)], (), LATER)
         thread.refresh_from_db()
         assert thread.last_reply == kept.value
 
 
 def test_a_count_beyond_the_column_is_stored_as_the_most_it_holds(thread: Thread) -> None:
     record = ThreadRecord(thread.url, "Lamps", replies=10**22)
-    threads.seen(thread.board, [(threads.to_row(record), record)], [], SEEN)
+    threads.store_rows(thread.board, [(threads.to_row(record), record)], [], SEEN)
     assert Thread.objects.get(title="Lamps", replies__isnull=False).replies == threads.MOST_REPLIES

@@ -55,7 +55,7 @@ def test_what_visits_brought(board: Board) -> None:
     _visit(board, 20, 4, 3000.0, 1)
     _visit(board, 30, 100, 9e9, 1)
     _visit(board, 24 * 40, 1000)
-    found = today.brought(NOW - tiles.DAY)
+    found = today.visit_sums(NOW - tiles.DAY)
     assert (found.posts, found.mean_wait_seconds) == (7, 1200.0)
     days = today.by_day(NOW, 14)
     assert len(days) == 14 and sum(day.posts for day in days) == 107

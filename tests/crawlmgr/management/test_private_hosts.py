@@ -100,9 +100,9 @@ def test_every_address_that_was_stored_becomes_the_hosts_that_were_named(capsys:
         run("topic-samples", topic.pk, urls=["http://10.0.0.10/"]), run("deepweb-find", source.pk, sources=[source.pk]),
         run("deepweb-harvest", None, forms=[999]),
     ]
-    for mend in (of_forums.mend, of_topics.mend, of_databases.mend):
-        mend()
-        mend()
+    for restrict in (of_forums.restrict, of_topics.restrict, of_databases.restrict):
+        restrict()
+        restrict()
     for one in (forum, topic, source, kept, *runs):
         one.refresh_from_db()
     assert forum.settings == {"allow_private": "10.0.0.5:8080", "delay_seconds": 2.0}

@@ -185,9 +185,9 @@ def test_what_older_versions_stored_is_sealed_once() -> None:
     Source.objects.create(url="http://b.example/", key_hash=1, name="b", created=NOW, parameters=SECRET)
     Run.objects.create(kind="forum", label="x", created=NOW, parameters={"boards": [1], "settings": SECRET})
     Run.objects.create(kind="simulation", label="y", created=NOW, parameters={"simulation": 1})
-    sealed_settings.mend()
+    sealed_settings.seal_stored()
     first = list(Run.objects.order_by("pk").values_list("parameters", flat=True))
-    sealed_settings.mend()
+    sealed_settings.seal_stored()
     assert list(Run.objects.order_by("pk").values_list("parameters", flat=True)) == first
     assert "hunter2" not in json.dumps([first, *(list(t.objects.values_list(f, flat=True)) for t, f in ((Site, "settings"), (Topic, "settings"), (Source, "parameters")))])
     assert sealed_settings.opened(first[0]["settings"]) == SECRET and first[0]["boards"] == [1] and first[1] == {"simulation": 1}

@@ -24,7 +24,7 @@ _OF_SITE = frozenset((*_OF_NETWORK, "http_429", "host_unreachable", "robots_unre
 Failing = TypeVar("Failing", Board, OverviewSource)
 
 
-def rest_seconds(failures: int, reason: str) -> float:
+def pause_seconds(failures: int, reason: str) -> float:
     """Returns the pause after this number of failures in a row (at least 1): a quarter of an hour, then twice as long each time,
     up to a day, or two hours if the reason of the last failure concerns the whole site."""
     code = reason.partition(":")[0].partition(" ")[0]
@@ -32,21 +32,21 @@ def rest_seconds(failures: int, reason: str) -> float:
     return min(longest, FIRST_SECONDS * 2.0 ** min(failures - 1, 20))
 
 
-def failed(one: Failing, reason: str, now: datetime) -> None:
+def record_failure(one: Failing, reason: str, now: datetime) -> None:
     """Counts a failed reading of a board's list or of an overview source, and sets its pause."""
     one.failures += 1
-    one.rests_until = now + timedelta(seconds=rest_seconds(one.failures, reason))
+    one.rests_until = now + timedelta(seconds=pause_seconds(one.failures, reason))
     one.save(update_fields=["failures", "rests_until"])
 
 
-def read(one: Failing) -> None:
+def record_success(one: Failing) -> None:
     """Ends the pause of a board or source, because it was read successfully."""
     if one.failures:
         one.failures, one.rests_until = 0, None
         one.save(update_fields=["failures", "rests_until"])
 
 
-def tell(loop: AdaptiveLoop, boards: Ints, sources: Sequence[OverviewSource]) -> None:
+def report(loop: AdaptiveLoop, boards: Ints, sources: Sequence[OverviewSource]) -> None:
     """Passes the times until which boards (ids) and sources are paused after failures to the adaptive policy."""
     loop.resting_until = _until(Board, boards.tolist())
     if loop.overview is not None:
