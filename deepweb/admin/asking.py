@@ -96,7 +96,7 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
     form = find(pk)
     refused = reads.may_be_asked(form)
     past = reads.harvests(form, 10)
-    latest = next((one for one in past if one.records), past[0] if past else None)
+    latest = next((one for one in past if one.queries > 1), None)  # no curve of a tried query
     run = reads.working(harvests.KIND, [pk]).get(pk)
     inputs = asked_inputs(forms.page_form(form), TRIED_INPUTS) if refused is None else []
     context = {
