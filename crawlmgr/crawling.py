@@ -39,7 +39,7 @@ class Crawler(Protocol):
     that both are committed together.
 
     Several requests are in flight at once, and pages are parsed and stored in order of arrival. A crawler can restrict this, and
-    change two other rules, by class attributes (see `pages_together`, `alone_kinds`, `tells_why` and `paces_new_hosts`)."""
+    change two other rules, by class attributes (see `pages_together`, `alone_kinds`, `own_end_reason` and `paces_new_hosts`)."""
 
     def settings(self, run: Run) -> CrawlSettings: ...
 
@@ -59,7 +59,7 @@ class Crawler(Protocol):
 
 
 @runtime_checkable
-class Pulses(Protocol):
+class UsesHeartbeat(Protocol):
     """Optional method of a crawler whose `settings` may take longer than a lease lasts. While `settings` computes, it must call
     the given heartbeat function at least every second and must not catch the exceptions that this raises; the computation
     continues in the run's next slice."""
@@ -95,10 +95,10 @@ def alone_kinds(crawler: Crawler) -> Collection[str]:
     return frozenset(getattr(crawler, "alone_kinds", ()))
 
 
-def tells_why(crawler: Crawler) -> bool:
+def own_end_reason(crawler: Crawler) -> bool:
     """Tells whether a run that could not fetch any page ends with the reason returned by `idle` instead of "unreachable"; False
     by default."""
-    return bool(getattr(crawler, "tells_why", False))
+    return bool(getattr(crawler, "own_end_reason", False))
 
 
 def paces_new_hosts(crawler: Crawler) -> bool:

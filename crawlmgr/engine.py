@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.crawling import Crawler, Prepares, Pulses, Remembers, Stored, alone_kinds, pages_together, tells_why
+from crawlmgr.crawling import Crawler, Prepares, Remembers, Stored, UsesHeartbeat, alone_kinds, own_end_reason, pages_together
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import archive, frontier, host_limits, hosts, nodes, runs, slices, vault
 from crawlmgr.services.fetching import UNREADABLE
@@ -23,12 +23,12 @@ from crawlmgr.services.line import Landed, Line
 from crawlmgr.storing import Found, Storing, ended
 from crawlmgr.web.window import calm_collector, switch_rarely
 
-__all__ = ["Crawler", "Interrupted", "Prepares", "Pulses", "Stored", "holder", "run_slice", "shutdown"]
+__all__ = ["Crawler", "Interrupted", "Prepares", "UsesHeartbeat", "Stored", "holder", "run_slice", "shutdown"]
 
 PATIENCE_SECONDS = 3.0  # a longer wait for a host is stored with the run, and ends a slice of limited time
 CLAIM_EVERY_SECONDS, EARLY_SECONDS = 0.03, 0.1
 """Seconds between claims while requests are in flight; seconds by which a claim may precede the host's next allowed request."""
-STOCK, STOCK_PART = 16, 4
+CLAIM_AHEAD, CLAIM_AHEAD_PART = 16, 4
 """Addresses claimed ahead of need: at most this number, and at most this fraction (1/n) of the requests allowed in flight. For
 hosts without a delay the next request can then start as soon as one ends, before its page is stored."""
 STALE_SECONDS = 2.0  # addresses that were claimed ahead of need and not requested after this time are released to other runs
@@ -91,9 +91,9 @@ class _Slice:
         self.held_error = False  # whether `held` contains an error response of a host that allows several connections
         self.looked = 0.0  # monotonic time of the last check for addresses that may be requested
         self.waiting_until: datetime | None = None  # end of the wait stored with the run; None while the run does not wait
-        self.naught = 0  # rounds in a row, at most 8, in which a host was due but no address could be claimed
+        self.idle_rounds = 0  # rounds in a row, at most 8, in which a host was due but no address could be claimed
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
-        if isinstance(crawler, Pulses):
+        if isinstance(crawler, UsesHeartbeat):
             crawler.set_heartbeat(self.heartbeat.pulse)
 
     def failed(self, now: datetime) -> None:
@@ -149,7 +149,7 @@ class _Slice:
 
     def _add(self, links: Sequence[NewUrl], now: datetime) -> None:
         frontier.add(self.run.pk, links, now, pace=self.storing.pace)
-        self.storing.leave_out(links, now)
+        self.storing.drop_full_hosts(links, now)
 
     def _leave_if_asked(self) -> str:
         """Ends the slice if its time is over or if asked to pause, stop or shut down; returns the run's state, "" to continue."""
@@ -157,7 +157,7 @@ class _Slice:
         self.heartbeat.beat(now)
         if not self._leaving(now):
             return ""
-        self._come_home()
+        self._drain()
         return self._leave()
 
     def _leave(self) -> str:
@@ -171,7 +171,7 @@ class _Slice:
     def _leaving(self, now: datetime) -> bool:
         return bool(self.heartbeat.asked) or (self.until is not None and now >= self.until)
 
-    def _come_home(self) -> None:
+    def _drain(self) -> None:
         """Waits some seconds for requests in flight, then releases the addresses of those not finished and of those not sent."""
         began, flying = time.monotonic(), len(self.line)
         self.closing = True
@@ -181,17 +181,17 @@ class _Slice:
                 patience = HASTY_DRAIN_SECONDS
             if time.monotonic() - began >= patience:
                 break
-            self._land(0.1)
+            self._collect_responses(0.1)
             self.heartbeat.beat(self.clock.now())
         self._store()
         with transaction.atomic():
-            self._give_back_ahead()
-            frontier.give_back_many(self.line.close())
+            self._release_ahead()
+            frontier.release_many(self.line.close())
 
-    def _give_back_ahead(self) -> None:
+    def _release_ahead(self) -> None:
         items, self.ahead = self.ahead, []
         for item in sorted(items, key=lambda item: item.host_id):
-            frontier.give_back(item, attempt=False)
+            frontier.release(item, attempt=False)
 
     @property
     def _free(self) -> int:
@@ -202,7 +202,7 @@ class _Slice:
         if self.closing or self._leaving(now) or self.line.full or self._is_alone():
             return []
         most = max(0, self._free - len(self.ahead))
-        stock = min(STOCK, self.settings.in_flight // STOCK_PART) if self.together > 1 and not self.alone else 0
+        stock = min(CLAIM_AHEAD, self.settings.in_flight // CLAIM_AHEAD_PART) if self.together > 1 and not self.alone else 0
         spare = max(0, self._free + stock - len(self.ahead) - most)
         self.claimed_at = time.monotonic()
         claim = (self.run.pk, self.lease.fence, now, self.settings.lease_seconds, most)
@@ -226,8 +226,8 @@ class _Slice:
             self.waiting_until = None
             runs.waited(self.lease)
         if self.line or self.held:
-            self.naught = 0
-            self._land(pause)
+            self.idle_rounds = 0
+            self._collect_responses(pause)
             return ""
         return "" if launched else self._nothing(self.clock.now())
 
@@ -245,7 +245,7 @@ class _Slice:
         self._launch(go)
         if self.ahead and time.monotonic() - self.claimed_at >= STALE_SECONDS:
             with transaction.atomic():
-                self._give_back_ahead()
+                self._release_ahead()
         return True
 
     def _has_pause(self, item: Url) -> bool:
@@ -263,7 +263,7 @@ class _Slice:
             elif self.storing.limit.full(item.host_id):
                 refused.append((item, UrlState.REFUSED, host_limits.REASON))
             elif not self.line.is_free(item.host_id) or not self.storing.limit.room(item.host_id):
-                frontier.give_back(item, attempt=False)
+                frontier.release(item, attempt=False)
             elif (verdict := self.line.web.verdict(item.url, host)) is None:
                 self.line.ask_robots(item)
             elif not verdict[0]:
@@ -272,12 +272,12 @@ class _Slice:
                 self.storing.limit.sent(item.host_id)
                 self.line.send(item, self.crawler.request(self.run, item))
             if item.kind in self.alone:
-                frontier.give_back_many(items[place + 1 :])
+                frontier.release_many(items[place + 1 :])
                 break
         for item, state, reason in refused:
             self._hold(ended(item, state, reason))
 
-    def _land(self, seconds: float) -> None:
+    def _collect_responses(self, seconds: float) -> None:
         """Waits up to `seconds` for responses, parses those that have arrived, and stores parsed pages if they have waited long
         enough. Requests addresses whose host's robots.txt has arrived."""
         self._store_if_time()
@@ -289,13 +289,13 @@ class _Slice:
         # raises if another worker took the lease while this process was frozen; it must then send nothing more
         self.heartbeat.beat(self.clock.now())
         if arrivals.held_up:
-            self._give_back(arrivals.held_up)
+            self._release(arrivals.held_up)
         for item, reason in arrivals.refused:
             self._hold(ended(item, UrlState.REFUSED, reason))
         for item in arrivals.again:
             self._hold(ended(item, None, UNREADABLE))
         if arrivals.known:
-            self._go_on(arrivals.known)
+            self._continue_after_robots(arrivals.known)
         self._launch_next()
         for landed in arrivals.pages:
             self._hold(self.storing.read(landed), landed)
@@ -340,7 +340,7 @@ class _Slice:
             for landed in (one.landed for one in held if one.landed is not None):
                 self.on_page(self.run, landed.item, landed.response)
 
-    def _go_on(self, known: Sequence[Url]) -> None:
+    def _continue_after_robots(self, known: Sequence[Url]) -> None:
         """Requests addresses whose host's robots.txt has arrived; returns those of hosts with a crawl delay or failures to the
         frontier, because robots.txt was a request too. Failed requests for robots.txt do not count as tries of the address."""
         now = self.clock.now()
@@ -350,15 +350,15 @@ class _Slice:
             host = self.line.web.host(item.host_id)
             (back if hosts.effective_delay(host) or host.failures or self._leaving(now) else free).append(item)
         if back:
-            self._give_back(back)
+            self._release(back)
         self._launch(free)
 
-    def _give_back(self, items: Sequence[Url]) -> None:
+    def _release(self, items: Sequence[Url]) -> None:
         """Returns claimed addresses to the frontier because they were not requested; this does not count as a try."""
         with transaction.atomic():
             self.storing.count(self.clock.now(), {})
             for item in sorted(items, key=lambda item: item.host_id):
-                frontier.give_back(item, attempt=False)
+                frontier.release(item, attempt=False)
         self._counted()
 
     def _counted(self) -> None:
@@ -379,7 +379,7 @@ class _Slice:
                     return ""
             unreachable = frontier.unreachable(self.run.pk)
             if unreachable:
-                return self._end(RunState.FAILED, more if tells_why(self.crawler) else "unreachable", unreachable)
+                return self._end(RunState.FAILED, more if own_end_reason(self.crawler) else "unreachable", unreachable)
             return self._end(RunState.FINISHED, more, "")
         seconds = (wait.until - now).total_seconds()
         if seconds > PATIENCE_SECONDS and wait.until != self.waiting_until:
@@ -387,8 +387,8 @@ class _Slice:
             runs.wait(self.lease, wait.host, wait.until, now, release=self.until is not None)
             if self.until is not None:
                 return RunState.RUNNING
-        self.naught = 0 if seconds > 0 else min(self.naught + 1, 8)
-        self.clock.sleep(min(max(seconds, SHORTEST_WAIT_SECONDS * 2 ** max(0, self.naught - 1)), LONGEST_WAIT_SECONDS))
+        self.idle_rounds = 0 if seconds > 0 else min(self.idle_rounds + 1, 8)
+        self.clock.sleep(min(max(seconds, SHORTEST_WAIT_SECONDS * 2 ** max(0, self.idle_rounds - 1)), LONGEST_WAIT_SECONDS))
         return ""
 
     def _end(self, state: str, stopped_by: str, detail: str) -> str:

@@ -21,7 +21,7 @@ from crawlmgr.services.fetching import PRODUCT
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line
 from crawlmgr.web.exchange import Failure, FetchResponse
-from crawlmgr.web.robots_meta import wishes
+from crawlmgr.web.robots_meta import directives
 from crawlmgr.web.url import host_key
 from crawlmgr.web.warc import RecordPointer
 
@@ -55,7 +55,7 @@ class _Page:
 
 
 @dataclass(slots=True)
-class _Lost:
+class _NoPage:
     """An address without a page: to be tried again if `state` is None, otherwise ended with a state and a reason."""
 
     item: Url
@@ -64,13 +64,13 @@ class _Lost:
     landed: Landed | None = None
 
 
-Found = _Page | _Lost
+Found = _Page | _NoPage
 """What became of one claimed address."""
 
 
 def ended(item: Url, state: UrlState | None, reason: str) -> Found:
     """Returns the outcome of an address that ends without a response; with `state` None, of one that is to be tried again."""
-    return _Lost(item, state, reason)
+    return _NoPage(item, state, reason)
 
 
 class Storing:
@@ -97,16 +97,16 @@ class Storing:
         """Returns the outcome of a response, for `keep` to write to the database. Parses the response unless the request failed,
         and then writes it to the archive unless the request is confidential or the page forbids it."""
         item, response = landed.item, landed.response
-        if (lost := self._lost(landed)) is not None:
-            return lost
+        if (failure := self._failure(landed)) is not None:
+            return failure
         reading = self.crawler.read(self.run, item, response)
-        noarchive = self.settings.obey_robots_meta and wishes(response, PRODUCT).noarchive
+        noarchive = self.settings.obey_robots_meta and directives(response, PRODUCT).noarchive
         if landed.flight.request.confidential or noarchive:
             return _Page(landed, reading, None)
         earlier = archive.latest(item.url) if response.not_modified else None
         return _Page(landed, reading, self.archive.write(response, self.clock.now(), revisit=earlier))
 
-    def _lost(self, landed: Landed) -> _Lost | None:
+    def _failure(self, landed: Landed) -> _NoPage | None:
         """Returns the outcome of a failed request; None if there is a response to parse, which may be an error page. Temporary
         failures are retried until the allowed tries are used up. An address marked "once" is not retried, because the server may
         have processed the first request."""
@@ -115,9 +115,9 @@ class Storing:
         passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))
         tries = 1 if item.payload.get("once") else self.settings.max_attempts + (2 if busy else 0)
         if passing and item.attempts < tries:
-            return _Lost(item, None, _problem(response), landed)
+            return _NoPage(item, None, _problem(response), landed)
         if passing or (response.failure is not None and not response.body):
-            return _Lost(item, UrlState.FAILED, _problem(response), landed)
+            return _NoPage(item, UrlState.FAILED, _problem(response), landed)
         return None
 
     def keep(self, found: Sequence[Found], claim: Claim) -> list[Url]:
@@ -138,7 +138,7 @@ class Storing:
             self._tally.write(self.run.pk)
             frontier.add_many(self.run.pk, links, now, pace=self.pace)
             self._settle_limit(found, now)
-            self.leave_out((link for link, _parent in links), now)
+            self.drop_full_hosts((link for link, _parent in links), now)
             self._settle(found, now)
             ahead = claim(now)
         for one in found:
@@ -149,8 +149,8 @@ class Storing:
     def _store(self, one: Found, now: datetime, counts: Counter[str], rows: list[tuple[Any, ...]]) -> Stored:
         """Stores one outcome through the crawler, adds to the run's counters in `counts` and, for a page, its row of the table of
         pages to `rows`. Returns the crawler's result."""
-        if isinstance(one, _Lost):
-            return self._let_go(one, now, counts)
+        if isinstance(one, _NoPage):
+            return self._store_failure(one, now, counts)
         item, response = one.landed.item, one.landed.response
         stored = self.crawler.store(self.run, item, response, one.reading, now)
         counts.update({"fetched": 1, "bytes": response.received_bytes, **_times(stored.counts)})
@@ -164,23 +164,23 @@ class Storing:
         )
         return stored
 
-    def _let_go(self, lost: _Lost, now: datetime, counts: Counter[str]) -> Stored:
+    def _store_failure(self, failure: _NoPage, now: datetime, counts: Counter[str]) -> Stored:
         """Handles an address without a page: returns it to the frontier for another try (with an empty result), or ends it and
         returns the result of the crawler's `failed`."""
-        if lost.landed is not None:
-            counts["busy"] += lost.landed.response.status in BUSY
-            self._tally.answer(lost.landed.response)
-        if lost.state is None:
+        if failure.landed is not None:
+            counts["busy"] += failure.landed.response.status in BUSY
+            self._tally.answer(failure.landed.response)
+        if failure.state is None:
             counts["retries"] += 1
-            frontier.give_back(lost.item, due_at=now, reason=lost.reason)
+            frontier.release(failure.item, due_at=now, reason=failure.reason)
             return Stored()
-        received = lost.landed.response.received_bytes if lost.landed is not None else 0
-        self._tally.ended(lost.item, lost.state, lost.reason, received)
+        received = failure.landed.response.received_bytes if failure.landed is not None else 0
+        self._tally.ended(failure.item, failure.state, failure.reason, received)
         # final states are written first: the crawler's handling of a failed address may depend on which others are still open
         self._end(now)
-        counts.update({"refused" if lost.state == UrlState.REFUSED else "failed": 1, "bytes": received})
-        stored = self.crawler.failed(self.run, lost.item, lost.reason, now)
-        frontier.finish(lost.item, lost.state, now, lost.reason)
+        counts.update({"refused" if failure.state == UrlState.REFUSED else "failed": 1, "bytes": received})
+        stored = self.crawler.failed(self.run, failure.item, failure.reason, now)
+        frontier.finish(failure.item, failure.state, now, failure.reason)
         return stored
 
     def _end(self, now: datetime) -> None:
@@ -197,7 +197,7 @@ class Storing:
                 self._full[host.key] = host.pk
                 frontier.drop(self.run.pk, now, host_limits.REASON, host=host)
 
-    def leave_out(self, links: Iterable[NewUrl], now: datetime) -> None:
+    def drop_full_hosts(self, links: Iterable[NewUrl], now: datetime) -> None:
         """Ends links that were just added, if their host had already reached the run's limit of pages."""
         added = {self._full[key] for link in links if (key := host_key(link.url)) in self._full} if self._full else ()
         for pk in sorted(added):
@@ -219,7 +219,7 @@ class Storing:
                 continue
             host, response = self.line.web.host(_item(one).host_id), one.landed.response
             hosts.settle(host, response, one.landed.at, one.landed.flight.sent_at, hours)
-            given_up = isinstance(one, _Lost) and one.state == UrlState.FAILED and response.failure in UNREACHABLE
+            given_up = isinstance(one, _NoPage) and one.state == UrlState.FAILED and response.failure in UNREACHABLE
             if given_up and host.failures >= HOST_DOWN_AFTER:
                 frontier.drop(self.run.pk, now, "host_unreachable", host=host)
         hours.write()

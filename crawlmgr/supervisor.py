@@ -106,7 +106,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 @dataclass(slots=True)
-class Pulse:
+class StallDetector:
     """Detects a cluster of workers that has stopped taking tasks, as opposed to one that is busy or has just started.
 
     Tasks write a heartbeat value, for example a time, to the database; when it changes, the cluster works. The time since the

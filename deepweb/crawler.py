@@ -145,7 +145,7 @@ class HarvestCrawler:
     """Queries search forms, one query at a time for each form, and fetches the detail pages of the records found."""
 
     kind = "deepweb-harvest"
-    tells_why = True
+    own_end_reason = True
 
     def __init__(self) -> None:
         self.benches: dict[int, HarvestSession] = {}

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 from lxml.html import HtmlElement
 
 from crawlmgr.web.pagination import find_pages
-from crawlmgr.web.pagination_words import flip_word, page_number
+from crawlmgr.web.pagination_words import page_direction, page_number
 from deepweb.field_roles import FieldRole
 from deepweb.search_forms import Form, FormField, forms_of_tree
 from deepweb.submission import Submission, fill
@@ -97,7 +97,7 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
         if target == url or not (repeats or _counts_on(url, target)) or not _same_site(target, url):
             continue
         text = " ".join((element.text_content() or "").split())
-        if flip_word(text) == "next":
+        if page_direction(text) == "next":
             return target
         if page_number(text) == number + 1:
             numbered = numbered or target
@@ -108,7 +108,7 @@ def _by_script_button(root: HtmlElement, url: str) -> str | None:
     """Returns the address that a script fetches when a "load more" button is pressed, if an attribute of the button contains
     it; otherwise None."""
     for element in root.iter("button", "a", "div", "span"):
-        if flip_word(" ".join((element.text_content() or "").split())[:_LONGEST_WORD]) != "next":
+        if page_direction(" ".join((element.text_content() or "").split())[:_LONGEST_WORD]) != "next":
             continue
         for name, value in element.attrib.items():
             if _DATA_ADDRESS.match(str(name)) and value.strip() and not value.strip().startswith(("#", "javascript:")):
@@ -155,7 +155,7 @@ def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, cha
 
 def _says_next(field: FormField) -> bool:
     said = (field.label, field.value, field.placeholder)
-    return any(flip_word(text) == "next" for text in said if text) or field.name.lower() in ("next", "nextpage", "next_page")
+    return any(page_direction(text) == "next" for text in said if text) or field.name.lower() in ("next", "nextpage", "next_page")
 
 
 def _says_number(field: FormField) -> int | None:
@@ -180,7 +180,7 @@ def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset:
     for element in root.iter("a"):
         match = _POSTBACK.search(element.get("href") or "")
         text = " ".join((element.text_content() or "").split())
-        if match and (flip_word(text) == "next" or page_number(text) == number + 1):
+        if match and (page_direction(text) == "next" or page_number(text) == number + 1):
             kept = [f for f in form.fields if f.kind not in ("submit", "image", "button") and not f.name.startswith("__EVENT")]
             sent = [FormField("__EVENTTARGET", "hidden", value=match[1]), FormField("__EVENTARGUMENT", "hidden", value=match[2])]
             return NextPage(fill(replace(form, fields=(*kept, *sent)), {}, charset), "postback")

@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
-from crawlmgr.reads.paging import Slice, cut
+from crawlmgr.reads.paging import ListPage, fetch_page
 from deepweb.form_types import FormType
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.services import forms as form_services
@@ -91,10 +91,10 @@ def harvests(form: Form | None = None, size: int = 20, *, source: Source | None 
     return list(rows.order_by("-id")[:size])
 
 
-def log(harvest: Harvest, query: Mapping[str, str], size: int = 50) -> Slice:
+def log(harvest: Harvest, query: Mapping[str, str], size: int = 50) -> ListPage:
     """Returns one page of the list of a harvest's queries, newest first; `query` are the parameters of the address, which name
     the page, `size` the number of queries per page."""
-    return cut(Query.objects.filter(harvest=harvest).defer("found"), size=size, query=query)
+    return fetch_page(Query.objects.filter(harvest=harvest).defer("found"), size=size, query=query)
 
 
 def curve(harvest: Harvest) -> list[tuple[int, int, int]]:

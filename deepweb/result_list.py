@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from crawlmgr.web.outline import Outline
-from crawlmgr.web.pagination_words import flip_word, page_number
+from crawlmgr.web.pagination_words import page_direction, page_number
 from crawlmgr.web.records import Record, records_around
 from crawlmgr.web.url import UrlError, canonical
 from deepweb.record_fields import fields_of_rows
@@ -253,7 +253,7 @@ def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[
         text = page.text(node)[:_LONGEST]
         if parts.path == own.path and parts.netloc == own.netloc and _is_same_list(parts.query, own.query):
             continue
-        if flip_word(text) or parts.path == own.path and page_number(text) is not None:
+        if page_direction(text) or parts.path == own.path and page_number(text) is not None:
             continue
         found.append(_Anchor(node, address, _path(page, node), text))
     return found

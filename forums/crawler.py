@@ -14,7 +14,7 @@ from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.budget import OVER_BUDGET
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import links
-from crawlmgr.web.robots_meta import PageWishes, wishes
+from crawlmgr.web.robots_meta import PageDirectives, directives
 from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
 from forums.discovery.pagers import followed
@@ -128,8 +128,8 @@ class ForumCrawler:
         if item.kind in logins.KINDS:
             return member.request(item)
         if (address := self._api(run, item)) is not None:
-            return FetchRequest(address, cookies=member.own(address), shuns=leaves)
-        plain = FetchRequest(item.url, cookies=member.own(item.url), shuns=leaves)
+            return FetchRequest(address, cookies=member.own(address), refuses_redirect=leaves)
+        plain = FetchRequest(item.url, cookies=member.own(item.url), refuses_redirect=leaves)
         if item.kind not in ("list", "overview") or not item.payload.get("conditional"):
             return plain
         page = Page.objects.filter(url_hash=url_hash(item.url), status=200).order_by("-fetched_at").first()
@@ -162,7 +162,7 @@ class ForumCrawler:
         if response.status != 200:
             return Read(None)
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
-        asked = wishes(response, fetching.PRODUCT) if settings.obey_robots_meta else PageWishes()
+        asked = directives(response, fetching.PRODUCT) if settings.obey_robots_meta else PageDirectives()
         if asked.noindex or (asked.nofollow and item.kind == "list"):
             return Read(None, refused="robots_meta")
         if item.kind == "overview" and item.payload.get("data"):

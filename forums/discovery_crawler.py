@@ -61,7 +61,7 @@ class DiscoveryCrawler:
         return []
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        return FetchRequest(item.url, cookies=logins.cookies_for(item.url), shuns=leaves)
+        return FetchRequest(item.url, cookies=logins.cookies_for(item.url), refuses_redirect=leaves)
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> Any:
         explorer = self._explorer(run)

@@ -17,7 +17,7 @@ from crawlmgr.admin.rooms import page
 from crawlmgr.admin.table_query import OF_PAGES, Asked, Head
 from crawlmgr.admin.tables import DELETE, Action, Rows, Table
 from crawlmgr.models import Deletion, ListView
-from crawlmgr.reads.paging import Slice, cut
+from crawlmgr.reads.paging import ListPage, fetch_page
 from crawlmgr.services import deletions, export_formats
 
 SIZE = 30
@@ -43,7 +43,7 @@ class Shown:
     heads: list[Head]
     orders: list[tuple[str, str, bool]]
     lines: list[Line]
-    slice: Slice
+    slice: ListPage
     keep: str
     query: str
     q: str
@@ -110,18 +110,19 @@ def table_page(
 
 def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare: Prepared, key: Callable[[Any], Any]) -> Shown:
     _column, order = asked.sorted_by
-    slice_ = cut(asked.rows(rows), order, size=SIZE, query=request.GET.dict(), count_to=MOST_COUNTED_BY_SEARCH if asked.q else 0)
+    most = MOST_COUNTED_BY_SEARCH if asked.q else 0
+    part = fetch_page(asked.rows(rows), order, size=SIZE, query=request.GET.dict(), count_to=most)
     query = asked.query()
     keep = f"{query}&" if query else ""
     starts = [(one.html, format_html('<td class="{}" data-title="{}">', one.look, one.title)) for one in asked.columns]
     lines = [
         Line(key(row), format_html_join("", "{}{}</td>", ((start, html(row)) for html, start in starts)))
-        for row in prepare(slice_.rows)
+        for row in prepare(part.rows)
     ]
     on = {one.name for one in asked.columns}
     order_of = [*asked.columns, *(one for one in table.columns if one.name not in on)]
     return Shown(
-        table.name, asked.heads(), asked.orders(), lines, slice_, keep, query, asked.q, table.search is not None,
+        table.name, asked.heads(), asked.orders(), lines, part, keep, query, asked.q, table.search is not None,
         [
             {"name": one.name, "title": one.title, "options": asked.options[one.name], "value": asked.narrow.get(one.name, "")}
             for one in table.choices
@@ -142,7 +143,7 @@ def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare
     )
 
 
-def _counted(shown: Slice, asked: Asked, rows: Rows) -> str:
+def _counted(shown: ListPage, asked: Asked, rows: Rows) -> str:
     """Returns the number of rows as text; counting stops at MOST_COUNTED, or for a search at MOST_COUNTED_BY_SEARCH."""
     most = MOST_COUNTED_BY_SEARCH if asked.q else MOST_COUNTED
     found = asked.rows(rows).order_by()[: most + 1].count() if shown.count is None else shown.count
@@ -157,7 +158,7 @@ def _file(table: Table, asked: Asked, rows: Rows, prepare: Prepared, form: str) 
     def cells() -> Iterator[Sequence[Any]]:
         at = ""
         while True:
-            part = cut(asked.rows(rows), order, size=AT_A_TIME, query={"after": at})
+            part = fetch_page(asked.rows(rows), order, size=AT_A_TIME, query={"after": at})
             yield from ([one.value(row) for one in asked.columns] for row in prepare(part.rows))
             at = part.older
             if not at:

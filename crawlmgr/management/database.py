@@ -32,7 +32,7 @@ LOCK_FILE = "migrate.lock"
 def ready() -> None:
     """Migrates the database if needed. Raises CommandError with one line if the database cannot be used."""
     try:
-        if _as_the_files():
+        if _is_migrated():
             return
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
@@ -41,7 +41,7 @@ def ready() -> None:
         raise CommandError(f"The database cannot be used: {str(error).splitlines()[0]}") from error
 
 
-def _as_the_files() -> bool:
+def _is_migrated() -> bool:
     """Tells whether the migrations applied to the database are exactly those in the program's files. The files are not
     imported, which would be half the work of a command that only prints something."""
     files = {
@@ -94,7 +94,7 @@ def ready_for_nodes() -> None:
     """Migrates the database if needed, as `ready` does, but for a database that other nodes may use: refuses to migrate while
     another node is alive, and refuses a database that is newer than the program. Raises CommandError with one line."""
     try:
-        if _as_the_files():
+        if _is_migrated():
             return
         with _one_at_a_time():
             _refuse_if_others_need_it_as_it_is()

@@ -26,7 +26,7 @@ from crawlmgr.child import die_with
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import say
 from crawlmgr.services import nodes, queue
-from crawlmgr.supervisor import AlreadyRunning, Child, Pulse, Supervisor, lock
+from crawlmgr.supervisor import AlreadyRunning, Child, StallDetector, Supervisor, lock
 
 log = logging.getLogger("crawlmgr.supervisor")
 GRACE_SECONDS = 5.0
@@ -40,13 +40,13 @@ DOUBT_TICKS = 3
 @dataclass(slots=True)
 class Cluster:
     """The worker processes that one node has on this machine: the node's name, the queue they take tasks from, their number,
-    their process group (`child`), and the record of heartbeats that tells whether they have stopped taking tasks (`pulse`)."""
+    their process group (`child`), and the record of heartbeats that tells whether they have stopped taking tasks (`stalls`)."""
 
     node: str
     queue: str
     workers: int
     child: Child
-    pulse: Pulse
+    stalls: StallDetector
 
 
 def cluster(node: str, queue_name: str, workers: int) -> Cluster:
@@ -58,8 +58,8 @@ def cluster(node: str, queue_name: str, workers: int) -> Cluster:
     program = [str(settings.BASE_DIR / "manage.py"), "cluster"]
     child = Child(f"worker cluster {node}", program, folder=settings.BASE_DIR, environment=environment, ends_early=True)
     busy, doubt = settings.TASK_TIMEOUT_SECONDS + 10, DOUBT_TICKS * settings.TICK_SECONDS
-    pulse = Pulse(settings.STALL_SECONDS, busy_seconds=busy, doubt_seconds=doubt)
-    return Cluster(node, queue_name, workers, child, pulse)
+    stalls = StallDetector(settings.STALL_SECONDS, busy_seconds=busy, doubt_seconds=doubt)
+    return Cluster(node, queue_name, workers, child, stalls)
 
 
 def run_system_checks() -> str:
@@ -74,7 +74,7 @@ def run_system_checks() -> str:
     return ""
 
 
-def apart(work: Callable[[], str]) -> str:
+def in_subprocess(work: Callable[[], str]) -> str:
     """Returns the result of `work`, called in a forked process so that the long-lived supervisor does not keep the 30 MB that it
     loads.
 
@@ -167,7 +167,7 @@ class _Watch:
         one = self.clusters.get(child.name)
         if one is None:
             return
-        heartbeat = one.pulse.heartbeat
+        heartbeat = one.stalls.heartbeat
         try:
             first = one.node not in self.registered
             node = nodes.register(
@@ -177,7 +177,7 @@ class _Watch:
             heartbeat = node.heartbeat
         except DatabaseProblem as error:
             self._away(error)
-        one.pulse.begin(time.monotonic(), heartbeat)
+        one.stalls.begin(time.monotonic(), heartbeat)
 
     def ended(self, child: Child, why: str) -> None:
         say(f"The {child.name} {why}; it is started again.")
@@ -200,17 +200,17 @@ class _Watch:
         now = SYSTEM.now()
         try:
             if not queue.tick(one.node, one.queue, now):
-                one.pulse.pause(time.monotonic())
+                one.stalls.pause(time.monotonic())
             signs = nodes.signs(one.node, now)
             if signs.draining and self.on_drained is not None and self._drained(now):
                 say("Drained.")
                 self.on_drained()
         except DatabaseProblem as error:
             self._away(error)
-            one.pulse.pause(time.monotonic())
+            one.stalls.pause(time.monotonic())
             return ""
-        one.pulse.count(signs.restarts, time.monotonic())
-        if one.pulse.stalled(signs.heartbeat, signs.busy, time.monotonic()):
+        one.stalls.count(signs.restarts, time.monotonic())
+        if one.stalls.stalled(signs.heartbeat, signs.busy, time.monotonic()):
             return "stopped taking tasks"
         return ""
 

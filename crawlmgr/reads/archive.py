@@ -10,7 +10,7 @@ from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from crawlmgr.models import Page, WarcFile
-from crawlmgr.reads.paging import Slice, cut
+from crawlmgr.reads.paging import ListPage, fetch_page
 from crawlmgr.web.url import UrlError, canonical, url_hash
 
 DAYS_SHOWN = 30
@@ -59,7 +59,7 @@ def capture(pk: int) -> Page | None:
     return Page.objects.select_related("warc", "host", "run").defer("run__parameters", "run__result").filter(pk=pk).first()
 
 
-def in_file(file: WarcFile, query: Mapping[str, str], size: int = 50) -> Slice:
+def in_file(file: WarcFile, query: Mapping[str, str], size: int = 50) -> ListPage:
     """Returns one page of the list of captures in a WARC file, with `size` captures; `query` are the parameters of the request's
-    query string, which tell the page (see `paging.cut`)."""
-    return cut(Page.objects.filter(warc=file), size=size, query=query)
+    query string, which tell the page (see `paging.fetch_page`)."""
+    return fetch_page(Page.objects.filter(warc=file), size=size, query=query)

@@ -14,9 +14,9 @@ from django.db.models.sql.where import WhereNode
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class ListPage:
     """One page of a list. `newer` and `older` are the tokens with which the query string requests the page before and the page
-    after it, "" if there is none. `count` is the number of rows in the whole list if `cut` counted them, otherwise None."""
+    after it, "" if there is none. `count` is the number of rows in the whole list, None if `fetch_page` did not count them."""
 
     rows: list[Any]
     newer: str = ""
@@ -39,9 +39,9 @@ class Order:
 BY_ID = Order()
 
 
-def cut(
+def fetch_page(
     queryset: QuerySet[Any], order: Order = BY_ID, *, size: int = 50, query: Mapping[str, str] | None = None, count_to: int = 0
-) -> Slice:
+) -> ListPage:
     """Returns the page of a list, of `size` rows, that the parameters `query` of the query string ask for: after or before a
     token (`after`, `before`), the last one (`last`), or else the first. With `count_to`, the first page gets the number of rows
     in the list as its `count`, counted up to `count_to` + 1 by the query that finds the keys.
@@ -71,8 +71,8 @@ def cut(
     else:
         newer, older = token is not None, more
     if not rows:
-        return Slice([], count=count)
-    return Slice(rows, _token(rows[0], order) if newer else "", _token(rows[-1], order) if older else "", count)
+        return ListPage([], count=count)
+    return ListPage(rows, _token(rows[0], order) if newer else "", _token(rows[-1], order) if older else "", count)
 
 
 def _with_keys(queryset: QuerySet[Any], keys: Sequence[Any]) -> list[Any]:

@@ -54,7 +54,7 @@ def all_paused() -> bool:
     return Hold.objects.exists()
 
 
-def _made_good(kind: str = "kind", target: str = "target", pk: str = "pk") -> Exists:
+def _later_success(kind: str = "kind", target: str = "target", pk: str = "pk") -> Exists:
     """Returns a subquery that tells whether a later run (with a higher key) of the same kind and target has finished
     successfully. The arguments name the fields of the outer query that hold kind, target and key of the earlier run."""
     later = Run.objects.filter(kind=OuterRef(kind), target=OuterRef(target), pk__gt=OuterRef(pk), state=RunState.FINISHED)
@@ -65,7 +65,7 @@ def _errors(now: datetime) -> QuerySet[Event]:
     """Returns the errors of the last day that still matter, newest first: errors of a run no longer do once it, or a later run of
     the same kind on the same target, has finished successfully."""
     told = Event.objects.filter(level__gte=Event.Level.ERROR, at__gte=now - RECENT).select_related("run")
-    over = Q(run__isnull=False) & (Q(run__state=RunState.FINISHED) | _made_good("run__kind", "run__target", "run_id"))
+    over = Q(run__isnull=False) & (Q(run__state=RunState.FINISHED) | _later_success("run__kind", "run__target", "run_id"))
     return told.exclude(over).order_by("-at")
 
 
@@ -103,7 +103,8 @@ def alarms(now: datetime, limit: int = 8) -> list[Alarm]:
         found.append(Alarm("no_contact"))
     if shutil.disk_usage(settings.DATA_DIR).free < settings.MIN_FREE_BYTES:
         found.append(Alarm("disk_low"))
-    failed = Run.objects.filter(~_made_good(), state=RunState.FAILED, finished__gte=now - RECENT).order_by("-finished")[:limit]
+    failed = Run.objects.filter(~_later_success(), state=RunState.FAILED, finished__gte=now - RECENT)
+    failed = failed.order_by("-finished")[:limit]
     found += [Alarm("run_failed", run=run, at=run.finished) for run in failed]
     held = Host.objects.filter(failures__gte=3, next_at__gt=now).order_by("-failures")[:limit]
     found += [Alarm("host_backs_off", host=host, count=host.failures, at=host.next_at) for host in held]

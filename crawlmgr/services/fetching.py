@@ -21,7 +21,7 @@ from crawlmgr.web import robots
 from crawlmgr.web.exchange import EMPTY, Failure, FetchRequest, FetchResponse, FetchSettings, HopRefused
 from crawlmgr.web.fetch import Fetcher
 from crawlmgr.web.url import host_key
-from crawlmgr.web.window import Room
+from crawlmgr.web.window import MemoryLimit
 
 log = logging.getLogger("crawlmgr.fetch")
 PRODUCT = "crawlmgr"
@@ -63,7 +63,7 @@ class WebSession:
         *,
         on_hop: Callable[[str], None] | None = None,
         on_sent: Callable[[], None] | None = None,
-        room: Room | None = None,
+        memory: MemoryLimit | None = None,
     ) -> None:
         settings = sealed_settings.in_use(settings)
         self.settings = settings
@@ -89,7 +89,7 @@ class WebSession:
         self.for_robots = replace(
             self.base, accepted_types=(), max_redirects=5, max_body_bytes=5_000_000, headers=EMPTY, cookies=EMPTY
         )
-        self.fetcher = Fetcher(self.base, on_hop=on_hop or self._hop, on_sent=on_sent, room=room)
+        self.fetcher = Fetcher(self.base, on_hop=on_hop or self._hop, on_sent=on_sent, memory=memory)
         self.requests = 0
         self._hosts: dict[int, Host] = {}
         self._just_read: set[int] = set()

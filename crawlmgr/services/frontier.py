@@ -289,28 +289,28 @@ def _tell(item: Url, state: UrlState, reason: str) -> None:
         log.info("%s: %s", reason, item.url, extra={"event": event, "run": item.run_id, "host": host_key(item.url)})
 
 
-_GIVE_BACK = (
+_RELEASE = (
     "UPDATE crawlmgr_url SET state = 0, due_at = %s, lease_until = NULL, fence = NULL, reason = %s, attempts = %s"
     " WHERE id = %s AND state = 1 AND fence = %s"
 )
 
 
-def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", attempt: bool = True) -> None:
+def release(item: Url, *, due_at: datetime | None = None, reason: str = "", attempt: bool = True) -> None:
     """Sets a claimed address back to waiting; it is not claimed again before `due_at`. With `attempt=False` the try is not
     counted."""
     if reason:
         log.info("%s: %s", reason, item.url, extra={"event": "retry", "run": item.run_id, "host": host_key(item.url)})
     attempts = item.attempts if attempt else max(0, item.attempts - 1)
-    sql.execute(_GIVE_BACK, (due_at, reason[:300], attempts, item.pk, item.fence))
+    sql.execute(_RELEASE, (due_at, reason[:300], attempts, item.pk, item.fence))
     sql.execute_many(_ENTER, [(item.run_id, item.host_id, True)])
 
 
-def give_back_many(items: Iterable[Url]) -> None:
+def release_many(items: Iterable[Url]) -> None:
     """Sets claimed addresses that were not requested back to waiting, and does not count the try. For an address that must be
     sent only once (payload "once") the try is counted, because it may have been sent."""
     with transaction.atomic(savepoint=False):
         for item in sorted(items, key=lambda item: item.host_id):
-            give_back(item, attempt=bool(item.payload.get("once")))
+            release(item, attempt=bool(item.payload.get("once")))
 
 
 def drop(run_id: int, now: datetime, reason: str, *, group: int | None = None, host: Host | None = None) -> int:

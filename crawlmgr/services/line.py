@@ -22,9 +22,9 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse, HopRefused
 from crawlmgr.web.robots import robots_url
 from crawlmgr.web.time_shares import TimeShares
 from crawlmgr.web.url import host_key
-from crawlmgr.web.window import Room, Window
+from crawlmgr.web.window import JobPool, MemoryLimit
 
-ROOM_BYTES = 32_000_000
+MEMORY_BYTES = 32_000_000
 """Memory budget of a run in bytes, for response bodies that are arriving or wait to be processed."""
 HOP_CHECK_SECONDS = 0.05
 LATE_SECONDS = 2.0
@@ -113,11 +113,11 @@ class Line:
     connections in this run than the number allowed."""
 
     def __init__(self, settings: CrawlSettings, clock: Clock) -> None:
-        self._window: Window[Flight, Landed] = Window()
-        self._room = Room(ROOM_BYTES)
+        self._pool: JobPool[Flight, Landed] = JobPool()
+        self._memory = MemoryLimit(MEMORY_BYTES)
         self._local = threading.local()
         self._clock = clock
-        self.web = WebSession(settings, clock, on_hop=self._ask, on_sent=self._sent, room=self._room)
+        self.web = WebSession(settings, clock, on_hop=self._ask, on_sent=self._sent, memory=self._memory)
         self.shares = TimeShares()
         self._flying: set[Flight] = set()
         self._on: Counter[int] = Counter()
@@ -136,7 +136,7 @@ class Line:
     def full(self) -> bool:
         """Tells whether received bodies take up the whole memory budget, so that no more requests should be sent until some are
         processed."""
-        return self._room.used >= self._room.limit_bytes
+        return self._memory.used >= self._memory.limit_bytes
 
     def is_free(self, host_id: int) -> bool:
         """Tells whether a host has a free connection in this run; a redirect may have taken the one that was free when the
@@ -166,7 +166,7 @@ class Line:
         self._serve_hops()
         wait = min(seconds, HOP_CHECK_SECONDS) if self._hops else seconds
         arrivals = Arrivals()
-        for ended in self._window.wait(wait, most, gather_seconds):
+        for ended in self._pool.wait(wait, most, gather_seconds):
             flight = ended.key
             self._flying.discard(flight)
             self._on[flight.host_id] -= 1
@@ -203,7 +203,7 @@ class Line:
 
     def done(self, landed: Landed) -> None:
         """Frees the memory budget taken by a response that has been processed."""
-        self._room.give_back(landed.size_bytes)
+        self._memory.release(landed.size_bytes)
 
     def close(self) -> list[Url]:
         """Aborts all requests in flight and returns their addresses. Responses that arrive later are discarded."""
@@ -213,7 +213,7 @@ class Line:
         self._serve_hops()
         for hop in self._hops:
             hop.answer.put("broken_off")
-        self._window.close()
+        self._pool.close()
         self._flying.clear()
         self.web.close()
         return left
@@ -222,7 +222,7 @@ class Line:
         flight.started_at = self._clock.now()
         self._flying.add(flight)
         self._on[flight.host_id] += 1
-        self._window.start(flight, partial(self._fetch, flight))
+        self._pool.start(flight, partial(self._fetch, flight))
 
     def _fetch(self, flight: Flight) -> Landed:
         """Sleeps until the request is due, sends it and returns the response; runs in a thread of its own. Raises HeldUp if the
@@ -233,7 +233,7 @@ class Line:
         if flight.not_before is not None and (self._clock.now() - flight.not_before).total_seconds() > LATE_SECONDS:
             raise HeldUp
         response = self.web.fetcher.fetch(flight.request, self.web.for_robots if flight.robots else None)
-        return Landed(flight, response, self._clock.now(), self._room.end())
+        return Landed(flight, response, self._clock.now(), self._memory.end())
 
     def _sent(self) -> None:
         """Records the time at which a request was sent; called by the fetcher in the request's thread."""
@@ -247,7 +247,7 @@ class Line:
         self._asked.put(hop)
         if self._over:
             raise HopRefused("broken_off")
-        self._window.tell()
+        self._pool.wake()
         if reason := hop.answer.get():
             raise HopRefused(reason)
 

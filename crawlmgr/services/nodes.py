@@ -104,7 +104,7 @@ def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, j
             _free(run, f"{name}: process {pid} is gone", now)
     lately = now - timedelta(seconds=settings.RETRY_SECONDS)
     if not Node.objects.exclude(pk=node.pk).filter(queues=queues, heartbeat__gt=lately).exists():
-        queue.give_back(queues, now)
+        queue.release_all(queues, now)
     return node
 
 

@@ -207,10 +207,10 @@ def forget_node(node: str, queue: str) -> None:
     _store().forget([node_key(queue, node), files_key(queue, node)])
 
 
-def give_back(queue: str, now: datetime) -> int:
+def release_all(queue: str, now: datetime) -> int:
     """Makes every taken task of a queue available again and returns their number. Call it only if all clusters that took from
     the queue are known to be dead."""
-    return int(_store().give_back(queue, now))
+    return int(_store().release_all(queue, now))
 
 
 def length() -> int:

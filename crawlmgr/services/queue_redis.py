@@ -206,7 +206,7 @@ def forget(keys: Iterable[str]) -> None:
         forget_taken(key)
 
 
-def give_back(name: str, now: datetime) -> int:
+def release_all(name: str, now: datetime) -> int:
     """Clears the records of tasks taken from a queue, so that the dispatcher queues the tasks again at once; returns their
     number."""
 

@@ -217,7 +217,7 @@ def forget(keys: Iterable[str]) -> None:
     OrmQ.objects.filter(key__in=list(keys)).delete()
 
 
-def give_back(name: str, now: datetime) -> int:
+def release_all(name: str, now: datetime) -> int:
     """Makes every taken task of a queue available again; returns how many."""
     return int(OrmQ.objects.filter(_family(name), lock__gt=now).update(lock=now))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
-from crawlmgr.text.dates_shapes import Shape, inner_shape, whole_shape
+from crawlmgr.text.dates_shapes import TimeParts, inner_parts, whole_parts
 from crawlmgr.text.dates_words import DAY, MONTH
 from crawlmgr.text.dates_zones import zone
 
@@ -67,10 +67,10 @@ def parse_time(text: str, context: DateContext) -> Moment | None:
     >>> parse_time("17 replies", context) is None
     True
     """
-    shape = whole_shape(text)
-    if shape is None:
-        shape = _fallback(text)
-    return None if shape is None else _place(shape, context)
+    parts = whole_parts(text)
+    if parts is None:
+        parts = _fallback(text)
+    return None if parts is None else _resolve(parts, context)
 
 
 def find_time(text: str, context: DateContext) -> Moment | None:
@@ -86,8 +86,8 @@ def find_time(text: str, context: DateContext) -> Moment | None:
     moment = parse_time(text, context)
     if moment is not None:
         return moment
-    shape = inner_shape(text[:LONGEST_INSIDE])
-    return None if shape is None else _place(shape, context)
+    parts = inner_parts(text[:LONGEST_INSIDE])
+    return None if parts is None else _resolve(parts, context)
 
 
 _NUMERIC = re.compile(r"(?<![\d./:-])(\d{1,2})([-/.])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d/-]|\.\d)")
@@ -131,28 +131,28 @@ def _ordinal(parts: tuple[int, int, int], day_first: bool) -> int:
     return (year * 12 + month) * 31 + day
 
 
-def _place(shape: Shape, context: DateContext) -> Moment | None:
+def _resolve(parts: TimeParts, context: DateContext) -> Moment | None:
     """Returns the point in time that the parts of a time mean on a page; None if it does not exist (31 February), is incomplete,
     or, given as epoch seconds, cannot be the time of a post."""
     try:
-        if shape.epoch is not None:
-            return _place_epoch(shape.epoch, context)
-        if shape.ago_seconds is not None:
-            value = context.fetched_at.astimezone(UTC) - timedelta(seconds=shape.ago_seconds)
-            return Moment(value, shape.precision_seconds, relative=True)
-        return _place_calendar(shape, context)
+        if parts.epoch is not None:
+            return _resolve_epoch(parts.epoch, context)
+        if parts.ago_seconds is not None:
+            value = context.fetched_at.astimezone(UTC) - timedelta(seconds=parts.ago_seconds)
+            return Moment(value, parts.precision_seconds, relative=True)
+        return _resolve_calendar(parts, context)
     except (ValueError, OverflowError):
         return None
 
 
-def _place_epoch(seconds: float, context: DateContext) -> Moment | None:
+def _resolve_epoch(seconds: float, context: DateContext) -> Moment | None:
     """Returns the point in time of epoch seconds; None before 1995 or more than a day after the page was fetched."""
     if not _EPOCH_FIRST <= seconds <= context.fetched_at.timestamp() + DAY:
         return None
     return Moment(datetime.fromtimestamp(seconds, UTC), 1)
 
 
-def _place_calendar(shape: Shape, context: DateContext) -> Moment | None:
+def _resolve_calendar(parts: TimeParts, context: DateContext) -> Moment | None:
     """Returns the point in time of a calendar date with or without clock time, in the page's time zone unless the text gives an
     offset. None if the parts make no day, such as a month without a year; raises ValueError for a date that does not exist (31
     February)."""
@@ -161,67 +161,67 @@ def _place_calendar(shape: Shape, context: DateContext) -> Moment | None:
     limit = local_now + _NEXT_DAY
     if context.newest is not None:
         limit = min(limit, context.newest.astimezone(local_zone) + _NEXT_DAY)
-    day, precision = _calendar_day(shape, local_now.date(), limit.date(), context.day_first)
+    day, precision = _calendar_day(parts, local_now.date(), limit.date(), context.day_first)
     if day is None:
         return None
-    hour, minute, second = shape.clock or (0, 0, 0)
+    hour, minute, second = parts.clock or (0, 0, 0)
     value = datetime(day.year, day.month, day.day, second=second, minute=minute, hour=hour % 24)
     value += timedelta(days=hour // 24)
-    if shape.clock is not None:
-        precision = shape.clock_precision_seconds
-    if shape.offset_minutes is not None:
-        placed = value.replace(tzinfo=UTC) - timedelta(minutes=shape.offset_minutes)
+    if parts.clock is not None:
+        precision = parts.clock_precision_seconds
+    if parts.offset_minutes is not None:
+        placed = value.replace(tzinfo=UTC) - timedelta(minutes=parts.offset_minutes)
     else:
         placed = value.replace(tzinfo=local_zone).astimezone(UTC)
-    if shape.mark == "clock" and placed > context.fetched_at + timedelta(minutes=5):
+    if parts.mark == "clock" and placed > context.fetched_at + timedelta(minutes=5):
         placed -= _NEXT_DAY
     return Moment(placed, precision)
 
 
-def _calendar_day(shape: Shape, today: date, limit: date, day_first: bool | None) -> tuple[date | None, int]:
+def _calendar_day(parts: TimeParts, today: date, limit: date, day_first: bool | None) -> tuple[date | None, int]:
     """Returns the date that the parts of a time mean, and its precision in seconds (a day, or a month if the day is missing). The
     date is None if the parts make no day, for example a month without a year; raises ValueError for a date that does not exist.
     `limit` is the latest date possible for a date without a year."""
-    if shape.day_offset is not None:
-        return today + timedelta(days=shape.day_offset), DAY
-    if shape.first is not None and shape.second is not None:
-        return _numeric_day(shape, limit, day_first), DAY
-    if shape.month is None:
-        if shape.weekday is None:
+    if parts.day_offset is not None:
+        return today + timedelta(days=parts.day_offset), DAY
+    if parts.first is not None and parts.second is not None:
+        return _numeric_day(parts, limit, day_first), DAY
+    if parts.month is None:
+        if parts.weekday is None:
             return None, DAY
-        return today - timedelta(days=(today.isoweekday() - shape.weekday) % 7), DAY
-    if shape.day is None:
-        return (date(shape.year, shape.month, 1), MONTH) if shape.year else (None, MONTH)
-    if shape.year is not None:
-        return date(shape.year, shape.month, shape.day), DAY
-    return _without_year(shape.month, shape.day, shape.weekday, limit), DAY
+        return today - timedelta(days=(today.isoweekday() - parts.weekday) % 7), DAY
+    if parts.day is None:
+        return (date(parts.year, parts.month, 1), MONTH) if parts.year else (None, MONTH)
+    if parts.year is not None:
+        return date(parts.year, parts.month, parts.day), DAY
+    return _without_year(parts.month, parts.day, parts.weekday, limit), DAY
 
 
-def _numeric_day(shape: Shape, limit: date, day_first: bool | None) -> date | None:
+def _numeric_day(parts: TimeParts, limit: date, day_first: bool | None) -> date | None:
     """Returns the date of two numbers like 03/04/2014; None if there is no such date. The order of day and month follows from
     `day_first` if the site's order is known, otherwise from the numbers, from the latest possible date `limit`, or from the
     usual order for the separator."""
-    first, second = shape.first or 0, shape.second or 0
-    if shape.year is None and shape.mark == "-":
+    first, second = parts.first or 0, parts.second or 0
+    if parts.year is None and parts.mark == "-":
         day_first = first > 12 if day_first is None else day_first  # 6-25 is June 25th: Chinese forums write the month first
     if first > 12 or second > 12:
         day_first = first > 12
-    readings = [_numeric_reading(shape, day, month, limit) for day, month in ((first, second), (second, first))]
+    readings = [_numeric_reading(parts, day, month, limit) for day, month in ((first, second), (second, first))]
     if day_first is None and None not in readings:
         late = [reading is not None and reading > limit for reading in readings]
         if late[0] != late[1]:
             day_first = late[1]
     if day_first is None:
-        day_first = shape.mark == "." or (not shape.half and (shape.mark == "-" or shape.clock is not None))
+        day_first = parts.mark == "." or (not parts.half and (parts.mark == "-" or parts.clock is not None))
     return readings[0] if day_first else readings[1]
 
 
-def _numeric_reading(shape: Shape, day: int, month: int, limit: date) -> date | None:
+def _numeric_reading(parts: TimeParts, day: int, month: int, limit: date) -> date | None:
     """Returns the date with this day and month, without a year the latest one up to `limit`; None if there is none."""
     try:
-        if shape.year is None:
-            return _without_year(month, day, shape.weekday, limit)
-        year = shape.year if shape.year > 99 else shape.year + (2000 if shape.year < 70 else 1900)
+        if parts.year is None:
+            return _without_year(month, day, parts.weekday, limit)
+        year = parts.year if parts.year > 99 else parts.year + (2000 if parts.year < 70 else 1900)
         return date(year, month, day)
     except ValueError:
         return None
@@ -254,7 +254,7 @@ _MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))
 
 
 @lru_cache(maxsize=8192)
-def _fallback(text: str) -> Shape | None:
+def _fallback(text: str) -> TimeParts | None:
     """Parses a date with unknown words by the library dateparser, which is a thousand times slower and therefore only tried for
     short texts that look like a date. Returns None if it finds no date."""
     text = text.translate(_MARKS).strip()
@@ -266,10 +266,10 @@ def _fallback(text: str) -> Shape | None:
     found = _dateparser(_languages(text))(text)
     if found is None:
         return None
-    shape = Shape(year=found.year, month=found.month, day=found.day)
+    parts = TimeParts(year=found.year, month=found.month, day=found.day)
     if ":" not in text:
-        return shape
-    return replace(shape, clock=(found.hour, found.minute, found.second))
+        return parts
+    return replace(parts, clock=(found.hour, found.minute, found.second))
 
 
 # Further languages for dateparser, by the range of their letters, so that only possible ones are loaded: each takes a good part

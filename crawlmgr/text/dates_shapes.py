@@ -14,7 +14,7 @@ MINUTE, HOUR = 60, 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TimeParts:
     """The parts of a time that were found in a text, before the point in time is computed; None for missing parts.
 
     `first` and `second` are two numbers that are day and month in an unknown order, separated by `mark`. `day_offset` is the
@@ -90,7 +90,7 @@ _CLOCK = re.compile(
     r"|(?P<whole>\d{1,2})(?: ?(?P<half>[AP])(?!\w)| ?X| ?H(?! ?\d))|K(?P<named>\d\d))"
     r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-]) ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
 )
-# value of `Shape.mark` for a short date that counts only with a clock time: 3/4 9:31PM is a date, 3/4 alone a fraction
+# value of `TimeParts.mark` for a short date that counts only with a clock time: 3/4 9:31PM is a date, 3/4 alone a fraction
 _NEEDS_CLOCK = "/ "
 _CTIME = re.compile(r"(M\d\d \d{1,2}) (\d{1,2}:\d\d(?::\d\d)?(?: Z-?\d+;)?) ((?:19|20)\d\d)\b")
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(\d\d)(\d\d)[ T](\d\d)(\d\d)(\d\d)?")
@@ -110,7 +110,7 @@ _LETTER_UNITS = {"S": 1, "I": MINUTE, "H": HOUR, "D": DAY, "O": MONTH, "Y": YEAR
 
 
 @lru_cache(maxsize=16384)
-def whole_shape(text: str) -> Shape | None:
+def whole_parts(text: str) -> TimeParts | None:
     """Returns the parts of a text that consists of a time; None for any other text. Cached with bounded memory, since forums
     repeat their times."""
     text = text.strip()
@@ -119,11 +119,11 @@ def whole_shape(text: str) -> Shape | None:
     if text.isascii() and any(word not in _KNOWN for word in WORD.findall(text.lower())):
         return None
     if _EPOCH.fullmatch(text):
-        return Shape(epoch=float(text) if len(text) != 13 else int(text) / 1000)
+        return TimeParts(epoch=float(text) if len(text) != 13 else int(text) / 1000)
     short = _SHORT.fullmatch(text)
     if short:
         unit = SHORT_UNITS[short.group(2)]
-        return Shape(ago_seconds=float(int(short.group(1)) * unit), precision_seconds=unit)
+        return TimeParts(ago_seconds=float(int(short.group(1)) * unit), precision_seconds=unit)
     coded = canonical(text)
     if "?" in coded:
         return None
@@ -131,14 +131,14 @@ def whole_shape(text: str) -> Shape | None:
 
 
 @lru_cache(maxsize=4096)
-def inner_shape(text: str) -> Shape | None:
+def inner_parts(text: str) -> TimeParts | None:
     """Returns the parts of the first time inside a longer text; None if there is none."""
     if not _DIGIT.search(text):
         return None
     return _read(canonical(text), whole=False)
 
 
-def _read(coded: str, whole: bool) -> Shape | None:
+def _read(coded: str, whole: bool) -> TimeParts | None:
     """Returns the parts of the first time in a text whose words are codes; None if there is none. With `whole`, the text must
     contain nothing else."""
     coded = _CTIME.sub(r"\1, \3 \2", coded)
@@ -150,27 +150,27 @@ def _read(coded: str, whole: bool) -> Shape | None:
         if sign not in coded:
             continue
         for found in pattern.finditer(coded):
-            shape = _dated(found)
-            if shape is None:
+            time = _dated(found)
+            if time is None:
                 continue
-            shape = _with_clock(coded, found, shape, whole)
-            if shape is not None:
-                return shape
+            time = _with_clock(coded, found, time, whole)
+            if time is not None:
+                return time
     if not whole:
         return None
     clock = _CLOCK.fullmatch(coded.strip())
     if clock is None or clock.group("named") or clock.group("whole"):
         return None
-    return _timed(Shape(day_offset=0, mark="clock"), clock)
+    return _timed(TimeParts(day_offset=0, mark="clock"), clock)
 
 
-def _dated(found: re.Match[str]) -> Shape | None:
+def _dated(found: re.Match[str]) -> TimeParts | None:
     """Returns the date in one match of an expression in `_DATES`; None if the numbers cannot be a date."""
     parts = found.groupdict()
     if parts.get("day_offset") is not None:
-        return Shape(day_offset=int(parts["day_offset"]))
+        return TimeParts(day_offset=int(parts["day_offset"]))
     if parts.get("weekday") is not None:
-        return Shape(weekday=int(parts["weekday"]))
+        return TimeParts(weekday=int(parts["weekday"]))
     year = _full_year(parts.get("year"))
     if parts.get("first") is not None:
         first, second = int(parts["first"]), int(parts["second"])
@@ -179,13 +179,13 @@ def _dated(found: re.Match[str]) -> Shape | None:
         if parts.get("year") and len(parts["year"]) == 2 and parts["mark"] == "." and len(found.group()) < 8:
             return None  # short dotted numbers such as 1.2.30 are version numbers
         if not year and parts["mark"] == "/" and len(found.group()) < 5:
-            return Shape(first=first, second=second, mark=_NEEDS_CLOCK)
-        return Shape(year=year, first=first, second=second, mark=parts["mark"])
+            return TimeParts(first=first, second=second, mark=_NEEDS_CLOCK)
+        return TimeParts(year=year, first=first, second=second, mark=parts["mark"])
     month = int(parts["month"])
     day = int(parts["day"]) if parts.get("day") else None
     if not 1 <= month <= 12 or (day is not None and not 1 <= day <= 31):
         return None
-    return Shape(year=year, month=month, day=day, mark=parts.get("mark") or "")
+    return TimeParts(year=year, month=month, day=day, mark=parts.get("mark") or "")
 
 
 def _full_year(text: str | None) -> int | None:
@@ -196,8 +196,8 @@ def _full_year(text: str | None) -> int | None:
     return number if number > 99 else number + (2000 if number < 70 else 1900)
 
 
-def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> Shape | None:
-    """Returns the date `shape`, whose match in `coded` is `found`, with the clock time added that stands before or after it,
+def _with_clock(coded: str, found: re.Match[str], time: TimeParts, whole: bool) -> TimeParts | None:
+    """Returns the date `time`, whose match in `coded` is `found`, with the clock time added that stands before or after it,
     if any. None if the rest of the text shows that it is not a time, or if date and clock time are not complete enough to be
     sure."""
     gap = _BETWEEN.match(coded, found.end())
@@ -214,45 +214,45 @@ def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> 
         else:
             clock = None
     if clock is not None:
-        timed = _timed(shape, clock)
+        timed = _timed(time, clock)
         if timed is None:
             return None
-        shape = timed
+        time = timed
     if whole:
         rest = coded[:start] + " " + coded[end:]
         weekday = re.search(r"W(\d)", rest)
-        if weekday and shape.weekday is None:
-            shape = replace(shape, weekday=int(weekday.group(1)))
+        if weekday and time.weekday is None:
+            time = replace(time, weekday=int(weekday.group(1)))
         if _REST.fullmatch(rest) is None:
             return None
-        return shape if _enough_whole(shape) else None
+        return time if _enough_whole(time) else None
     weekday = re.search(r"W(\d)[ ,.]*$", coded[:start])
-    if weekday and shape.weekday is None:
-        shape = replace(shape, weekday=int(weekday.group(1)))
-    return shape if _enough_inside(shape) else None
+    if weekday and time.weekday is None:
+        time = replace(time, weekday=int(weekday.group(1)))
+    return time if _enough_inside(time) else None
 
 
-def _enough_whole(shape: Shape) -> bool:
+def _enough_whole(time: TimeParts) -> bool:
     """Tells whether a text that consists of these parts is a time: a weekday, or a short date like 3/4, needs a clock time."""
-    if shape.mark == _NEEDS_CLOCK:
-        return shape.clock is not None
-    if shape.day_offset is not None:
+    if time.mark == _NEEDS_CLOCK:
+        return time.clock is not None
+    if time.day_offset is not None:
         return True
-    if shape.weekday is not None and shape.month is None and shape.first is None:
-        return shape.clock is not None
+    if time.weekday is not None and time.month is None and time.first is None:
+        return time.clock is not None
     return True
 
 
-def _enough_inside(shape: Shape) -> bool:
+def _enough_inside(time: TimeParts) -> bool:
     """Tells whether a date inside other text is complete enough to be a time: it needs its year or a clock time."""
-    if shape.clock is not None:
+    if time.clock is not None:
         return True
-    has_day = shape.day is not None or shape.first is not None
-    return has_day and shape.year is not None
+    has_day = time.day is not None or time.first is not None
+    return has_day and time.year is not None
 
 
-def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
-    """Returns `shape` with the hour, minute, second and UTC offset of the match `clock` added; None if these are not a time of
+def _timed(time: TimeParts, clock: re.Match[str]) -> TimeParts | None:
+    """Returns `time` with the hour, minute, second and UTC offset of the match `clock` added; None if these are not a time of
     day."""
     parts = clock.groupdict()
     half = parts["before"] or parts["after"] or parts["half"] or ""
@@ -276,7 +276,7 @@ def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
         offset = int(parts["zm"])
     precision = 1 if parts["second"] else MINUTE
     return replace(
-        shape,
+        time,
         clock=(hour, minute, min(second, 59)),
         half=half,
         clock_precision_seconds=precision,
@@ -284,34 +284,34 @@ def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
     )
 
 
-def _read_ago(coded: str, whole: bool) -> Shape | None:
+def _read_ago(coded: str, whole: bool) -> TimeParts | None:
     """Returns the duration in a text like "2 hours ago", in either word order, as the whole text or (`whole` is False) inside
     other text; None if there is none. With a clock time beside it ("2 days ago, 12:30"), the result is a day and this clock
     time."""
     if "G" not in coded and "V" not in coded and not whole:
         return None
     if coded.strip(" J.!") == "" and "J" in coded:
-        return Shape(ago_seconds=0.0, precision_seconds=MINUTE)
+        return TimeParts(ago_seconds=0.0, precision_seconds=MINUTE)
     for pattern in (*_AGO, *_BARE_AGO) if whole else _AGO[:2]:
         found = pattern.search(coded)
         if found is None:
             continue
-        shape = _counted(found)
+        time = _counted(found)
         if not whole:
-            return shape
+            return time
         rest = coded[: found.start()] + " " + coded[found.end() :]
-        if shape.precision_seconds >= DAY and shape.ago_seconds is not None:
+        if time.precision_seconds >= DAY and time.ago_seconds is not None:
             clock = _CLOCK.search(rest)
             if clock is not None and not clock.group("zone"):
-                dated = _timed(Shape(day_offset=-round(shape.ago_seconds / DAY)), clock)
-                if dated is not None and shape.precision_seconds == DAY:
-                    shape, rest = dated, rest[: clock.start()] + rest[clock.end() :]
+                dated = _timed(TimeParts(day_offset=-round(time.ago_seconds / DAY)), clock)
+                if dated is not None and time.precision_seconds == DAY:
+                    time, rest = dated, rest[: clock.start()] + rest[clock.end() :]
         if _REST.fullmatch(rest) is not None:
-            return shape
+            return time
     return None
 
 
-def _counted(found: re.Match[str]) -> Shape:
+def _counted(found: re.Match[str]) -> TimeParts:
     """Returns the duration in a text like "2 hours 5 minutes ago": the sum of the counted units. Its precision is the last unit
     given, times 3 for "a few", halved for "half"."""
     parts = found.groupdict()
@@ -324,4 +324,4 @@ def _counted(found: re.Match[str]) -> Shape:
         amount = float(number.replace(",", ".")) if number else 0.5 if "B" in word else 3.0 if "F" in word else 1.0
         total += amount * unit
         precision = round(unit * amount) if "B" in word else unit * 3 if "F" in word else unit
-    return Shape(ago_seconds=total, precision_seconds=precision)
+    return TimeParts(ago_seconds=total, precision_seconds=precision)

@@ -115,7 +115,7 @@ class _Head(Answer):
         self.will_close = closes or (not self.chunked and self.length is None)
 
 
-class Kept:
+class IdleConnections:
     """A stack of the idle connections of a pool: the one returned last is reused first. It has only the queue methods that
     urllib3's pool calls, and no locks. `put` raises queue.Full if it holds `most` connections, `get` queue.Empty if it holds
     none."""

@@ -129,13 +129,13 @@ def _decode_declared(body: bytes, declared: str | None) -> tuple[str, str]:
     else:
         names = [name for name in (declared, in_page) if name]
     for name in dict.fromkeys(names):
-        text = _believed(body, name)
+        text = _decode_if_consistent(body, name)
         if text is not None:
             return text, name
     return _detect(body)
 
 
-def _believed(body: bytes, name: str) -> str | None:
+def _decode_if_consistent(body: bytes, name: str) -> str | None:
     """Returns the text decoded with the declared charset `name`; None if the bytes contradict the declaration."""
     if name == "windows-1252" and _is_double_byte(body):
         return None

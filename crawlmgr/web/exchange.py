@@ -92,7 +92,7 @@ class FetchRequest:
     """One request. `etag` and `last_modified` are values from an earlier response and make the request conditional.
 
     `cookies` belong to the requested origin, as those of the settings do. The response to a `confidential` request is not
-    archived. `shuns`, if given, returns True for an address to which a redirect is not followed.
+    archived. `refuses_redirect`, if given, returns True for an address to which a redirect is not followed.
     """
 
     url: str
@@ -103,7 +103,7 @@ class FetchRequest:
     last_modified: str | None = None
     cookies: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     confidential: bool = False
-    shuns: Callable[[str], bool] | None = None
+    refuses_redirect: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True)

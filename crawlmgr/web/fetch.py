@@ -22,7 +22,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.util import create_urllib3_context
 
-from crawlmgr.web.direct import Kept, ask
+from crawlmgr.web.direct import IdleConnections, ask
 from crawlmgr.web.exchange import (
     EMPTY,
     Failure,
@@ -36,8 +36,8 @@ from crawlmgr.web.exchange import (
 from crawlmgr.web.guard import AddressRefused, check_address, is_public
 from crawlmgr.web.redirects import RedirectError, carries_secrets, next_request
 from crawlmgr.web.url import UrlError, UrlParts, fetchable, parse
-from crawlmgr.web.window import Room
-from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, cookie_header, current, receive, say, take_cookies
+from crawlmgr.web.window import MemoryLimit
+from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, cookie_header, current, describe, receive, take_cookies
 
 __all__ = ["EMPTY", "Failure", "FetchRequest", "FetchResponse", "FetchSettings", "Fetcher", "Hop", "HopRefused"]
 
@@ -146,15 +146,15 @@ class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]  # urll
     def set_tunnel(self, host: str, *args: Any, **kwargs: Any) -> None:
         """Asks the proxy for a tunnel to the checked IP address; the certificate is still checked against the host name."""
         self.server_hostname = host
-        super().set_tunnel(current.exchange.handed or host, *args, **kwargs)
+        super().set_tunnel(current.exchange.proxy_target or host, *args, **kwargs)
 
 
 class _HTTPPool(HTTPConnectionPool):
-    ConnectionCls, QueueCls = _HTTPConnection, Kept  # type: ignore[assignment]  # Kept is a queue by its methods only
+    ConnectionCls, QueueCls = _HTTPConnection, IdleConnections  # type: ignore[assignment]  # a queue by its methods only
 
 
 class _HTTPSPool(HTTPSConnectionPool):
-    ConnectionCls, QueueCls = _HTTPSConnection, Kept  # type: ignore[assignment]  # Kept is a queue by its methods only
+    ConnectionCls, QueueCls = _HTTPSConnection, IdleConnections  # type: ignore[assignment]  # a queue by its methods only
 
 
 _POOLS = {"http": _HTTPPool, "https": _HTTPSPool}
@@ -215,7 +215,7 @@ class Fetcher:
     time stored in `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (for robots.txt, or for the
     host's next allowed request time); HopRefused raised by it ends the exchange with `Failure.refused_hop`. The total time-out
     applies to each request of a redirect chain and does not include that wait. `on_sent()` is called in the requesting thread
-    whenever a request has been sent. `room` limits the bytes of response bodies that all threads together hold in memory."""
+    whenever a request has been sent. `memory` limits the bytes of response bodies that all threads together hold in memory."""
 
     def __init__(
         self,
@@ -223,13 +223,13 @@ class Fetcher:
         clock: Callable[[], datetime] = utc_now,
         on_hop: Callable[[str], None] | None = None,
         on_sent: Callable[[], None] | None = None,
-        room: Room | None = None,
+        memory: MemoryLimit | None = None,
     ) -> None:
         self.settings = settings
         self._clock = clock
         self._on_hop = on_hop
         self._on_sent = on_sent
-        self._room = room
+        self._memory = memory
         self._running: set[Exchange] = set()
         self._over = False
         self._origins: OrderedDict[tuple[Any, ...], _Origin] = OrderedDict()
@@ -246,8 +246,8 @@ class Fetcher:
     def abort(self) -> None:
         """Aborts all exchanges in progress; requests made afterwards fail without being sent. Called from another thread."""
         self._over = True
-        if self._room is not None:
-            self._room.shut()
+        if self._memory is not None:
+            self._memory.shut()
         for exchange in list(self._running):
             exchange.abort()
 
@@ -323,7 +323,7 @@ class Fetcher:
         if carried:
             prepared.headers["Cookie"] = carried
         fetched_at = self._clock()
-        exchange = Exchange(settings, parts, self._room, self._on_sent)
+        exchange = Exchange(settings, parts, self._memory, self._on_sent)
         self._running.add(exchange)
         try:
             return self._exchanged(origin, prepared, exchange, step, fetched_at)
@@ -376,14 +376,14 @@ class Fetcher:
                 failure = classify(error, exchange, in_body=False)
                 if failure is Failure.reset and not exchange.fresh and prepared.method in ("GET", "HEAD") and not self._over:
                     continue
-                return None, failure, say(error)
+                return None, failure, describe(error)
 
 
 def _check_target(exchange: Exchange) -> None:
     """Applies the address guard to the site that is requested through a proxy. Raises AddressRefused, or OSError if the host name
     cannot be resolved here. With the setting `proxy_resolves`, a name that cannot be resolved here is allowed, although the
-    address that the proxy finds for it stays unknown. Without it, the checked address is stored in `exchange.handed`, and an
-    https tunnel leads to that."""
+    address that the proxy finds for it stays unknown. Without it, the checked address is stored in `exchange.proxy_target`, and
+    an https tunnel leads to that."""
     host, port = exchange.parts.host.strip("[]"), exchange.parts.effective_port
     try:
         addresses = _resolve_within(host, port, exchange.seconds_left(exchange.settings.connect_timeout_seconds))
@@ -394,4 +394,4 @@ def _check_target(exchange: Exchange) -> None:
     for _family, sockaddr in addresses:
         _check(sockaddr[0], host, port, exchange.settings)
     if not exchange.settings.proxy_resolves:
-        exchange.handed = addresses[0][1][0]
+        exchange.proxy_target = addresses[0][1][0]

@@ -50,8 +50,8 @@ class Outline:
     `ends[i]` is the number of the first node after the sub-tree of node i. `paths[i]` is a number for the tag path from the
     root to i; nodes with equal tag paths have equal numbers. `shapes[i]` is the tag name with the class names that similar
     elements share (see `lasting_classes`), `ordinals[i]` the index of i among its siblings with the same shape. `pieces` are
-    the texts in document order; those in the sub-tree of i are `pieces[piece_from[i]:piece_to[i]]`. `leads` holds, for table
-    rows whose first columns are taken by cells of earlier rows (rowspan), the number of these cells, which count in the
+    the texts in document order; those in the sub-tree of i are `pieces[piece_from[i]:piece_to[i]]`. `rowspan_counts` holds, for
+    table rows whose first columns are taken by cells of earlier rows (rowspan), the number of these cells, which count in the
     ordinals of the row's own cells. `is_cut` is True if the page was larger than the limits, so that its end is missing.
     """
 
@@ -68,7 +68,7 @@ class Outline:
         self.pieces: list[Piece] = []
         self.piece_from: list[int] = []
         self.piece_to: list[int] = []
-        self.leads: dict[int, int] = {}
+        self.rowspan_counts: dict[int, int] = {}
         self.is_cut = False
         self._relative: dict[tuple[int, int], str] = {}
 
@@ -214,10 +214,10 @@ class _Builder:
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
         """Counts, by shape, the cells of earlier rows that extend into the first columns of the table row `row` (rowspan); also
-        records their total in `leads`. `table` is the parent of the row."""
+        records their total in `rowspan_counts`. `table` is the parent of the row."""
         going = self.spanning.get(table, [])
         if going:
-            self.made.leads[row] = len(going)
+            self.made.rowspan_counts[row] = len(going)
             self.spanning[table] = [(shape, left - 1) for shape, left in going if left > 1]
         return Counter(shape for shape, _ in going) if going else {}
 

@@ -17,7 +17,7 @@ from lxml.html import HtmlElement
 
 from crawlmgr.web.pagination_groups import SURE, PageGroup, PageLink, best_group, in_pager, unlinked_numbers
 from crawlmgr.web.pagination_urls import Address, address, moves_cursor, same_list, similarity, slots
-from crawlmgr.web.pagination_words import NEXT_NAME, NEXT_NAME_JOINED, flip_word, leads_to_neighbour, page_number
+from crawlmgr.web.pagination_words import NEXT_NAME, NEXT_NAME_JOINED, leads_to_neighbour, page_direction, page_number
 
 MOST_LINKS = 20_000  # at most this many links are examined, half from the beginning and half from the end of the page
 _LONGEST_TEXT = 60
@@ -127,7 +127,7 @@ def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
             continue
         text = _text(element)
         number = page_number(text) if text else None
-        word = flip_word(text) if number is None and text else None
+        word = page_direction(text) if number is None and text else None
         rel_next = "next" in (element.get("rel") or "").lower().split()
         named = number is None and word is None and len(text) <= 30 and _named_next(element, text)
         if number is None and word is None and not rel_next and not named:
@@ -161,7 +161,7 @@ def _named_next(element: HtmlElement, text: str) -> bool:
     """Tells whether a link is called "next" in its aria-label or title. If its text has at most two characters, also a class or
     id counts: of the link, of its first two child elements, or of its parent if that contains only the link."""
     for name in ("aria-label", "title"):
-        if flip_word(element.get(name) or "") == "next":
+        if page_direction(element.get(name) or "") == "next":
             return True
     if len(text) > 2:
         return False

@@ -94,14 +94,14 @@ def page_number(text: str) -> int | None:
 
 
 @lru_cache(maxsize=8_192)
-def flip_word(text: str) -> str | None:
+def page_direction(text: str) -> str | None:
     """Returns which page a link's text names: "next", "previous", "last" or "first"; None for anything else.
 
     "Next thread" leads to another thread, not to another page, so it gives None. A lone arrow counts as a word; if a page has
     two kinds of arrows, the caller decides by the addresses which one leads to the next page.
 
-    >>> flip_word("Next »"), flip_word("下一页"), flip_word("Next Thread"), flip_word("‹ Prev"), flip_word(">")
-    ('next', 'next', None, 'previous', 'next')
+    >>> [page_direction(text) for text in ("Next »", "下一页", "Next Thread", "‹ Prev", ">")]
+    ['next', 'next', None, 'previous', 'next']
     """
     if len(text) > 40:
         return None

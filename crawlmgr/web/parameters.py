@@ -59,7 +59,7 @@ def _matches(name: str, patterns: frozenset[str]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _fate(name: str, rules: UrlRules) -> str:
+def _parameter_action(name: str, rules: UrlRules) -> str:
     """Returns what the rules say about a query parameter of this name: "keep", "drop", or "session" (dropped only if its value
     looks like a session id)."""
     name = name.lower()
@@ -79,5 +79,5 @@ def keeps(parameter: str, rules: UrlRules) -> bool:
     if not parameter:
         return False
     name, _, value = parameter.partition("=")
-    fate = _fate(name, rules)
-    return fate == "keep" or (fate == "session" and not _SESSION_VALUE.fullmatch(value))
+    action = _parameter_action(name, rules)
+    return action == "keep" or (action == "session" and not _SESSION_VALUE.fullmatch(value))

@@ -63,7 +63,7 @@ def next_request(
         target = fetchable(target)
     except UrlError as error:
         raise RedirectError(Failure.bad_redirect, str(error)) from error
-    if step.shuns is not None and step.shuns(target):
+    if step.refuses_redirect is not None and step.refuses_redirect(target):
         raise RedirectError(Failure.bad_redirect, f"{target} may not be requested")
     if hops >= max_redirects:
         raise RedirectError(Failure.too_many_redirects, target)

@@ -13,7 +13,7 @@ _VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-p
 
 
 @dataclass(frozen=True, slots=True)
-class PageWishes:
+class PageDirectives:
     """A page's robots directives: `noindex` (do not use it as a result), `nofollow` (do not follow its links), `noarchive`
     (keep no copy)."""
 
@@ -40,11 +40,11 @@ def header_words(lines: Iterable[str], product: str) -> frozenset[str]:
     return frozenset(words)
 
 
-def wishes(response: FetchResponse, product: str) -> PageWishes:
+def directives(response: FetchResponse, product: str) -> PageDirectives:
     """Returns the robots directives of a response, from its header and, for HTML, its meta tags; `none` means noindex and
     nofollow. `product` is the crawler's product name."""
     words = header_words((value for name, value in response.headers if name.lower() == "x-robots-tag"), product)
     if "html" in response.content_type.lower() or not response.content_type:
         words |= scan(response.text, response.url).robots_meta
     none = "none" in words
-    return PageWishes(none or "noindex" in words, none or "nofollow" in words, "noarchive" in words)
+    return PageDirectives(none or "noindex" in words, none or "nofollow" in words, "noarchive" in words)

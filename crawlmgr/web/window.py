@@ -25,7 +25,7 @@ _KEPT_BYTES = 4_000_000  # bytes of free memory kept at the end of a malloc aren
 _NEW_OBJECTS = 20_000
 _SWITCH_SECONDS = 0.02
 IDLE_SECONDS = 30.0
-"""Seconds without work after which a thread of a Window ends."""
+"""Seconds without work after which a thread of a JobPool ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Ended(Generic[Key, Value]):
     error: BaseException | None
 
 
-class Window(Generic[Key, Value]):
-    """Runs jobs concurrently, one thread per running job, and returns their results to the one thread that owns the Window.
+class JobPool(Generic[Key, Value]):
+    """Runs jobs concurrently, one thread per running job, and returns their results to the one thread that owns the JobPool.
 
     Only the owner calls `start`, `wait` and `len`. Threads are created on demand and reused; they are daemons, so that a process
-    can exit without waiting for the network. A job may call `tell` to wake the owner before a result is ready.
+    can exit without waiting for the network. A job may call `wake` to wake the owner before a result is ready.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Window(Generic[Key, Value]):
             threading.Thread(target=self._work, daemon=True, name=f"in-flight-{self._threads}").start()
 
     def wait(self, seconds: float, most: int, gather: float = 0.0) -> list[Ended[Key, Value]]:
-        """Returns up to `most` results in order of arrival; an empty list if `seconds` pass without one, or a job calls `tell`.
+        """Returns up to `most` results in order of arrival; an empty list if `seconds` pass without one, or a job calls `wake`.
         It returns after the first result, or up to `gather` seconds later if further ones are expected."""
         found: list[Ended[Key, Value]] = []
         try:
@@ -89,7 +89,7 @@ class Window(Generic[Key, Value]):
         self._out -= len(found)
         return found
 
-    def tell(self) -> None:
+    def wake(self) -> None:
         """Makes the owner's `wait` return now; called from jobs that need something from the owner."""
         self._ended.put(None)
 
@@ -159,11 +159,11 @@ def switch_rarely() -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
-class Room:
+class MemoryLimit:
     """A limit on the bytes of memory that many threads hold: a thread reserves memory before it reads from the network, and
     waits while none is free.
 
-    A reservation lasts until the owner of the thread's result frees it by `give_back`. To avoid a deadlock among waiting
+    A reservation lasts until the owner of the thread's result frees it by `release`. To avoid a deadlock among waiting
     threads, one of them at a time may exceed the limit until it has finished.
     """
 
@@ -206,7 +206,7 @@ class Room:
 
     def end(self) -> int:
         """Ends the calling thread's reserving and its permission to exceed the limit; returns the number of bytes it has
-        reserved, which the owner of its result passes to `give_back` later."""
+        reserved, which the owner of its result passes to `release` later."""
         me = threading.get_ident()
         with self._change:
             if self._free == me:
@@ -214,7 +214,7 @@ class Room:
                 self._change.notify_all()
             return self._held.pop(me, 0)
 
-    def give_back(self, size: int) -> None:
+    def release(self, size: int) -> None:
         """Frees `size` reserved bytes; called after the thread's result has been processed."""
         if size:
             with self._change:

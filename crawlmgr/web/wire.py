@@ -23,7 +23,7 @@ from crawlmgr.web.exchange import Failure, FetchResponse, FetchSettings, is_acce
 from crawlmgr.web.inflate import InflateError, inflate
 from crawlmgr.web.redirects import REDIRECTS
 from crawlmgr.web.url import UrlParts
-from crawlmgr.web.window import Room
+from crawlmgr.web.window import MemoryLimit
 
 PIECE_BYTES = 65536
 _USER = re.compile(r"//[^/\s]*@")
@@ -42,7 +42,7 @@ NETWORK_ERRORS = (
 class Exchange:
     """State of one HTTP request in progress: its limits, what has arrived so far, and the first failure that was found.
 
-    `parts` is the parsed address; `room` limits the memory of all requests together; `on_sent` is called when the request has
+    `parts` is the parsed address; `memory` limits the memory of all requests together; `on_sent` is called when the request has
     been sent.
     """
 
@@ -50,12 +50,12 @@ class Exchange:
         self,
         settings: FetchSettings,
         parts: UrlParts,
-        room: Room | None = None,
+        memory: MemoryLimit | None = None,
         on_sent: Callable[[], None] | None = None,
     ) -> None:
         self.settings = settings
         self.parts = parts
-        self.room = room
+        self.memory = memory
         self.on_sent = on_sent
         self.sock: socket.socket | None = None
         self.started = time.monotonic()
@@ -67,7 +67,7 @@ class Exchange:
         self.excess = False  # True if bytes came after the announced end of the body
         self.address = ""
         self.sent: tuple[tuple[str, str], ...] = ()  # the headers of the request as sent
-        self.handed = ""  # the checked IP address that a proxy is asked to connect to instead of the name; "" to use the name
+        self.proxy_target = ""  # the checked IP address that a proxy is asked to connect to; "" to use the name
         self.failure: Failure | None = None
 
     def failed(self, failure: Failure, message: str) -> OSError:
@@ -87,8 +87,8 @@ class Exchange:
     def arrived(self, size: int) -> None:
         """Reserves memory for `size` received bytes of the body. If it has to wait for memory, the deadline of the exchange is
         moved by the time waited, since the server is not the cause."""
-        if self.room is not None:
-            self.deadline += self.room.take(size)
+        if self.memory is not None:
+            self.deadline += self.memory.take(size)
 
     def abort(self) -> None:
         """Shuts the connection down, so that blocked calls fail at once. Called from another thread."""
@@ -209,7 +209,7 @@ def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure
     return Failure.protocol
 
 
-def say(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """Returns the innermost message of a wrapped error on one line of at most 300 characters; user and password in an address are
     replaced."""
     words = [str(cause) for cause in causes(error)]
@@ -230,7 +230,7 @@ def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure 
                 return bytes(body[:limit]), Failure.too_large, f"more than {limit} bytes"
     except NETWORK_ERRORS as error:
         raw.close()
-        return bytes(body), classify(error, exchange, in_body=True), say(error)
+        return bytes(body), classify(error, exchange, in_body=True), describe(error)
     raw.release_conn()
     if exchange.excess and raw.status not in (204, 304):
         return bytes(body), Failure.length, "more bytes than Content-Length announced"

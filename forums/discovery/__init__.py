@@ -7,7 +7,7 @@ build and model (the result); layout checks whether later pages still fit the mo
 
 from forums.discovery.explorer import Explorer, ExplorerSettings, Wanted
 from forums.discovery.layout import LayoutChange, recheck
-from forums.discovery.model import BoardFound, Flip, Layout, SiteModel
+from forums.discovery.model import BoardFound, Layout, PageNumbering, SiteModel
 from forums.discovery.pages import FetchedPage
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Explorer",
     "ExplorerSettings",
     "FetchedPage",
-    "Flip",
+    "PageNumbering",
     "Layout",
     "LayoutChange",
     "SiteModel",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from forums.discovery import overview_pages
 from forums.discovery.pages import PageFacts, Seen
-from forums.discovery.shapes import board_identity, host, page_key, shape, telling, uninviting
+from forums.discovery.shapes import board_identity, host, is_specific, never_requested, page_key, shape
 from forums.reading import BoardRecord, PageKind, ThreadRecord
 
 # Where a candidate was found, the most reliable first.
@@ -123,7 +123,7 @@ class Candidates:
         for page in self.pages:
             if page.kind is PageKind.thread and page.crumbs:
                 above = [crumb for crumb in page.crumbs if page_key(crumb.url) != page.key]
-                if above and not uninviting(above[-1].url):
+                if above and not never_requested(above[-1].url):
                     self._add(above[-1].url, CRUMB, above[-1].text, None)
 
     def _row(self, row: BoardRecord, source: str, page: PageFacts) -> None:
@@ -166,7 +166,7 @@ class Candidates:
         counts = Counter(
             shape(candidate.url)
             for candidate in self.found.values()
-            if telling(shape(candidate.url))
+            if is_specific(shape(candidate.url))
             and (own_list(candidate.pages[0]) if candidate.pages else candidate.sure)
             and (candidate.sure or CRUMB in candidate.sources)
         )
@@ -247,4 +247,4 @@ def _own_name(page: PageFacts) -> str:
 
 def _names_a_board(link: Seen) -> bool:
     text = clean_name(link.text)
-    return bool(text) and not text.isdigit() and any(map(str.isalpha, text)) and not uninviting(link.url)
+    return bool(text) and not text.isdigit() and any(map(str.isalpha, text)) and not never_requested(link.url)

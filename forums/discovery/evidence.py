@@ -12,7 +12,7 @@ from crawlmgr.text.dates import Moment
 from crawlmgr.text.dates_zones import ZoneGuess, guess_timezone_offset
 from crawlmgr.web.pagination_urls import address, relation, similarity, slots
 from forums.discovery import pagers
-from forums.discovery.model import Flip, Lesson
+from forums.discovery.model import ClaimResult, PageNumbering
 from forums.discovery.pagers import Pager
 from forums.discovery.pages import PageFacts
 from forums.reading import PageKind, PostRecord, ThreadRecord, thread_key
@@ -70,15 +70,15 @@ def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
     return answer if number >= 2 and number >= 0.8 * votes.total() else None
 
 
-def pager_lessons(pages: Sequence[PageFacts]) -> list[Lesson]:
+def pager_lessons(pages: Sequence[PageFacts]) -> list[ClaimResult]:
     """Returns how often the next page of a list had new rows, and that of a thread new posts, as lessons. Only next-page links
     whose target is in the sample count."""
     names = {PageKind.threadlist: "next_list", PageKind.thread: "next_thread"}
     best = pagers.chosen(pages)
-    told: dict[PageKind, Pager] = {}
+    used: dict[PageKind, Pager] = {}
     for pager in pagers.tested(pages):
-        told.setdefault(pager.kind, best.get(pager.kind, pager))
-    return [Lesson(names[kind], pager.kept, pager.tried, pager.source if kind in best else "") for kind, pager in told.items()]
+        used.setdefault(pager.kind, best.get(pager.kind, pager))
+    return [ClaimResult(names[kind], one.kept, one.tried, one.source if kind in best else "") for kind, one in used.items()]
 
 
 def zone_guess(pages: Sequence[PageFacts]) -> ZoneGuess:
@@ -118,14 +118,14 @@ def _ahead_seconds(page: PageFacts) -> float:
     return max(((value - page.fetched_at).total_seconds() for value in _local_times(page)), default=-14 * 3600.0)
 
 
-def flip(chains: Iterable[Sequence[str]]) -> Flip | None:
+def page_numbering(chains: Iterable[Sequence[str]]) -> PageNumbering | None:
     """Returns how addresses of further pages are formed, from chains of addresses of a first, second and (if known) third page:
     the most frequent result, None if there is none."""
-    answers = Counter(answer for chain in chains if (answer := _flip_of(chain)) is not None)
+    answers = Counter(answer for chain in chains if (answer := _numbering_of(chain)) is not None)
     return answers.most_common(1)[0][0] if answers else None
 
 
-def _flip_of(chain: Sequence[str]) -> Flip | None:
+def _numbering_of(chain: Sequence[str]) -> PageNumbering | None:
     if len(chain) < 2:
         return None
     first, second = address(chain[0]), address(chain[1])
@@ -136,8 +136,8 @@ def _flip_of(chain: Sequence[str]) -> Flip | None:
         points += [(3, third.number) for url in chain[2:3] for third in slots(address(url)) if third.template == slot.template]
         found = relation(points, slot.named)
         if found is not None:
-            return Flip(_difference(chain[0], chain[1], slot.number), *found)
-    return Flip(_difference(chain[0], chain[1], None), cursor=True)
+            return PageNumbering(_difference(chain[0], chain[1], slot.number), *found)
+    return PageNumbering(_difference(chain[0], chain[1], None), cursor=True)
 
 
 def _difference(first: str, second: str, number: int | None) -> str:

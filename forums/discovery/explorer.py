@@ -19,7 +19,7 @@ from forums.discovery.candidates import Candidates, all_boards, board_rows, mixe
 from forums.discovery.evidence import zone_guess
 from forums.discovery.model import SiteModel
 from forums.discovery.pages import FetchedPage, PageFacts, facts
-from forums.discovery.shapes import board_identity, host, page_key, uninviting
+from forums.discovery.shapes import board_identity, host, never_requested, page_key
 from forums.reading import PageKind, PageReading, read_page
 
 _FORUM_LINK = re.compile(
@@ -210,7 +210,7 @@ class Explorer:
         for url in ways:
             key = page_key(url)
             known = key == index.key or key in self._pages or key in self._failed
-            if not known and not uninviting(url) and host(url) == host(index.url):
+            if not known and not never_requested(url) and host(url) == host(index.url):
                 yield Wanted(url, "up")
 
     def _most_up(self, start: PageFacts) -> int:
@@ -233,7 +233,7 @@ class Explorer:
             ways += [url for page in self._pages.values() if page.kind is PageKind.other for url in _forum_links(page)[:3]]
         for url in ways:
             key = page_key(url)
-            if key not in seen and host(url) == host(start.url) and not uninviting(url):
+            if key not in seen and host(url) == host(start.url) and not never_requested(url):
                 seen.add(key)
                 yield url
 

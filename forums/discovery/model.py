@@ -34,7 +34,7 @@ class BoardFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class PageNumbering:
     """How the address of a further page of a list or thread is formed: `pattern`, in which {n} is the number, replaces or follows
     a part of the first page's address; page n has the number first + step * (n - 1). An address with a `cursor` cannot be
     computed, only taken from a link."""
@@ -77,7 +77,7 @@ class SourceFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class ClaimResult:
     """How often a claim about readings (see `teacher.claims.CLAIMS`) held on related pages of the sample: in `kept` of `of`
     cases. `choice`: the reading or selector for which it held best, "" if there was only one."""
 
@@ -118,15 +118,15 @@ class SiteModel:
     day_first: bool | None = None
     boards: tuple[BoardFound, ...] = ()
     patterns: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    list_flip: Flip | None = None
-    thread_flip: Flip | None = None
+    list_flip: PageNumbering | None = None
+    thread_flip: PageNumbering | None = None
     posts_per_page: int | None = None
     layouts: tuple[Layout, ...] = ()
     pages_read: int = 0
     counts_posts: bool | None = None
     sources: tuple[SourceFound, ...] = ()
     pagers: tuple[tuple[str, str], ...] = ()
-    lessons: tuple[Lesson, ...] = ()
+    lessons: tuple[ClaimResult, ...] = ()
     unread: tuple[BoardUnread, ...] = ()
     rules: Mapping[str, Any] | None = None
     version: int = VERSION
@@ -167,10 +167,10 @@ class SiteModel:
         given = value.get("sources", ())
         fields["sources"] = tuple(SourceFound(one["url"], one["kind"], tuple(one["boards"])) for one in given)
         fields["pagers"] = tuple((kind, source) for kind, source in value.get("pagers", {}).items())
-        fields["lessons"] = tuple(Lesson(**one) for one in value.get("lessons", ()))
+        fields["lessons"] = tuple(ClaimResult(**one) for one in value.get("lessons", ()))
         fields["unread"] = tuple(BoardUnread(**one) for one in value.get("unread", ()))
         for name in ("list_flip", "thread_flip"):
-            fields[name] = Flip(**value[name]) if value[name] else None
+            fields[name] = PageNumbering(**value[name]) if value[name] else None
         return SiteModel(**fields)
 
     def pager(self, kind: str) -> str:

@@ -23,8 +23,8 @@ def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[Sour
     found: dict[str, list[SourceFound]] = {"index": [], "newest": []}
     for page in pages:
         if page.kind is PageKind.index:
-            telling = [row for row in board_rows(page) if (row.threads, row.posts, row.last_reply) != (None, None, None)]
-            rows = {board_identity(row.url) for row in telling}
+            with_figures = [row for row in board_rows(page) if (row.threads, row.posts, row.last_reply) != (None, None, None)]
+            rows = {board_identity(row.url) for row in with_figures}
             kind = "index"
         elif all_boards(page) and (page.reading.current or 1) == 1 and any(row.last_reply for row in thread_rows(page)):
             rows = {board_identity(row.board_url) for row in thread_rows(page) if row.board_url}

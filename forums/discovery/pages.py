@@ -126,7 +126,7 @@ def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
         stated=tuple(text for text in texts if len(text) < 300 and stated_offset(text) is not None)[:3],
         pairs=tuple(_pairs(root, texts, page.fetched_at)),
         day_first=decide_day_first(text for text in texts if len(text) < 60),
-        marks=marks(root),
+        marks=frequent_class_names(root),
         says_empty=any(len(text) < 120 and _EMPTY.search(text) for text in texts),
         feeds=tuple(islice(_feeds(root, base), MOST_FEEDS)),
     )
@@ -317,7 +317,7 @@ def _nearest_day(moment: Moment, fetched_at: datetime) -> datetime:
     return moment.value - timedelta(days=round(difference / 86400)) if abs(difference) < 3 * 86400 else moment.value
 
 
-def marks(root: HtmlElement) -> frozenset[str]:
+def frequent_class_names(root: HtmlElement) -> frozenset[str]:
     """Returns the class names that determine a page's looks, and that a new theme changes: the most frequent ones without digits.
     """
     counts: dict[str, int] = {}

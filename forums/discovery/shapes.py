@@ -146,7 +146,7 @@ def board_identity(url: str) -> str:
     return f"{board_key(url)} {_STARS.sub('', shape(url))}"
 
 
-def telling(form: str) -> bool:
+def is_specific(form: str) -> bool:
     """Tells whether a shape of addresses is specific enough to identify a kind of page: it contains a word for parts of a forum,
     or a parameter with a number."""
     rest = re.sub(r"^[^/?]*/?", "", form)
@@ -168,7 +168,7 @@ def sends_or_asks(path: str) -> bool:
 
 
 @lru_cache(maxsize=32_768)
-def uninviting(url: str) -> bool:
+def never_requested(url: str) -> bool:
     """Tells whether an address is one that the exploration never requests: profiles, search, feeds, forms, files, invalid
     addresses."""
     try:

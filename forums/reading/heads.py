@@ -170,7 +170,7 @@ class Heads:
 
     def _lead(self, cell: int) -> int:
         """Returns the number of first columns of this cell's table row that are taken by cells of rows above it (rowspan)."""
-        return self.page.outline.leads.get(self.page.outline.parents[cell], 0)
+        return self.page.outline.rowspan_counts.get(self.page.outline.parents[cell], 0)
 
     def cell(self, row: Row, node: int) -> int:
         """Returns a number that identifies the cell of `row` that contains `node`, ascending in page order: the index of the

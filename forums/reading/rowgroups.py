@@ -71,7 +71,7 @@ def _cell_path(page: Page, node: int) -> tuple[int, str]:
     while at >= 0:
         if outline.tags[at] in ("td", "th", "dd"):
             row = outline.parents[at]
-            column = sum(1 for other in outline.children(row) if other < at) + outline.leads.get(row, 0)
+            column = sum(1 for other in outline.children(row) if other < at) + outline.rowspan_counts.get(row, 0)
             cells.append(str(column))
         at = outline.parents[at]
     return outline.paths[node], "/".join(cells)

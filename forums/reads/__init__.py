@@ -12,7 +12,7 @@ from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery, S
 
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import runs as run_reads
-from crawlmgr.reads.paging import Order, Slice, cut
+from crawlmgr.reads.paging import ListPage, Order, fetch_page
 from crawlmgr.reads.status import all_paused
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.reads import upcoming
@@ -83,11 +83,11 @@ def all_sites() -> QuerySet[Site]:
     return Site.objects.defer("structure", "settings")
 
 
-def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:
+def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> ListPage:
     """Returns one page of the list of sites by name, as SiteRow; `query`, the request's query string, selects the page. Makes a
     fixed number of queries, whatever the number of sites."""
-    slice_ = cut(Site.objects.defer("structure", "settings"), BY_NAME, size=size, query=query)
-    return Slice(with_freshness(slice_.rows, now), slice_.newer, slice_.older)
+    page = fetch_page(Site.objects.defer("structure", "settings"), BY_NAME, size=size, query=query)
+    return ListPage(with_freshness(page.rows, now), page.newer, page.older)
 
 
 def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
@@ -231,14 +231,14 @@ def recent_threads(site: Site, limit: int = 12) -> list[Thread]:
     return list(rows.order_by("-last_reply", "-id")[:limit])
 
 
-def posts(thread: Thread, query: Mapping[str, str], size: int = 40) -> Slice:
+def posts(thread: Thread, query: Mapping[str, str], size: int = 40) -> ListPage:
     """Returns one page of the posts of a thread, in order; `query`, the request's query string, selects the page."""
-    return cut(Post.objects.filter(thread=thread), IN_THREAD, size=size, query=query)
+    return fetch_page(Post.objects.filter(thread=thread), IN_THREAD, size=size, query=query)
 
 
-def visits(board: Board, query: Mapping[str, str], size: int = 15) -> Slice:
+def visits(board: Board, query: Mapping[str, str], size: int = 15) -> ListPage:
     """Returns one page of the visits of a board, newest first; `query`, the request's query string, selects the page."""
-    return cut(
+    return fetch_page(
         Visit.objects.filter(board=board).select_related("run").defer("state", "run__parameters", "run__result"),
         size=size,
         query=query,

@@ -7,16 +7,16 @@ from typing import Any
 
 from django.db.models import Count
 
-from crawlmgr.reads.paging import Slice, cut
+from crawlmgr.reads.paging import ListPage, fetch_page
 from forums.models import EventLog, Simulation
 
 LOGS_SHOWN = 100
 
 
-def page(query: Mapping[str, str], size: int = 30) -> Slice:
+def page(query: Mapping[str, str], size: int = 30) -> ListPage:
     """Returns one page of the simulations, newest first, without their results; `query`, the query string, selects the page."""
     rows = Simulation.objects.select_related("log", "run", "created_by").defer("result", "run__parameters", "run__result")
-    return cut(rows, size=size, query=query)
+    return fetch_page(rows, size=size, query=query)
 
 
 def logs(limit: int = LOGS_SHOWN) -> list[EventLog]:

@@ -148,7 +148,7 @@ class Membership:
     def request(self, item: Url) -> FetchRequest:
         """Returns the request of a login step; the password is inserted here and stored nowhere else unencrypted."""
         if item.kind != SEND:
-            return FetchRequest(item.url, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
+            return FetchRequest(item.url, confidential=True, cookies=self.own(item.url), refuses_redirect=login.leaves)
         fields = [tuple(pair) for pair in item.payload["fields"]]
         try:
             secret = vault.unseal(self.row.secret) if self.row is not None else {}
@@ -156,7 +156,8 @@ class Membership:
             secret = {}
         named = {item.payload["user"]: secret.get("user", ""), item.payload["password"]: secret.get("password", "")}
         body = urlencode([*fields, *named.items()]).encode()
-        return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
+        own = self.own(item.url)
+        return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=own, refuses_redirect=login.leaves)
 
     def step(self, run: Run, item: Url, response: FetchResponse, now: datetime) -> list[NewUrl]:
         """Processes the response of a login step and returns the next step; after the last one, a check that decides whether the

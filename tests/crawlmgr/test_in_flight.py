@@ -357,7 +357,7 @@ def test_pages_of_a_transaction_that_breaks_are_asked_for_again_and_counted_once
 
 
 def test_bodies_wait_for_room_in_memory(sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crawlmgr.services.line.ROOM_BYTES", 300_000)
+    monkeypatch.setattr("crawlmgr.services.line.MEMORY_BYTES", 300_000)
     webs = sites(6)
     for web in webs:
         web.add("/", b"x" * 200_000)

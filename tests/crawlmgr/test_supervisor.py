@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlmgr.supervisor import AlreadyRunning, Child, Pulse, Supervisor, alive, backoff_seconds, listen, lock
+from crawlmgr.supervisor import AlreadyRunning, Child, StallDetector, Supervisor, alive, backoff_seconds, listen, lock
 from tests.serving import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -246,36 +246,36 @@ def test_workers_hear_that_they_may_end_early(tmp_path: Path) -> None:
     assert (tmp_path / "heard").exists()
 
 
-def test_pulse_tells_a_stall_from_work_and_youth() -> None:
-    pulse = Pulse(stall_seconds=10, busy_seconds=100, start_seconds=25)
-    pulse.begin(0, None)
-    assert not pulse.stalled(None, False, 24)
-    assert pulse.stalled(None, False, 26)
-    pulse.begin(26, None)
-    assert not pulse.stalled("a", False, 40)
-    assert not pulse.stalled("a", False, 49)
-    assert not pulse.stalled("b", False, 52)
-    assert not pulse.stalled("b", True, 150)
-    assert pulse.stalled("b", True, 153)
-    assert pulse.stalled("b", False, 63)
-    pulse.begin(63, "b")
-    assert not pulse.stalled("b", False, 87), "a restarted cluster has not shown itself by the heartbeat of the one before"
-    assert pulse.stalled("b", False, 89)
-    pulse.pause(89)
-    assert not pulse.stalled("b", False, 110)
+def test_the_detector_tells_a_stall_from_work_and_youth() -> None:
+    detector = StallDetector(stall_seconds=10, busy_seconds=100, start_seconds=25)
+    detector.begin(0, None)
+    assert not detector.stalled(None, False, 24)
+    assert detector.stalled(None, False, 26)
+    detector.begin(26, None)
+    assert not detector.stalled("a", False, 40)
+    assert not detector.stalled("a", False, 49)
+    assert not detector.stalled("b", False, 52)
+    assert not detector.stalled("b", True, 150)
+    assert detector.stalled("b", True, 153)
+    assert detector.stalled("b", False, 63)
+    detector.begin(63, "b")
+    assert not detector.stalled("b", False, 87), "a restarted cluster has not shown itself by the heartbeat of the one before"
+    assert detector.stalled("b", False, 89)
+    detector.pause(89)
+    assert not detector.stalled("b", False, 110)
 
 
 def test_a_cluster_that_lost_a_worker_is_in_doubt_until_its_next_sign() -> None:
-    pulse = Pulse(60.0, busy_seconds=100.0, doubt_seconds=15.0)
-    pulse.begin(0.0, None)
-    pulse.count(4, 1.0)
-    assert not pulse.stalled("a", False, 2.0) and not pulse.stalled("a", False, 50.0)
-    pulse.count(5, 51.0)
-    assert not pulse.stalled("a", False, 60.0) and not pulse.stalled("a", True, 70.0), "a busy one may be long over its task"
-    assert pulse.stalled("a", False, 70.0)
-    assert not pulse.stalled("b", False, 71.0)
-    pulse.count(5, 72.0)
-    assert not pulse.stalled("b", False, 120.0)
+    detector = StallDetector(60.0, busy_seconds=100.0, doubt_seconds=15.0)
+    detector.begin(0.0, None)
+    detector.count(4, 1.0)
+    assert not detector.stalled("a", False, 2.0) and not detector.stalled("a", False, 50.0)
+    detector.count(5, 51.0)
+    assert not detector.stalled("a", False, 60.0) and not detector.stalled("a", True, 70.0), "a busy one may be long over its task"
+    assert detector.stalled("a", False, 70.0)
+    assert not detector.stalled("b", False, 71.0)
+    detector.count(5, 72.0)
+    assert not detector.stalled("b", False, 120.0)
 
 
 def test_one_lock_a_folder(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from forums.discovery import Explorer, FetchedPage, SiteModel
-from forums.discovery.model import Flip
+from forums.discovery.model import PageNumbering
 from forums.reading import read_page
 from tests.forums.little_forum import ALL, BOARDS, NOW, SCHEMES, SITE, Board, Forum, explore, marked_reader, names
 
@@ -155,8 +155,8 @@ def test_the_zone_is_guessed_from_exact_beside_relative_times() -> None:
 
 def test_the_model_tells_how_addresses_are_written() -> None:
     site, _ = explore(Forum())
-    assert site.list_flip == Flip("?page={n}", 1, 1)
-    assert site.thread_flip == Flip("?page={n}", 1, 1)
+    assert site.list_flip == PageNumbering("?page={n}", 1, 1)
+    assert site.thread_flip == PageNumbering("?page={n}", 1, 1)
     assert site.shapes("list") == ("forum.example/forum/#-*",)
     assert site.shapes("thread") == ("forum.example/topic/#-*",)
     assert site.posts_per_page == 20

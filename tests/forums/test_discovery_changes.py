@@ -10,7 +10,7 @@ import pytest
 from forums.discovery import FetchedPage, recheck
 from forums.discovery.evidence import counts_posts
 from forums.discovery.pages import PageFacts, facts
-from forums.discovery.shapes import page_key, shape, telling, uninviting
+from forums.discovery.shapes import is_specific, never_requested, page_key, shape
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, read_page
 from tests.forums.little_forum import NOW, SITE, Forum, explore, marked_reader, names
 from tests.growth import FACTOR, MOST, growth
@@ -110,10 +110,10 @@ def test_addresses_that_are_not_asked_for() -> None:
         "/members/anna.1/",
         "/a.png",
     ):
-        assert uninviting(SITE + url), url
+        assert never_requested(SITE + url), url
     for url in ("/forum/5-help", "/c/help", "/viewforum.php?f=3", "/forum.php?mod=forumdisplay&fid=3", "/categories/shop", "/"):
-        assert not uninviting(SITE + url), url
-    assert telling(shape(SITE + "/forum/5-help")) and not telling(shape(SITE + "/help"))
+        assert not never_requested(SITE + url), url
+    assert is_specific(shape(SITE + "/forum/5-help")) and not is_specific(shape(SITE + "/help"))
     assert page_key("http://www.a.org/x/?b=1&a=2#c") == page_key("https://a.org/x/?a=2&b=1")
 
 

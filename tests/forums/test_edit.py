@@ -11,7 +11,7 @@ from django.test import Client
 from crawlmgr.models import Event, Run
 from crawlmgr.services import hosts, sealed_settings
 from forums.discovery import SiteModel
-from forums.discovery.model import Flip, Layout
+from forums.discovery.model import Layout, PageNumbering
 from forums.models import Board, Origin, Site, StructureVersion
 from forums.reading import PageKind
 from forums.reading.rules import KindRules, SiteRules
@@ -21,7 +21,7 @@ from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
 pytestmark = pytest.mark.django_db
 MODEL = SiteModel(
     name="A forum", root="https://forum.example/", engine="phpbb", timezone="UTC", day_first=True, posts_per_page=20,
-    patterns=(("list", ("forum.example/f/#",)), ("thread", ("forum.example/t/#-*",))), list_flip=Flip("?page={n}"), thread_flip=Flip("?start={n}", 20, 0),
+    patterns=(("list", ("forum.example/f/#",)), ("thread", ("forum.example/t/#-*",))), list_flip=PageNumbering("?page={n}"), thread_flip=PageNumbering("?start={n}", 20, 0),
     layouts=(Layout("threadlist", 20, ("title", "url", "replies"), ("topic", "row")),), pages_read=12,
 )  # fmt: skip
 FORM: dict[str, Any] = {

@@ -14,7 +14,7 @@ from django.db import Error as DatabaseProblem
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import say, table, write_json
-from crawlmgr.management.supervision import apart, cluster, only_one, run_system_checks, supervise
+from crawlmgr.management.supervision import cluster, in_subprocess, only_one, run_system_checks, supervise
 from crawlmgr.models import Node, NodeState
 from crawlmgr.services import nodes, queue
 
@@ -71,7 +71,7 @@ class Command(BaseCommand):
     def _work(self, name: str, queues: list[str]) -> None:
         own = [name] if len(queues) == 1 else [f"{name}-{one}" for one in queues]
         database.ready_for_nodes()
-        apart(run_system_checks)
+        in_subprocess(run_system_checks)
         with only_one(f"node-{name}"):
             try:
                 nodes.admit(own, SYSTEM)

@@ -20,7 +20,7 @@ from django.db import Error as DatabaseProblem
 from crawlmgr import environment
 from crawlmgr.management import database
 from crawlmgr.management.base import say
-from crawlmgr.management.supervision import WEB, apart, cluster, only_one, run_system_checks, supervise
+from crawlmgr.management.supervision import WEB, cluster, in_subprocess, only_one, run_system_checks, supervise
 from crawlmgr.services import demonstration, nodes, queue
 from crawlmgr.supervisor import Child, listen
 
@@ -77,11 +77,11 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=worker_count, default=workers, metavar="N", help=f"processes, default {workers}")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        apart(run_system_checks)
+        in_subprocess(run_system_checks)
         lock = only_one("serve")
         bind: Address = options["bind"]
         listener = self._listen(bind)
-        login = apart(self._prepare)
+        login = in_subprocess(self._prepare)
         # removed, because no child process needs it and other programs can read a process's environment
         os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)
         bound = Address(bind.host, listener.getsockname()[1])

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from crawlmgr.text.dates import Moment
-from forums.discovery.model import Lesson
+from forums.discovery.model import ClaimResult
 from forums.discovery.pages import FetchedPage, PageFacts
 from forums.discovery.teacher.claims import Tally, agree, newest, tallies
 from forums.discovery.teacher.hypotheses import Region, one_name_each, regions, rivals
@@ -35,7 +35,7 @@ class Verdict:
     """How often each claim holds, and the selectors to use where the value read without them contradicts a claim (None: no
     selectors)."""
 
-    lessons: tuple[Lesson, ...] = ()
+    lessons: tuple[ClaimResult, ...] = ()
     rules: SiteRules | None = None
 
 
@@ -52,7 +52,7 @@ def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Ve
     chosen += found
     for claim in ("replies", "last_reply", "created"):
         chosen += _field(table, told, claim)
-    lessons = tuple(Lesson(tally.claim, tally.kept, tally.of, tally.choice) for tally in told.values())
+    lessons = tuple(ClaimResult(tally.claim, tally.kept, tally.of, tally.choice) for tally in told.values())
     return Verdict(lessons, _rules(chosen) if chosen else None)
 
 

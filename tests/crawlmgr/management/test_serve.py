@@ -18,7 +18,7 @@ from django.db import connections
 
 from crawlmgr.management.commands.node import node_name, queue_names
 from crawlmgr.management.commands.serve import address, worker_count
-from crawlmgr.management.supervision import apart
+from crawlmgr.management.supervision import in_subprocess
 from crawlmgr.supervisor import listen
 from tests.serving import Serve, manage, processes, wait_for
 
@@ -99,10 +99,10 @@ def test_work_whose_process_is_always_killed_is_given_up_with_a_word(capfd: pyte
         return ""
 
     with pytest.raises(CommandError, match="killed 3 times"):
-        apart(killed)
+        in_subprocess(killed)
     told = capfd.readouterr()
     assert (told.out + told.err).count("it is done again") == 3
-    assert apart(lambda: "ready") == "ready"
+    assert in_subprocess(lambda: "ready") == "ready"
 
 
 def _cluster(serve: Serve) -> tuple[int, int, list[int]]:

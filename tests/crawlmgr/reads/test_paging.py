@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawlmgr.admin.narrowing import newest_with
 from crawlmgr.models import Event, Host, Run
-from crawlmgr.reads.paging import BY_ID, Order, cut
+from crawlmgr.reads.paging import BY_ID, Order, fetch_page
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = [
@@ -51,7 +51,7 @@ def expected(order: Order) -> list[int]:
 def walk(order: Order, size: int, first: dict[str, str], link: str, word: str) -> list[list[int]]:
     pages, query = [], first
     for _ in range(60):
-        found = cut(Host.objects.all(), order, size=size, query=query)
+        found = fetch_page(Host.objects.all(), order, size=size, query=query)
         pages.append([host.pk for host in found.rows])
         token = getattr(found, link)
         if not token:
@@ -75,11 +75,11 @@ def test_every_row_stands_on_one_page_in_both_directions(order: Order, hours: li
 @pytest.mark.django_db
 def test_the_first_page_leads_only_on_and_the_last_only_back() -> None:
     make([1] * 5)
-    first = cut(Host.objects.all(), size=2)
+    first = fetch_page(Host.objects.all(), size=2)
     assert not first.newer and first.older
-    last = cut(Host.objects.all(), size=2, query={"last": "1"})
+    last = fetch_page(Host.objects.all(), size=2, query={"last": "1"})
     assert last.newer and not last.older
-    middle = cut(Host.objects.all(), size=2, query={"after": first.older})
+    middle = fetch_page(Host.objects.all(), size=2, query={"after": first.older})
     assert middle.newer and middle.older
 
 
@@ -88,7 +88,7 @@ def test_the_first_page_leads_only_on_and_the_last_only_back() -> None:
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 def test_a_token_that_is_none_gives_the_first_page(order: Order, token: str) -> None:
     make([1, 2, None])
-    assert [host.pk for host in cut(Host.objects.all(), order, query={"after": token}).rows][:1] == expected(order)[:1] or token == "1"
+    assert [host.pk for host in fetch_page(Host.objects.all(), order, query={"after": token}).rows][:1] == expected(order)[:1] or token == "1"
 
 
 @pytest.mark.django_db
@@ -96,9 +96,9 @@ def test_tokens_stand_in_an_address_as_they_are() -> None:
     """In a query string a plus sign is decoded as a space, and the next page would be the first one again."""
     Host.objects.bulk_create(Host(key=str(n), last_request_at=START + timedelta(hours=n, microseconds=n)) for n in range(9))
     order = Order(("last_request_at", "id"), nullable=True)
-    first = cut(Host.objects.all(), order, size=4)
+    first = fetch_page(Host.objects.all(), order, size=4)
     sent = QueryDict(f"after={first.older}").dict()
-    assert [host.key for host in cut(Host.objects.all(), order, size=4, query=sent).rows] == ["4", "3", "2", "1"]
+    assert [host.key for host in fetch_page(Host.objects.all(), order, size=4, query=sent).rows] == ["4", "3", "2", "1"]
 
 
 @pytest.mark.django_db
@@ -107,11 +107,11 @@ def test_joined_rows_are_put_in_order_before_they_are_joined(django_assert_num_q
     run = Run.objects.create(kind="topic", label="first", created=START)
     Event.objects.bulk_create(Event(level=20, code="x", text=str(n), run=run, host=host, at=START) for n in range(12))
     with django_assert_num_queries(2) as asked:
-        found = cut(Event.objects.filter(code="x").select_related("run", "host"), size=5)
+        found = fetch_page(Event.objects.filter(code="x").select_related("run", "host"), size=5)
         assert [(row.text, row.run.label, row.host.key) for row in found.rows] == [(str(n), "first", "one.example") for n in (11, 10, 9, 8, 7)]
     ordered, joined = (query["sql"] for query in asked.captured_queries)
     assert "JOIN" not in ordered and "JOIN" in joined
-    further = cut(Event.objects.filter(code="x").select_related("run", "host"), size=5, query={"after": found.older})
+    further = fetch_page(Event.objects.filter(code="x").select_related("run", "host"), size=5, query={"after": found.older})
     assert [row.text for row in further.rows] == ["6", "5", "4", "3", "2"]
 
 
@@ -120,11 +120,11 @@ def test_joined_rows_are_put_in_order_before_they_are_joined(django_assert_num_q
 @pytest.mark.parametrize("count_to", [3, 22, 23, 50])
 def test_the_first_page_counts_by_its_own_search(order: Order, count_to: int) -> None:
     make([None if n % 3 == 0 else n % 6 for n in range(23)])
-    found = cut(Host.objects.all(), order, size=5, count_to=count_to)
+    found = fetch_page(Host.objects.all(), order, size=5, count_to=count_to)
     assert found.count == min(23, max(5, count_to) + 1)
     assert [row.pk for row in found.rows] == expected(order)[:5]
     assert found.older and not found.newer
-    assert cut(Host.objects.all(), order, size=5, query={"after": found.older}, count_to=count_to).count is None
+    assert fetch_page(Host.objects.all(), order, size=5, query={"after": found.older}, count_to=count_to).count is None
 
 
 @pytest.mark.django_db

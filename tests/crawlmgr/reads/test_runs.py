@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from crawlmgr.models import Run
 from crawlmgr.reads import runs, status
-from crawlmgr.reads.paging import cut
+from crawlmgr.reads.paging import fetch_page
 from deepweb import reads as deepweb_reads
 from focused import reads as focused_reads
 from forums import reads as forum_reads
@@ -59,7 +59,7 @@ def test_what_is_at_work_comes_from_its_own_index(work: Any, known: bool) -> Non
 @pytest.mark.parametrize(("states", "kind"), [(("failed",), ""), ((), "topic"), (("failed",), "topic")])
 def test_lists_of_one_state_or_kind_walk_an_index(states: tuple[str, ...], kind: str) -> None:
     rows = runs.listed().filter(kind=kind) if kind else runs.listed()
-    found = plans(lambda: cut(runs.in_states(rows, states) if states else rows))
+    found = plans(lambda: fetch_page(runs.in_states(rows, states) if states else rows))
     assert found and all("USING INDEX run_recent" in plan for plan in found), found
 
 

@@ -101,7 +101,7 @@ def test_waiting_is_told_with_host_and_time(run: Run) -> None:
     Host.objects.update(next_at=NOW)
     item = frontier.claim(run.pk, 1, NOW, 60)
     assert item is not None
-    frontier.give_back(item, due_at=NOW + timedelta(minutes=9))
+    frontier.release(item, due_at=NOW + timedelta(minutes=9))
     assert frontier.next_turn(run.pk, NOW) == frontier.Wait("a.example", NOW + timedelta(minutes=9))
     assert frontier.claim(run.pk, 1, NOW + timedelta(minutes=9), 60) is not None
     assert frontier.next_turn(run.pk, NOW) is None
@@ -166,7 +166,7 @@ def test_a_turn_on_a_host_whose_addresses_are_not_due_is_not_used_up(run: Run) -
     item = frontier.claim(run.pk, 1, NOW, 60)
     assert item is not None
     later = NOW + timedelta(minutes=1)
-    frontier.give_back(item, due_at=later + timedelta(minutes=9))
+    frontier.release(item, due_at=later + timedelta(minutes=9))
     before = Host.objects.values_list("next_at", "last_request_at").get()
     assert frontier.claim(run.pk, 1, later, 60) is None
     assert Host.objects.values_list("next_at", "last_request_at").get() == before
@@ -179,7 +179,7 @@ def test_what_another_holder_has_in_work_is_not_given_back(run: Run) -> None:
     frontier.reclaim(run.pk, NOW, fence=2)
     theirs = frontier.claim(run.pk, 2, NOW + timedelta(seconds=5), 60)
     assert theirs is not None and theirs.attempts == 2
-    frontier.give_back(mine, attempt=False)
+    frontier.release(mine, attempt=False)
     assert Url.objects.get(pk=mine.pk).state == UrlState.CLAIMED
 
 
@@ -255,7 +255,7 @@ def test_a_node_that_was_lost_and_returns_frees_nothing_that_is_anothers(run: Ru
     frontier.reclaim(run.pk, later, south.fence)
     theirs = frontier.claim(run.pk, south.fence, later, 60)
     assert theirs is not None
-    frontier.give_back(mine, attempt=False)
+    frontier.release(mine, attempt=False)
     assert Url.objects.get().state == UrlState.CLAIMED
     with pytest.raises(runs.LeaseLost):
         runs.count(north, later, {"fetched": 1})

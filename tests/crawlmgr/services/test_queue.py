@@ -106,7 +106,7 @@ def test_what_a_dead_cluster_took_is_given_back(monkeypatch: pytest.MonkeyPatch)
     broker = _broker("north", monkeypatch)
     assert _taken(broker) and _taken(broker) and not _taken(broker)
     assert (broker.queue_size(), broker.lock_size()) == (0, 2)
-    assert queue.give_back("crawl", timezone.now()) == 2
+    assert queue.release_all("crawl", timezone.now()) == 2
     assert (broker.queue_size(), broker.lock_size()) == (2, 0)
     assert _taken(broker) == [(queue.SLICE, (1,))]
 

@@ -46,7 +46,7 @@ def test_one_slice_a_run_waits_and_the_oldest_comes_first(server: Redis, monkeyp
     assert queue.requeue([1, 2], now) == 0, "they may lie in the cluster's memory"
     queue.forget_node("north", "crawl")
     assert queue.requeue([1, 2], now) == 0
-    assert queue.give_back("crawl", now) == 3 and queue.requeue([1, 2], now) == 2
+    assert queue.release_all("crawl", now) == 3 and queue.requeue([1, 2], now) == 2
 
 
 def test_a_node_takes_its_own_tick_first_and_never_anothers(server: Redis, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from lxml.html import HtmlElement, HTMLParser, fromstring
 
 from crawlmgr.web.pagination import PageLinks, find_pages
 from crawlmgr.web.pagination_urls import address, relation, same_list
-from crawlmgr.web.pagination_words import flip_word, page_number
+from crawlmgr.web.pagination_words import page_direction, page_number
 from tests.growth import FACTOR, MOST, growth
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
@@ -236,7 +236,7 @@ def test_words_numbers_and_relations() -> None:
     assert [page_number(text) for text in ("2", "[2]", " 2 ", "Page 2", "第2页", "1,390", "2 posts", "0", "v2")] == [
         2, 2, 2, 2, 2, 1390, None, None, None,
     ]  # fmt: skip
-    assert [flip_word(text) for text in ("« Prev", "上一页", "Letzte »", "First", "Next Newest", "anna")] == [
+    assert [page_direction(text) for text in ("« Prev", "上一页", "Letzte »", "First", "Next Newest", "anna")] == [
         "previous", "previous", "last", "first", None, None,
     ]  # fmt: skip
     assert relation([(2, 15), (3, 30), (4, 45)]) == (15, 0)
@@ -303,7 +303,7 @@ def f1_of_labels(pages: list[dict[str, Any]], ours_only: bool) -> dict[str, floa
     wrong: Counter[str] = Counter()
     for page in pages:
         labels = page["links"]
-        if ours_only and (page["failed"] or any(flip_word(text) == "next" and label == "PREV" for _, text, label in labels)):
+        if ours_only and (page["failed"] or any(page_direction(text) == "next" and label == "PREV" for _, text, label in labels)):
             continue
         root = tree(page["html"].encode())
         found = find_pages(root, page["url"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawlmgr.web.exchange import FetchResponse
-from crawlmgr.web.robots_meta import PageWishes, header_words, wishes
+from crawlmgr.web.robots_meta import PageDirectives, directives, header_words
 
 
 def answer(html: str = "", *headers: str, kind: str = "text/html") -> FetchResponse:
@@ -16,21 +16,21 @@ def answer(html: str = "", *headers: str, kind: str = "text/html") -> FetchRespo
 @pytest.mark.parametrize(
     ("html", "headers", "told"),
     [
-        ("", (), PageWishes()),
-        ('<meta name=robots content="noindex, follow">', (), PageWishes(noindex=True)),
-        ('<meta name="ROBOTS" content="none">', (), PageWishes(noindex=True, nofollow=True)),
-        ('<meta name=robots content="index">', ("noarchive",), PageWishes(noarchive=True)),
-        ("", ("googlebot: noindex", "crawlmgr: nofollow"), PageWishes(nofollow=True)),
-        ("", ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex",), PageWishes(noindex=True)),
-        ('<meta name=description content="noindex">', (), PageWishes()),
+        ("", (), PageDirectives()),
+        ('<meta name=robots content="noindex, follow">', (), PageDirectives(noindex=True)),
+        ('<meta name="ROBOTS" content="none">', (), PageDirectives(noindex=True, nofollow=True)),
+        ('<meta name=robots content="index">', ("noarchive",), PageDirectives(noarchive=True)),
+        ("", ("googlebot: noindex", "crawlmgr: nofollow"), PageDirectives(nofollow=True)),
+        ("", ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex",), PageDirectives(noindex=True)),
+        ('<meta name=description content="noindex">', (), PageDirectives()),
     ],
 )  # fmt: skip
-def test_wishes_of_a_page(html: str, headers: tuple[str, ...], told: PageWishes) -> None:
-    assert wishes(answer(f"<html><head>{html}</head><body></body></html>", *headers), "crawlmgr") == told
+def test_wishes_of_a_page(html: str, headers: tuple[str, ...], told: PageDirectives) -> None:
+    assert directives(answer(f"<html><head>{html}</head><body></body></html>", *headers), "crawlmgr") == told
 
 
 def test_a_meta_tag_in_what_is_no_html_says_nothing() -> None:
-    assert wishes(answer('<meta name=robots content="none">', kind="text/plain"), "crawlmgr") == PageWishes()
+    assert directives(answer('<meta name=robots content="none">', kind="text/plain"), "crawlmgr") == PageDirectives()
 
 
 def test_words_for_another_robot_are_passed_over() -> None:

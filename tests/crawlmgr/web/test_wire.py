@@ -6,7 +6,7 @@ import pytest
 import requests
 from requests.cookies import RequestsCookieJar
 
-from crawlmgr.web.wire import cookie_header, say
+from crawlmgr.web.wire import cookie_header, describe
 
 
 def _header(kept: dict[str, str], own: dict[str, str], url: str = "http://a.example/forum") -> str:
@@ -36,4 +36,4 @@ def test_what_is_meant_for_another_path_stays_behind() -> None:
 
 def test_words_of_an_error_hold_no_password() -> None:
     error = OSError("no route to http://me:hunter2@proxy.example:3128/ now")
-    assert say(ConnectionError(error)) == "no route to http://…@proxy.example:3128/ now"
+    assert describe(ConnectionError(error)) == "no route to http://…@proxy.example:3128/ now"
