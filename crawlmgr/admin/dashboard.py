@@ -145,7 +145,7 @@ def status(request: HttpRequest) -> HttpResponse:
     body = {
         "light": light,
         "workers": workers if state.nodes else _("no worker alive"),
-        "rate": " · ".join((_rate(pages % {"count": state.pages_a_minute}), requests % {"count": flying})),
+        "rate": _rate(" · ".join((pages % {"count": state.pages_a_minute}, requests % {"count": flying}))),
         "runs": runs_told(state),
         "queue": ngettext("%(count)s task queued", "%(count)s tasks queued", tasks) % {"count": tasks},
         "error": error,
@@ -153,11 +153,10 @@ def status(request: HttpRequest) -> HttpResponse:
     return JsonResponse(body, headers={"Cache-Control": "no-store"})
 
 
-def _rate(pages: str) -> str:
-    """Returns the text with the pages per minute; while the demonstration replays a past day, the time that it has reached
-    instead, because pages fetched from it carry that time."""
+def _rate(now: str) -> str:
+    """The speed now; while the demonstration replays the past, the time that it has reached: its pages carry that time."""
     replayed = demonstration.replaying()
-    return pages if replayed is None else _("the demonstration replays %(time)s UTC") % {"time": f"{replayed:%m-%d %H:%M}"}
+    return now if replayed is None else _("the demonstration replays %(time)s UTC") % {"time": f"{replayed:%m-%d %H:%M}"}
 
 
 def runs_told(state: status_reads.Status) -> str:
