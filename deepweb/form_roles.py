@@ -41,6 +41,7 @@ _OF_PERSONS = frozenset(
     )
 )
 _OF_LISTS = frozenset((FieldRole.SORT, FieldRole.PAGE_SIZE, FieldRole.PAGE))
+_DIRECTION = re.compile(r"asc(?:ending)?|desc(?:ending)?|(?:auf|ab)steigend|(?:dé)?croissant|升序|降序|昇順|降順", re.I)
 _STARRED = re.compile(r"\*\s*:?\s*$|\((?:required|pflichtfeld|obligatoire|obligatorio|必填|必須)\)", re.I)
 _ONLY = 2
 _PAGE_LABEL = re.compile(
@@ -88,11 +89,25 @@ def asks_for_something_else(form: Form) -> bool:
         return True
     if not boxes:
         choices = form.of_kind("select", "radio", "checkbox")
-        return bool(choices) and all(field.role in _OF_LISTS for field in choices)
+        return bool(choices) and all(_sets_a_list(field) for field in choices)
     if any(field.role in (FieldRole.QUERY, FieldRole.REFINEMENT) for field in form.fields):
         return False
     is_other = any(field.role in _OF_PERSONS or "order" in concepts_in(field.name) for field in boxes)
     return is_other or all(_leads_to_page(field, form) for field in boxes)
+
+
+def only_orders_a_list(form: Form) -> bool:
+    """Tells whether a form only sets how a list is shown: its only fields to fill in are selects (radio buttons may stand
+    beside them), and each of them sets the order, its direction, the page or the number of rows on a page. By the
+    specification such a form is no search."""
+    shown = [field for field in form.fields if field.kind not in ("hidden", "submit", "image", "button", "reset")]
+    choices = form.of_kind("select", "radio")
+    return bool(form.of_kind("select")) and len(choices) == len(shown) and all(map(_sets_a_list, choices))
+
+
+def _sets_a_list(field: FormField) -> bool:
+    directions = bool(field.options) and all(_DIRECTION.fullmatch(option.label.strip()) for option in field.options)
+    return field.role in _OF_LISTS or directions or bool(_PAGE_LABEL.fullmatch(field.label.strip(" :：*.#")))
 
 
 def _leads_to_page(field: FormField, form: Form) -> bool:

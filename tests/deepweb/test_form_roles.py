@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from deepweb.field_roles import FieldRole
-from deepweb.form_roles import asks_for_something_else, settled
+from deepweb.form_roles import asks_for_something_else, only_orders_a_list, settled
 from deepweb.parts import Parts, parts_of
 from deepweb.search_forms import Form, read_forms
 from deepweb.seen import Choice, Seen, Term
@@ -75,6 +75,11 @@ def test_the_ends_of_a_range_are_no_pages() -> None:
         ("<select name=make><option>Audi<option>BMW</select>", False),
         ("<select name=sort><option>price<option>name</select>", True),
         ("<select name=orderby><option>price<option>name</select> <select name=per_page><option>10<option>50</select>", True),
+        (
+            "<select name=sort><option>price<option>name</select> <select name=sd><option>Ascending<option>Descending</select>",
+            True,
+        ),
+        ("<select name=sort><option>price<option>name</select> <label>Page <select><option>1<option>2</select></label>", True),
         ("<select name=sort><option>price<option>name</select> <input name=q>", False),
         ("<select name=sort><option>price<option>name</select> <select name=make><option>Audi<option>BMW</select>", False),
     ],
@@ -82,6 +87,32 @@ def test_the_ends_of_a_range_are_no_pages() -> None:
 def test_forms_that_ask_for_something_else_than_words_are_in_doubt(inside: str, expected: bool) -> None:
     found = read_forms(f"<form action=/f>{inside}<button>Go</button></form>", "http://x.org/")[0]
     assert asks_for_something_else(found) is expected
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("<select name=orderby><option>price<option>name</select>", True),
+        ("<select name=productsPerPage><option>36<option>72</select> <input type=hidden name=cat value=3>", True),
+        (
+            "Sort by <select name=sk><option>author<option>title</select> <select name=sd><option>Ascending<option>Descending</select>",
+            True,
+        ),
+        ("<select name=sort><option>price</select> <label>Page <select><option>1<option>2</select></label>", True),
+        (
+            "<select name=sort><option>price</select> <input type=radio name=dir value=asc><input type=radio name=dir value=desc>",
+            True,
+        ),
+        ("<select name=sort><option>price</select> <select name=make><option>Audi<option>BMW</select>", False),
+        ("<select name=sort><option>price</select> <input type=checkbox name=stock>", False),
+        ("<select name=sort><option>price</select> <input name=q>", False),
+        ("<input type=radio name=sort value=price>", False),
+        ("<input type=hidden name=sort value=price>", False),
+    ],
+)
+def test_forms_that_only_order_a_list_or_set_its_length_are_told_by_their_fields(inside: str, expected: bool) -> None:
+    found = read_forms(f"<form action=/f>{inside}<button>Go</button></form>", "http://x.org/")[0]
+    assert only_orders_a_list(found) is expected
 
 
 SELECT = "<input name=q><label>Genre{star} <select name=g{must}><option value=''>choose<option>a<option>b</select></label>"

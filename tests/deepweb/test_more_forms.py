@@ -12,12 +12,16 @@ from pathlib import Path
 import pytest
 
 from deepweb.benches import forms as bench
-from deepweb.form_training import Example, TrainingError, example_of, predictions, read_examples, train
+from deepweb.classifier import can_be_asked, shipped_model
+from deepweb.form_roles import asks_for_something_else
+from deepweb.form_training import Example, TrainingError, example_of, predictions, read_examples, score, train
 from deepweb.form_types import FormType
+from deepweb.submission import SURE
 from tests.deepweb import labelled_pages
 from tests.deepweb.drawn_forms import LANGUAGES, WEIGHT, Drawer, drawn, patterns, wordings
 from tests.deepweb.drawn_forms import main as write_drawn
 from tests.deepweb.forms_by_hand import PAGES
+from tests.deepweb.noted_forms import field_html, noted, notes
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -103,7 +107,19 @@ def test_the_bench_takes_further_forms(tmp_path: Path) -> None:
     options = {"data": str(tmp_path), "folds": 3, "splits": 2, "first_split": 4, "more": [str(tmp_path / "more.jsonl")]}
     found = bench.run(options)
     assert (found["forms"], found["more"], len(found["splits"])) == (36, 36, 2)
+    assert found["apart"] == {"forms": 0, "splits": found["splits"], "rules": found["rules"]}
     assert "accuracy" in bench.table(found)
+
+
+def test_the_bench_prints_its_figures_a_second_time_without_forms_that_only_order_a_list(tmp_path: Path) -> None:
+    sort = "<form method=post action=/list><select name=sort><option>price<option>name</select></form>"
+    pages = [*((kind, html) for kind, pages in PAGES.items() for html in pages), ("search", sort)]
+    rows = [{"html": html, "url": f"http://site{n}.example/", "type": kind} for n in range(6) for kind, html in pages]
+    (tmp_path / "forms.jsonl.gz").write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    found = bench.run({"data": str(tmp_path), "folds": 3, "splits": 1, "first_split": 1, "more": []})
+    assert (found["forms"], found["apart"]["forms"]) == (42, 6)
+    assert found["rules"]["accuracy"] < found["apart"]["rules"]["accuracy"]
+    assert "accuracy, list-ordering forms apart" in bench.table(found)
 
 
 @pytest.mark.skipif(not (DATA / "nonforum").exists(), reason="the shared saved pages are not here")
@@ -116,3 +132,40 @@ def test_forms_of_saved_pages_are_where_their_labels_say() -> None:
     assert passwords <= {"login", "registration"}
     textareas = Counter(row["type"] for row in rows if "<textarea" in row["html"])
     assert textareas["contact"] > textareas["search"]
+
+
+@pytest.mark.parametrize(
+    ("noted", "html"),
+    [
+        ("t! q .box wide =Search ~Enter words", " <input type=text required value=\"Search\" placeholder=\"Enter words\" class=\"box wide\" name=\"q\">"),
+        ("sel a :Kind (x, y)", "Kind <select name=\"a\"><option value=0>x<option value=1>y</select>"),
+        ("r v (yes, no)", " <input type=radio name=\"v\"> yes <input type=radio name=\"v\"> no"),
+        ("c keep :Remember me", "<input type=checkbox name=\"keep\"> Remember me"),
+        ("b :Go", "<button type=submit>Go</button>"),
+        ("a /forgot :Lost?", "<a href=\"/forgot\">Lost?</a>"),
+        ("say A & B", "<p>A &amp; B</p>"),
+    ],
+)  # fmt: skip
+def test_a_noted_field_becomes_html(noted: str, html: str) -> None:
+    assert field_html(noted) == html
+
+
+def test_the_shipped_model_types_noted_forms_of_sites_that_it_never_saw() -> None:
+    examples = [example_of(row) for row in noted()]
+    assert len(examples) == len(notes()) > 130 and all(one.form.fields for one in examples)
+    told = [shipped_model().classify(one.form) for one in examples]
+    scores = score([one.type for one in examples], [verdict.type for verdict in told])
+    assert scores.accuracy >= 0.93 and scores.f1["search"] >= 0.97
+    sent = [
+        one.domain
+        for one, verdict in zip(examples, told, strict=True)
+        if verdict.searchable and verdict.confidence >= SURE and not asks_for_something_else(one.form) and one.type != "search"
+    ]
+    assert len(sent) <= 1 and all(map(can_be_asked, (one.form for one in examples if one.domain in sent)))
+
+
+@pytest.mark.skipif(not (DATA / "nonforum").exists(), reason="the shared saved pages are not here")
+def test_noted_forms_are_of_sites_in_none_of_the_other_data() -> None:
+    others = {one.domain for one in read_examples(DATA / "forms" / "forms.jsonl.gz")}
+    others |= {labelled_pages.Pages(DATA).read(page)[1] for page, _, _ in labelled_pages.labels()}
+    assert not others & {note.site for note in notes()}
