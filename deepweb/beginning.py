@@ -20,7 +20,7 @@ KNOWN_WORDS = 20
 PAGE_WORDS = 10
 
 
-class Way(NamedTuple):
+class FillPlan(NamedTuple):
     """A way to fill in a form: the name of the text box for words, and the inputs that every query must set as well although
     the form does not mark them as required."""
 
@@ -34,24 +34,24 @@ class Way(NamedTuple):
         return len(self.required) > 1
 
 
-def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
+def ways_of(form: Form, personal: Collection[str]) -> list[FillPlan]:
     """Returns the ways to fill in a form, in the order in which they are tried: the form's filter, if it has one (see
     `filter_way`); the most likely text box alone; this box with each optional choice that has no default; every other text box
     whose role is not in `personal`; and, if there are such choices or boxes, the most likely box once more, for which more
     words are tried. For a form without a text box, one way with the box ""."""
     first = asking_of(form).box
     if not first:
-        return [Way("")]
+        return [FillPlan("")]
     texts = [f.name for f in form.fields if f.kind in ("text", "search") and f.name and f.role not in personal]
     open_ = [each.name for each in inputs_of(form) if each.values and each.role is FieldRole.REFINEMENT]
     chosen = {f.name for f in form.fields if any(o.selected and o.value.strip() for o in f.options)}
-    others = [Way(name) for name in dict.fromkeys(texts) if name != first]
-    beside = [Way(first, (name,)) for name in open_ if name not in chosen]
+    others = [FillPlan(name) for name in dict.fromkeys(texts) if name != first]
+    beside = [FillPlan(first, (name,)) for name in open_ if name not in chosen]
     filters = [way for way in [filter_way(form, personal)] if way is not None]
-    return [*filters, Way(first), *beside, *others, *([Way(first)] if beside or others else [])]
+    return [*filters, FillPlan(first), *beside, *others, *([FillPlan(first)] if beside or others else [])]
 
 
-def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
+def filter_way(form: Form, personal: Collection[str] = ()) -> FillPlan | None:
     """Returns the form's filter: a select of record fields, then a select of operators (=, contains, …), then a text box for
     the value, whose role is not in `personal`. None if the form has none."""
     named = [field for field in form.fields if field.name]
@@ -60,16 +60,16 @@ def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
         return None
     column = next((f for f in reversed(named[:place]) if f.kind == "select" and len(choices_of(f)) > 1), None)
     value = next((f for f in named[place:] if f.kind in ("text", "search") and f.role not in personal), None)
-    return Way(value.name, (column.name, named[place].name)) if column is not None and value is not None else None
+    return FillPlan(value.name, (column.name, named[place].name)) if column is not None and value is not None else None
 
 
-def looks_inside_values(form: Form, way: Way) -> bool:
+def looks_inside_values(form: Form, way: FillPlan) -> bool:
     """Tells whether `way` fills in a filter that has an operator for finding a word anywhere in a value (such as "contains").
     """
     return way.is_filter and any(widest_operators(field) for field in form.fields if field.name == way.required[1])
 
 
-def unfiltered(form: Form, way: Way) -> Query:
+def unfiltered(form: Form, way: FillPlan) -> Query:
     """Returns the choice by which a filter searches all record fields ("any column") as a query of one term; an empty query if
     the form does not offer it or `way` is not a filter."""
     column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)

@@ -32,7 +32,7 @@ class ChoiceSizes(NamedTuple):
     members: dict[str, np.ndarray]
 
 
-class _Told(NamedTuple):
+class _KnownCount(NamedTuple):
     """A query that sets a choice and whose number of matching records is known: the logarithm of that number, and the weight
     of this evidence (1 / variance of the logarithm)."""
 
@@ -60,7 +60,7 @@ def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, 
     """
     fit = _Fit(seen, choices, size, words)
     fit.run()
-    total = max(1.01 * seen.records, float(np.exp(fit.log_total))) if fit.told else size
+    total = max(1.01 * seen.records, float(np.exp(fit.log_total))) if fit.known else size
     sizes = {name: np.exp(values) for name, values in fit.logs.items()}
     members = {name: _members(fit.marks[name], np.minimum(1.0, sizes[name] / total)) for name in choices}
     return ChoiceSizes(total, sizes, members)
@@ -96,18 +96,18 @@ class _Fit:
             self._look_at(seen, name, values)
         self.log_total = self._guess = float(np.log(size))
         self.logs = {name: prior + self._guess for name, prior in self._prior.items()}
-        self.told = [
-            _Told(outcome.query, float(np.log(matching)), _weight(outcome.query, matching))
+        self.known = [
+            _KnownCount(outcome.query, float(np.log(matching)), _weight(outcome.query, matching))
             for outcome in seen.outcomes
             if (matching := matches_told(outcome)) and any(self._is_choice(term) for term in outcome.query)
         ]
         alone = {o.query[0] for o in seen.outcomes if len(o.query) == 1 and matches_told(o)}
-        said = {term for told in self.told for term in told.query if not self._is_choice(term)}
-        self._words = {term: float(np.log(max(1.0, words.get(term, 1.0)))) for term in said}
+        words_queried = {term for known in self.known for term in known.query if not self._is_choice(term)}
+        self._words = {term: float(np.log(max(1.0, words.get(term, 1.0)))) for term in words_queried}
         self._guessed = {term: (log, _WORD_TOLD if term in alone else _WORD_GUESSED) for term, log in self._words.items()}
         self._asked = {name: np.zeros(len(values), dtype=bool) for name, values in choices.items()}
-        for told in self.told:
-            for term in told.query:
+        for known in self.known:
+            for term in known.query:
                 if self._is_choice(term):
                     self._asked[term.input][self._places[term.input][term.value]] = True
 
@@ -137,8 +137,8 @@ class _Fit:
         return float(self.logs[term.input][self._places[term.input][term.value]]) if self._is_choice(term) else self._words[term]
 
     def run(self) -> None:
-        for _ in range(_ROUNDS if self.told else 0):
-            for term in dict.fromkeys(term for told in self.told for term in told.query):
+        for _ in range(_ROUNDS if self.known else 0):
+            for term in dict.fromkeys(term for known in self.known for term in known.query):
                 self._move(term)
             self._move_total()
             for name in self.logs:
@@ -153,11 +153,11 @@ class _Fit:
         else:
             mean, weight = self._guessed[term]
         total, weights = mean * weight, weight
-        for told in self.told:
-            if term in told.query:
-                others = sum(self._log(other) for other in told.query if other != term)
-                total += told.weight * (told.log_matching - others + (len(told.query) - 1) * self.log_total)
-                weights += told.weight
+        for known in self.known:
+            if term in known.query:
+                others = sum(self._log(other) for other in known.query if other != term)
+                total += known.weight * (known.log_matching - others + (len(known.query) - 1) * self.log_total)
+                weights += known.weight
         if self._is_choice(term):
             self.logs[term.input][place] = total / weights
         else:
@@ -165,10 +165,10 @@ class _Fit:
 
     def _move_total(self) -> None:
         total, weights = _SIZE_TOLD * self._guess, _SIZE_TOLD
-        for told in self.told:
-            if len(told.query) > 1:
-                total += told.weight * (sum(map(self._log, told.query)) - told.log_matching) / (len(told.query) - 1)
-                weights += told.weight
+        for known in self.known:
+            if len(known.query) > 1:
+                total += known.weight * (sum(map(self._log, known.query)) - known.log_matching) / (len(known.query) - 1)
+                weights += known.weight
         for name, logs in self.logs.items():
             asked, shares = self._asked[name], np.exp(self._prior[name])
             if asked.any():

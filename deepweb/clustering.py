@@ -252,12 +252,12 @@ def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None
     tried: dict[int, float] = {}
     for k in range(2, limit + 1):
         found = kmeans(rows, k, random_seed, starts)
-        worth = silhouette(rows, found.labels, random_seed)
-        if worth is None or found.k in tried:
+        score = silhouette(rows, found.labels, random_seed)
+        if score is None or found.k in tried:
             continue
-        tried[found.k] = worth
-        if best is None or worth > best[0]:
-            best = worth, found
+        tried[found.k] = score
+        if best is None or score > best[0]:
+            best = score, found
     if best is None or best[0] < _NO_STRUCTURE:
         return ChosenK(kmeans(rows, 1, random_seed, starts), None, tried)
     return ChosenK(best[1], best[0], tried)

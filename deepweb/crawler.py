@@ -19,7 +19,7 @@ from crawlmgr.web.budget import OVER_BUDGET, OverBudget, cpu_budget
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title
 from crawlmgr.web.url import host_key
-from deepweb.finder import PageForms, read_page, shape, ways
+from deepweb.finder import PageForms, links_to_follow, read_page, shape
 from deepweb.form_types import FormType
 from deepweb.links_to_forms import LinkScorer
 from deepweb.models import Form, Harvest, Query, Source
@@ -34,7 +34,7 @@ from deepweb.terms import bindings
 
 class _PageRead(NamedTuple):
     page: PageForms
-    typed: list[forms.Typed]
+    classified: list[forms.ClassifiedForm]
 
 
 class FormFinder:
@@ -74,7 +74,7 @@ class FormFinder:
         try:
             with cpu_budget():
                 page = read_page(response.text, response.url)
-                return _PageRead(page, forms.typed(page.forms, response.text))
+                return _PageRead(page, forms.classified(page.forms, response.text))
         except OverBudget as error:
             return error
 
@@ -89,7 +89,7 @@ class FormFinder:
         before = set(Form.objects.filter(source=source).values_list("signature", flat=True))
         kept = forms.keep(
             source,
-            reading.typed,
+            reading.classified,
             depth=item.depth,
             language=reading.page.language,
             charset=response.encoding,
@@ -109,7 +109,7 @@ class FormFinder:
         return Stored(links=links, counts={"new": len(fresh), "items": len(kept)}, title=reading.page.title)
 
     def _links(self, source: Source, page: PageForms, depth: int) -> list[NewUrl]:
-        best = ways(page, self.scorers[source.pk], self.shapes[source.pk])
+        best = links_to_follow(page, self.scorers[source.pk], self.shapes[source.pk])
         return [
             NewUrl(
                 way.url,
@@ -200,7 +200,7 @@ class HarvestCrawler:
     def _read(self, run: Run, item: Url, response: FetchResponse) -> Answer | dict[str, str] | _Opening:
         bench = self._bench(run, item)
         if item.kind == "detail":
-            return read_detail(response.text, bench.furniture) if response.status == 200 else {}
+            return read_detail(response.text, bench.page_template) if response.status == 200 else {}
         if item.pk in self.opening:
             return _Opening(read_forms(response.text, response.url))
         if not response.body:
@@ -211,7 +211,7 @@ class HarvestCrawler:
             bound=bindings(answers.terms_of(row)),
             number=int(item.payload["page"]),
             page_size=int(bench.state.get("page_size", 0)),
-            furniture=bench.furniture,
+            page_template=bench.page_template,
             shape=bench.shape,
             may_post=bench.form.method == "post",
             charset=bench.harvest.form.charset,

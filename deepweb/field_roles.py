@@ -87,8 +87,8 @@ _CHOICE_ORDER = (
 _CAPTCHA = re.compile(r"captcha|验证码|驗證碼|капч|seccode|vcode", re.I)
 
 
-def role_of(kind: str, name: str, said: str, choices: int) -> FieldRole:
-    """Returns the role of a field by its kind, its name, and the texts and identifiers that describe it (`said`: label,
+def role_of(kind: str, name: str, described: str, choices: int) -> FieldRole:
+    """Returns the role of a field by its kind, its name, and the texts and identifiers that describe it (`described`: label,
     placeholder, class names).
 
     `choices` is the number of options of a select, radio group or checkbox group. The name is examined before the other words,
@@ -102,12 +102,12 @@ def role_of(kind: str, name: str, said: str, choices: int) -> FieldRole:
     if kind in _BY_KIND and not (kind == "textarea" and "search" in concepts_in(name)):
         return _BY_KIND[kind]
     if kind in ("select", "radio", "checkbox"):
-        return _choice(name, said, choices)
+        return _choice(name, described, choices)
     if kind in ("number", "range") or _PAGE.match(name):
         if _PAGE.match(name):
             return FieldRole.PAGE
-        return FieldRole.QUANTITY if "quantity" in concepts_in(f"{name} {said}") else FieldRole.NUMBER
-    for words in (name, said):
+        return FieldRole.QUANTITY if "quantity" in concepts_in(f"{name} {described}") else FieldRole.NUMBER
+    for words in (name, described):
         found = concepts_in(words)
         if _CAPTCHA.search(words):
             return FieldRole.CAPTCHA
@@ -117,10 +117,10 @@ def role_of(kind: str, name: str, said: str, choices: int) -> FieldRole:
     return FieldRole.OTHER
 
 
-def _choice(name: str, said: str, choices: int) -> FieldRole:
+def _choice(name: str, described: str, choices: int) -> FieldRole:
     if _PAGE_SIZE.search(name):
         return FieldRole.PAGE_SIZE
-    for words in (name, said):
+    for words in (name, described):
         found = concepts_in(words)
         for concept, role in _CHOICE_ORDER:
             if concept in found:

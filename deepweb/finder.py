@@ -23,7 +23,7 @@ _FILES = re.compile(
 )
 
 
-class Way(NamedTuple):
+class ScoredLink(NamedTuple):
     """A link to follow: address, anchor text, and score (higher: more likely to lead to a search form)."""
 
     url: str
@@ -82,21 +82,20 @@ def shape(url: str) -> str:
     return f"{parts.netloc}{_DIGITS.sub('#', directory)}/{last}?{names}"
 
 
-def ways(page: PageForms, scorer: LinkScorer, shapes: Counter[str]) -> list[Way]:
+def links_to_follow(page: PageForms, scorer: LinkScorer, shapes: Counter[str]) -> list[ScoredLink]:
     """Returns the links of a page to follow, highest score first, at most 300. Of addresses with the same `shape` at most four
     are taken in the whole crawl, since these show whether such pages have forms.
 
     `shapes` counts the links taken so far by shape; the function updates it.
     """
-    scored = sorted(
-        (Way(url, anchor, scorer.score(url, anchor, place)) for url, anchor, place in page.links), key=lambda w: -w.score
-    )
+    scored = [ScoredLink(url, anchor, scorer.score(url, anchor, place)) for url, anchor, place in page.links]
+    scored.sort(key=lambda link: -link.score)
     taken = []
-    for way in scored:
-        kind = shape(way.url)
+    for link in scored:
+        kind = shape(link.url)
         if shapes[kind] < PAGES_A_SHAPE:
             shapes[kind] += 1
-            taken.append(way)
+            taken.append(link)
         if len(taken) >= LINKS_A_PAGE:
             break
     return taken

@@ -14,7 +14,7 @@ PARENTS = 3
 _HEADINGS = ("h1", "h2", "h3", "h4", "legend")
 
 
-class About(NamedTuple):
+class Surroundings(NamedTuple):
     """The title of a form's page, the nearest heading above the form, and the ids and classes of the elements around it."""
 
     title: str
@@ -37,13 +37,13 @@ def headings_above(root: HtmlElement) -> list[str]:
     return found
 
 
-def about_forms(root: HtmlElement | None) -> list[About]:
+def about_forms(root: HtmlElement | None) -> list[Surroundings]:
     """Returns the surroundings of each form of a page, in page order."""
     if root is None:
         return []
     title = squeezed(root.findtext(".//title") or "")
     forms = zip(root.iter("form"), headings_above(root), strict=True)
-    return [About(title, above, around_of(form)) for form, above in forms]
+    return [Surroundings(title, above, around_of(form)) for form, above in forms]
 
 
 def around_of(element: HtmlElement) -> str:

@@ -51,15 +51,15 @@ _PAGE_LABEL = re.compile(
 )
 
 
-def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
-    """Returns the form with the final roles of its fields; `told` holds, by field name, the roles that harvests proved or an
-    operator set, which override those read from the form.
+def settled(form: Form, known_roles: Mapping[str, str] | None = None) -> Form:
+    """Returns the form with the final roles of its fields; `known_roles` holds, by field name, the roles proved by harvests or
+    set by an operator, which override those read from the form.
 
     A single text box is the query whatever its name, because names such as `page`, `from`, `start` and `p` only have a meaning
     if there is another box. Two inputs that are the ends of a range have no other role, such as that of a page number. A choice
     that is marked as required and has no "any" option gets the role REQUIRED: every query must set it.
     """
-    told = told or {}
+    known_roles = known_roles or {}
     ends = {
         name for pair in range_ends([f for f in form.fields if f.kind in (*_TEXTS, *_LOOSE, "date", "month")]) for name in pair
     }
@@ -67,7 +67,7 @@ def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
     box = _query_box(form.fields, roles, ends)
     if box is not None:
         roles[box] = FieldRole.QUERY
-    for name, role in told.items():
+    for name, role in known_roles.items():
         if name in roles and roles[name] not in _KEPT:
             roles[name] = FieldRole(role)
     return replace(form, fields=tuple(replace(f, role=roles[f.name]) if f.name else f for f in form.fields))

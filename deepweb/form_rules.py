@@ -30,37 +30,37 @@ def rule_type(form: Form) -> RuleVerdict:
     a single text box sent by GET (search). Everything else has the type other.
     """
     passwords, lines = form.of_kind("password"), form.of_kind("text", "search", "email", "tel", "url", "number")
-    said = concepts_in(_tag_words(form))
+    concepts = concepts_in(_tag_words(form))
     if passwords:
-        return _with_password(form, len(passwords), len(lines), said)
+        return _with_password(form, len(passwords), len(lines), concepts)
     if form.of_kind("textarea"):
         return RuleVerdict(FormType.CONTACT, "textarea")
     if form.of_kind("file"):
         return RuleVerdict(FormType.OTHER, "file")
     roles = {field.role for field in form.fields}
-    if FieldRole.QUANTITY in roles or ("order" in said and "search" not in said):
+    if FieldRole.QUANTITY in roles or ("order" in concepts and "search" not in concepts):
         return RuleVerdict(FormType.ORDER, "order_words")
     if not lines and not form.of_kind("select", "date", "month", "range"):
         return RuleVerdict(FormType.OTHER, "nothing_to_fill")
     if roles & {FieldRole.EMAIL, FieldRole.PHONE, FieldRole.CAPTCHA} and len(lines) <= 2:
-        recovery = "recover" in said or "recover" in concepts_in(form.text[:400])
+        recovery = "recover" in concepts or "recover" in concepts_in(form.text[:400])
         return RuleVerdict(FormType.PASSWORD_RECOVERY if recovery else FormType.NEWSLETTER, "mailing_list")
     if FieldRole.EMAIL in roles:
-        return RuleVerdict(FormType.REGISTRATION if "register" in said else FormType.OTHER, "personal")
-    if "search" in said or FieldRole.QUERY in roles:
+        return RuleVerdict(FormType.REGISTRATION if "register" in concepts else FormType.OTHER, "personal")
+    if "search" in concepts or FieldRole.QUERY in roles:
         return RuleVerdict(FormType.SEARCH, "search_word")
     if len(lines) == 1 and form.method == "get":
         return RuleVerdict(FormType.SEARCH, "one_box_get")
     return RuleVerdict(FormType.OTHER, "none")
 
 
-def _with_password(form: Form, passwords: int, lines: int, said: frozenset[str]) -> RuleVerdict:
+def _with_password(form: Form, passwords: int, lines: int, concepts: frozenset[str]) -> RuleVerdict:
     if passwords >= 2:
         return RuleVerdict(FormType.PASSWORD_RECOVERY if not lines else FormType.REGISTRATION, "two_passwords")
-    if lines <= 2 and not ("register" in said and "login" not in said):
+    if lines <= 2 and not ("register" in concepts and "login" not in concepts):
         return RuleVerdict(FormType.LOGIN, "one_password")
     many = lines > 2 or any(form.of_kind(kind) for kind in _CHOICES)
-    return RuleVerdict(FormType.REGISTRATION if many or "register" in said else FormType.LOGIN, "password_and_more")
+    return RuleVerdict(FormType.REGISTRATION if many or "register" in concepts else FormType.LOGIN, "password_and_more")
 
 
 def _tag_words(form: Form) -> str:

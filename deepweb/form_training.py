@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from crawlmgr.web.url import registered_domain
 from deepweb.classifier import WORD_NORM, FormModel
 from deepweb.form_features import counts, word_features
-from deepweb.form_place import About, about_forms
+from deepweb.form_place import Surroundings, about_forms
 from deepweb.form_rules import rule_type
 from deepweb.form_types import FormType
 from deepweb.jsonl import read_lines
@@ -93,7 +93,7 @@ def _weight(said: Any) -> float:
     return float(said)
 
 
-def _in_page(form: Form, about: Sequence[About], index: int) -> Form:
+def _in_page(form: Form, about: Sequence[Surroundings], index: int) -> Form:
     """Returns a form with the surroundings of the page's form at `index` (`about` holds those of all forms); unchanged if
     there is none."""
     return replace(form, **about[index]._asdict()) if 0 <= index < len(about) else form
@@ -108,7 +108,7 @@ def read_examples(path: Path) -> list[Example]:
     """Returns the labelled forms of a file of JSON lines; an invalid line raises TrainingError with its number. Lines for
     forms of one page have the same "page_id", and only the first of them contains the "page_html"."""
     examples = []
-    pages: dict[str, list[About]] = {}
+    pages: dict[str, list[Surroundings]] = {}
     for number, row in read_lines(path):
         try:
             html, page = row.pop("page_html", None), str(row.get("page_id") or number)

@@ -82,7 +82,7 @@ class InsideWords:
             for place, outcome in enumerate(outcomes):
                 own = self.seen.outcomes[place]
                 self.seen.outcomes[place] = own._replace(overflowed=outcome.overflowed, matching=outcome.matching)
-            choice, worth = policy.best(self.seen)
+            choice, gain = policy.best(self.seen)
             if choice is None:
                 return None, 0.0
             asked = choice._replace(query=self._as_asked(choice.query))
@@ -90,7 +90,7 @@ class InsideWords:
                 break
             # The policy proposes a word that is not counted yet: count again, and search the earlier records for it.
             self._built = 0
-        return asked, worth
+        return asked, gain
 
     def _follow(self, log: Sequence[Logged], listed: Mapping[int, Mapping[str, Any]], columns: Collection[str]) -> None:
         for entry in log[len(self.seen.outcomes) :]:

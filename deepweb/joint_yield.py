@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepweb.choice_sizes import ChoiceSizes, choice_sizes, matches_told
-from deepweb.query_plan import Offer
+from deepweb.query_plan import Candidate
 from deepweb.seen import Choice, Query, Seen, Term
 from deepweb.selection import FreshPolicy
 from deepweb.word_yield import Yield, fitted, new_of, pairs_in_order
@@ -80,11 +80,11 @@ class JointYield:
         """The estimated number of records not seen yet."""
         return max(1.0, self._sizes.total - self._seen.records)
 
-    def offers(self) -> tuple[list[Offer], list[list[Offer]]]:
+    def offers(self) -> tuple[list[Candidate], list[list[Candidate]]]:
         """Returns two results: possible queries of a word with choices, those expected to bring most new records; and lists of
         possible queries of choices alone, one list for each set of inputs."""
-        with_words: list[Offer] = []
-        families: dict[frozenset[str], list[Offer]] = {}
+        with_words: list[Candidate] = []
+        families: dict[frozenset[str], list[Candidate]] = {}
         for base in self._bases():
             if self._is_done(base.terms):
                 continue
@@ -95,7 +95,7 @@ class JointYield:
                 with_words += self._beside(base)
         return with_words, list(families.values())
 
-    def explored(self, best: float, families: Sequence[Sequence[Offer]], left: int) -> Offer | None:
+    def explored(self, best: float, families: Sequence[Sequence[Candidate]], left: int) -> Candidate | None:
         """Returns a query of one choice alone that is to be submitted next because its number of matches improves all
         predictions for combinations with it; None if there is no such query.
 
@@ -106,9 +106,9 @@ class JointYield:
         for offers in families:
             if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
                 continue
-            most = max(offers, key=lambda offer: offer.worth)
+            most = max(offers, key=lambda offer: offer.gain)
             values = self._choices[most.choice.query[0].input]
-            if most.worth >= EXPLORED * best and _SHARE_OF_BUDGET * len(values) <= left + len(self._seen.outcomes):
+            if most.gain >= EXPLORED * best and _SHARE_OF_BUDGET * len(values) <= left + len(self._seen.outcomes):
                 return most
         return None
 
@@ -143,9 +143,9 @@ class JointYield:
     def _base(self, bound: Sequence[tuple[str, int]]) -> _Base:
         terms = tuple(Term(name, self._choices[name][place]) for name, place in bound)
         members = np.prod([self._sizes.members[name][:, place] for name, place in bound], axis=0)
-        told = next((m for o in self._seen.outcomes if set(o.query) == set(terms) and (m := matches_told(o))), None)
-        if told is not None:
-            return _Base(terms, members, float(told))
+        stated = next((m for o in self._seen.outcomes if set(o.query) == set(terms) and (m := matches_told(o))), None)
+        if stated is not None:
+            return _Base(terms, members, float(stated))
         total = self._sizes.total
         matching = total * float(np.prod([self._sizes.sizes[name][place] / total for name, place in bound]))
         # multiplied by the ratio of the seen records that match all choices to those expected if the choices were independent
@@ -160,7 +160,7 @@ class JointYield:
         shape = np.maximum(known, _SHAPE_OF_CHOICES)
         return float(new_of(known, unseen, self._cut, self._mixed, first, shape)[0])
 
-    def _beside(self, base: _Base) -> list[Offer]:
+    def _beside(self, base: _Base) -> list[Candidate]:
         """Returns possible queries that combine the choices of `base` with a word: those of the 20 words expected to bring
         most new records."""
         if not self._words:
@@ -196,16 +196,16 @@ class JointYield:
         among: np.ndarray = sums[low, columns] + (sums[low + 1, columns] - sums[low, columns]) * (reach - low)
         return among
 
-    def _offered(self, query: Query, new: float) -> Offer:
-        return Offer(Choice(query, new), new * self._learned(query))
+    def _offered(self, query: Query, new: float) -> Candidate:
+        return Candidate(Choice(query, new), new * self._learned(query))
 
     def _learned(self, query: Query) -> float:
         """Returns the ratio of actual to predicted new records over the latest earlier queries that set the same inputs as
         `query`, shrunk towards 1."""
         kind = _kind(query)
         if kind not in self._learned_of:
-            told = [o for o in self._seen.outcomes[-_LATEST:] if o.predicted > 0 and _kind(o.query) == kind]
-            brought, predicted = sum(o.new for o in told), sum(o.predicted for o in told)
+            similar = [o for o in self._seen.outcomes[-_LATEST:] if o.predicted > 0 and _kind(o.query) == kind]
+            brought, predicted = sum(o.new for o in similar), sum(o.predicted for o in similar)
             self._learned_of[kind] = (brought + _TRUST) / (predicted + _TRUST)
         return self._learned_of[kind]
 

@@ -32,9 +32,9 @@ def link_words(url: str, anchor: str) -> list[str]:
     >>> link_words("https://example.org/catalog/find.php", "Search")
     ['a:search', 'u:catalog', 'u:find', 'u:php']
     """
-    said = anchor.casefold()
-    chinese = [word for word in _PRIOR if not word.isascii() and word in said]
-    own = [word for word in _WORD.findall(said) if word not in chinese]
+    text = anchor.casefold()
+    chinese = [word for word in _PRIOR if not word.isascii() and word in text]
+    own = [word for word in _WORD.findall(text) if word not in chinese]
     parts = urlsplit(url)
     address = _WORD.findall(unquote(f"{parts.path} {parts.query}").casefold())
     return list(dict.fromkeys([f"a:{word}" for word in [*chinese, *own]] + [f"u:{word}" for word in address]))

@@ -92,8 +92,8 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
             parts = urlsplit(target)
         except ValueError:
             continue
-        said = {(name, value.casefold()) for name, value in _pairs(parts.query, charset)}
-        repeats = parts.path == path and bool(wanted) and wanted <= said
+        in_address = {(name, value.casefold()) for name, value in _pairs(parts.query, charset)}
+        repeats = parts.path == path and bool(wanted) and wanted <= in_address
         if target == url or not (repeats or _counts_on(url, target)) or not _same_site(target, url):
             continue
         text = " ".join((element.text_content() or "").split())
@@ -154,8 +154,9 @@ def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, cha
 
 
 def _says_next(field: FormField) -> bool:
-    said = (field.label, field.value, field.placeholder)
-    return any(page_direction(text) == "next" for text in said if text) or field.name.lower() in ("next", "nextpage", "next_page")
+    texts = (field.label, field.value, field.placeholder)
+    is_next = any(page_direction(text) == "next" for text in texts if text)
+    return is_next or field.name.lower() in ("next", "nextpage", "next_page")
 
 
 def _says_number(field: FormField) -> int | None:

@@ -106,19 +106,19 @@ class Parts:
             if self._is_filter and len(seen.outcomes) >= IN_VAIN and not seen.records:
                 continue
             if len(seen.outcomes) >= OWN_FROM and seen.records >= FEW_RECORDS:
-                choice, worth = policy.best(seen)
+                choice, gain = policy.best(seen)
             else:
-                choice, worth = self._by_all(overall, part, brought[part], usual, limit)
-            if choice is not None and (found[0] is None or worth > found[1]):
-                found = choice._replace(query=(*choice.query, *part)), worth
+                choice, gain = self._by_all(overall, part, brought[part], usual, limit)
+            if choice is not None and (found[0] is None or gain > found[1]):
+                found = choice._replace(query=(*choice.query, *part)), gain
         return found
 
     def _brought(self, overall: Seen, part: Query) -> tuple[float, float]:
         """Returns two sums over the queries made with the required choices `part`: the numbers of records that matched, and
         the shares (`_share`) of the words queried."""
-        told = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
-        matching = float(sum(outcome.matching or outcome.returned for outcome in told))
-        return matching, sum(_share(overall, outcome.query[0]) for outcome in told)
+        matching_outcomes = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
+        matching = float(sum(outcome.matching or outcome.returned for outcome in matching_outcomes))
+        return matching, sum(_share(overall, outcome.query[0]) for outcome in matching_outcomes)
 
     def _by_all(
         self, overall: Seen, part: Query, brought: tuple[float, float], usual: float, limit: int | None

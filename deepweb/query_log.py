@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from deepweb.seen import Choice, Seen, cut_at, is_short_of, likely_cut
-from deepweb.totals import Stated, Told, total_of, trusted_shape
+from deepweb.totals import AnswerStatement, Stated, total_of, trusted_shape
 
 _JUDGED = 300
 
@@ -28,10 +28,10 @@ class Logged(NamedTuple):
         """Tells whether all matching records were returned."""
         return not (self.overflowed or self.partial)
 
-    def told(self) -> Told:
+    def statement(self) -> AnswerStatement:
         """Returns what this answer states about its number of matching records, as input of `trusted_shape`, which finds the
         line of the pages that states the total."""
-        return Told(self.stated, len(self.found), not self.partial, frozenset(self.choice.query))
+        return AnswerStatement(self.stated, len(self.found), not self.partial, frozenset(self.choice.query))
 
 
 class QueryLog:
@@ -72,7 +72,7 @@ class QueryLog:
         earlier ones that were taken for complete. Returns {query number: (total or None if unknown, whether truncated)} for each
         entry that may have changed. As long as no truncation is proved, outcomes in `seen` may be marked as truncated on
         suspicion."""
-        line = trusted_shape([entry.told() for entry in self.entries[-_JUDGED:]])
+        line = trusted_shape([entry.statement() for entry in self.entries[-_JUDGED:]])
         for place in range(0 if line != self._line else len(self) - 1, len(self)):
             entry = self.entries[place]
             self.entries[place] = entry._replace(total=total_of(entry.stated, line))

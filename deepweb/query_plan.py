@@ -10,15 +10,17 @@ import numpy as np
 from deepweb.seen import Choice
 
 
-class Offer(NamedTuple):
-    """A possible query, and its expected new records (`worth`): the predicted number, corrected by the results of similar
+class Candidate(NamedTuple):
+    """A possible query, and its expected new records (`gain`): the predicted number, corrected by the results of similar
     queries."""
 
     choice: Choice
-    worth: float
+    gain: float
 
 
-def first_of_plan(others: Sequence[Offer], families: Sequence[Sequence[Offer]], unseen: float, left: int) -> Offer | None:
+def first_of_plan(
+    others: Sequence[Candidate], families: Sequence[Sequence[Candidate]], unseen: float, left: int
+) -> Candidate | None:
     """Returns the query to submit first if `left` queries remain; None if there is none. It is the best of `others`, or the
     best of one of the lists in `families` if beginning with that list finds more records in all.
 
@@ -26,13 +28,13 @@ def first_of_plan(others: Sequence[Offer], families: Sequence[Sequence[Offer]], 
     yields, C. The other queries overlap at random: of the U - C records then still unseen (U is `unseen`), n of them bring (U -
     C) (1 - exp(-n g / U)), where g is the yield of the best one now. For each family the j with the largest total is used.
     """
-    best = max(others, key=lambda offer: offer.worth, default=None)
-    rate = best.worth / unseen if best is not None else 0.0
+    best = max(others, key=lambda offer: offer.gain, default=None)
+    rate = best.gain / unseen if best is not None else 0.0
     most = unseen * (1 - np.exp(-left * rate))
     for offers in families:
-        worths = sorted((offer.worth for offer in offers), reverse=True)[:left]
-        brought = np.minimum(np.cumsum([0.0, *worths]), unseen)
+        gains = sorted((offer.gain for offer in offers), reverse=True)[:left]
+        brought = np.minimum(np.cumsum([0.0, *gains]), unseen)
         plans = brought + (unseen - brought) * (1 - np.exp(-(left - np.arange(len(brought))) * rate))
         if plans.argmax() > 0 and (plans.max() > most or best is None):
-            most, best = plans.max(), max(offers, key=lambda offer: offer.worth)
+            most, best = plans.max(), max(offers, key=lambda offer: offer.gain)
     return best

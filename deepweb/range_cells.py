@@ -120,7 +120,7 @@ def _bare(text: str) -> str:
     return re.sub(r"[\W_\d]+", "", text.casefold())
 
 
-class Asked(NamedTuple):
+class QueriedRange(NamedTuple):
     """A queried range: its number of matching records (only a lower bound unless `known`), whether all of these were returned
     (`is_whole`), and how many records in it had been seen before the query (`before`)."""
 
@@ -131,7 +131,7 @@ class Asked(NamedTuple):
     before: float = 0.0
 
 
-def scale_of(asked: Sequence[Asked], limit: int) -> float:
+def scale_of(asked: Sequence[QueriedRange], limit: int) -> float:
     """Returns the estimated ratio of the records that match a range to those seen in it before it was queried: exp of the
     posterior mean of its logarithm, with a normal prior about log 15. The number of matches of a range is log-normal about ratio
     * before with variance 0.2 + 1 / before; if it is unknown, it is above `limit`."""
@@ -150,7 +150,7 @@ def scale_of(asked: Sequence[Asked], limit: int) -> float:
 
 
 def cells(
-    whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int,
+    whole: Range, asked: Sequence[QueriedRange], values: np.ndarray, scale: float, limit: int,
     left: int | None = None, everywhere: bool = False,
 ) -> list[Cell]:
     """Returns the sub-ranges that may be queried next, with the number of new records expected from each: sub-ranges at the ends
@@ -212,7 +212,7 @@ class _Known(NamedTuple):
         return Cell(span, max(LEAST_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
 
 
-def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Asked], left: int | None) -> list[Cell]:
+def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[QueriedRange], left: int | None) -> list[Cell]:
     """Returns sub-ranges to query at both ends of each interval in `fresh` (low, high), or one where its seen records are densest
     if no queried range in `narrow` is adjacent. Each should contain the number of records in all these intervals divided by the
     number of queries `left`, between LEAST_FILL and MOST_FILL times `limit`; an interval with at most 1.1 times that is one."""
@@ -231,7 +231,7 @@ def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[As
     return found
 
 
-def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[Asked], aim: float, from_end: bool) -> Cell | None:
+def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[QueriedRange], aim: float, from_end: bool) -> Cell | None:
     """Returns a sub-range with about `aim` records at the start (with `from_end`, the end) of an interval (`stretch`), or None if
     no range in `narrow` is adjacent to it there. Its width follows from the density of the adjacent ranges, or from `state` if a
     range with the same start (end) inside the interval was queried."""
@@ -291,7 +291,7 @@ def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
     return found
 
 
-def _density_beside(state: _Known, end: int, narrow: Sequence[Asked], after: bool) -> float | None:
+def _density_beside(state: _Known, end: int, narrow: Sequence[QueriedRange], after: bool) -> float | None:
     """Returns the expected density (records per unit of value) at the start (with `after`, the end) of an interval: the weighted
     mean over up to `NEIGHBOURS` adjacent queried ranges of `narrow`, extrapolated by the share `TREND` of the change between
     them. None if none is adjacent. `end` is the first (last) value of the interval."""
@@ -344,7 +344,7 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
     return found
 
 
-def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
+def _there(each: QueriedRange, whole: Range, scale: float, limit: int) -> float | None:
     """Returns the number of records in `each`, estimated if not known; None for the whole range if no seen record was in it."""
     if each.known:
         return each.matching
@@ -354,7 +354,7 @@ def _there(each: Asked, whole: Range, scale: float, limit: int) -> float | None:
 
 
 def _masses(
-    whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, step: int
+    whole: Range, asked: Sequence[QueriedRange], values: np.ndarray, scale: float, limit: int, step: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns two parallel arrays: points of the range `whole` in ascending order, and the number of records that each stands
     for. Points are the positions of the seen records, and some spread evenly between ends of queried ranges more than `step`

@@ -11,7 +11,16 @@ from deepweb.field_roles import FieldRole
 from deepweb.page_data import DataList, PageData, address_of, page_data
 from deepweb.paging import NextPage, next_page
 from deepweb.record_fields import fields_of_page, merged
-from deepweb.result_list import Echo, FoundRecord, Furniture, ListShape, ResultList, page_furniture, page_lines, read_results
+from deepweb.result_list import (
+    FoundRecord,
+    ListShape,
+    PageTemplate,
+    QueryValues,
+    ResultList,
+    learn_page_template,
+    page_lines,
+    read_results,
+)
 from deepweb.search_forms import Form, forms_of_tree, parse_page
 from deepweb.submission import Submission
 from deepweb.totals import Stated, stated_numbers
@@ -22,7 +31,7 @@ _SESSION = (FieldRole.TOKEN,)
 
 class Answer(NamedTuple):
     """One page of an answer. `url` is its address after redirects; `shape` the layout by which `records` were read; `stated`
-    the numbers that may be the total; `furniture` its links and lines of text, which belong to the page template if it has no
+    the numbers that may be the total; `page_template` its links and lines of text, which belong to the page template if it has no
     results; `login` tells that it asks for a password and shows no records."""
 
     url: str
@@ -31,21 +40,21 @@ class Answer(NamedTuple):
     next: NextPage | None = None
     stated: tuple[Stated, ...] = ()
     lines: tuple[str, ...] = ()
-    furniture: Furniture = Furniture()
+    page_template: PageTemplate = PageTemplate()
     forms: tuple[Form, ...] = ()
     login: bool = False
 
 
 class Context(NamedTuple):
     """What is known of a site and of the query when a result page is read: the form, the values set in it by input name
-    (`bound`), the number of the page, the number of records of a full page (0 if unknown), the page template (`furniture`), the
-    layout of result lists (`shape`, None if unknown), whether forms may be sent by POST, and the site's encoding."""
+    (`bound`), the number of the page, the number of records of a full page (0 if unknown), the page template (`page_template`),
+    the layout of result lists (`shape`, None if unknown), whether forms may be sent by POST, and the site's encoding."""
 
     form: Form
     bound: Mapping[str, str]
     number: int
     page_size: int
-    furniture: Furniture
+    page_template: PageTemplate
     shape: ListShape | None
     may_post: bool
     charset: str
@@ -60,7 +69,7 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
     page = outline(root)
     echo = _echo(known)
     data = page_data(html, url)
-    found = _in_data(data, known) or read_results(page, url, echo, known.furniture, known.shape)
+    found = _in_data(data, known) or read_results(page, url, echo, known.page_template, known.shape)
     size = len(found.records)
     full = size if size >= max(known.page_size, PAGE_FULL_FROM) or known.page_size == 0 and size >= PAGE_FULL_FROM else 0
     follow = None
@@ -80,7 +89,7 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
     forms = tuple(forms_of_tree(root, url))
     again = any(form.signature == known.form.signature for form in forms)
     lines = (*page_lines(page), *_lines_of(data))
-    furniture = page_furniture(page, url, echo)
+    page_template = learn_page_template(page, url, echo)
     return Answer(
         url,
         found.records,
@@ -88,7 +97,7 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
         follow,
         _stated(lines, data, found, known),
         lines,
-        furniture._replace(lines=furniture.lines | frozenset(_lines_of(data))),
+        page_template._replace(lines=page_template.lines | frozenset(_lines_of(data))),
         forms,
         login=not size and not again and any(form.of_kind("password") for form in forms),
     )
@@ -99,14 +108,14 @@ def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Cont
     otherwise from lines of text that belong neither to the page template nor to a record."""
     if found.shape is not None and found.shape.is_data:
         return tuple(Stated(f"data {path}", number) for path, number in data.totals)
-    numbered = [line for line in lines if any(letter.isdigit() for letter in line) and line not in known.furniture.lines]
+    numbered = [line for line in lines if any(letter.isdigit() for letter in line) and line not in known.page_template.lines]
     values = {value for record in found.records for value in record.fields.values()}
     whole = "\n".join(values)
     others = [line for line in numbered if line not in whole and not any(2 * len(v) > len(line) and v in line for v in values)]
     return stated_numbers(others, words_bound(known.bound), len(found.records))
 
 
-def _echo(known: Context) -> Echo:
+def _echo(known: Context) -> QueryValues:
     """Returns the values of the query as (input name, value), which links of the page may repeat. A value is listed a second
     time as it appears when the site's encoding is wrongly decoded as UTF-8."""
     pairs = list(known.bound.items())
@@ -126,7 +135,8 @@ def _in_data(data: PageData, known: Context) -> ResultList | None:
     best: list[FoundRecord] = []
     where = ""
     for each in lists:
-        new = [FoundRecord(address_of(item), item) for item in each.items if _line_of(each, item) not in known.furniture.lines]
+        items = [item for item in each.items if _line_of(each, item) not in known.page_template.lines]
+        new = [FoundRecord(address_of(item), item) for item in items]
         if sum(len(r.text) for r in new) > sum(len(r.text) for r in best):
             best, where = new, each.path
     kept = {record.key: record for record in best}
@@ -138,16 +148,16 @@ def _line_of(where: DataList, item: Mapping[str, str]) -> str:
 
 
 def _lines_of(data: PageData) -> list[str]:
-    """Returns each object of the JSON data as one line of text, as the page template (`Furniture.lines`) contains it."""
+    """Returns each object of the JSON data as one line of text, as the page template (`PageTemplate.lines`) contains it."""
     return [_line_of(each, item) for each in data.lists for item in each.items]
 
 
 @cpu_budget()
-def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
-    """Returns the fields of a detail page by name, without the texts of the page template (`furniture`). Raises OverBudget if
+def read_detail(html: str, page_template: PageTemplate) -> dict[str, str]:
+    """Returns the fields of a detail page by name, without the texts of the page template (`page_template`). Raises OverBudget if
     reading takes too much CPU."""
     root = parse_page(html)
-    shown = {} if root is None else fields_of_page(root, furniture.lines)
+    shown = {} if root is None else fields_of_page(root, page_template.lines)
     told = page_data(html, "").largest
     said = " ".join(shown.values())
     return merged(shown, told) if sum(value in said for value in told.values()) * 2 < len(told) else shown

@@ -194,7 +194,7 @@ def clusters() -> list[ClusterRow]:
 
 def may_be_asked(form: Form) -> str | None:
     """Returns the reason why a form must not be queried; None if it may be."""
-    return form_services.why_not(form)
+    return form_services.refusal_code(form)
 
 
 def sample_of(query: Query, most: int = 20) -> list[Record]:

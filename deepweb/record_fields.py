@@ -74,9 +74,9 @@ def text_of(element: HtmlElement) -> str:
             parts.append(node.text)
         if node is not element and node.tail:
             parts.append("\n" + node.tail if node.tag not in _INLINE else node.tail)
-    told = [part for part in parts if part.strip()]
-    if len(told) == 1:
-        return "\n".join(line.strip() for line in told[0].strip().splitlines() if line.strip())[:MAX_VALUE]
+    filled = [part for part in parts if part.strip()]
+    if len(filled) == 1:
+        return "\n".join(line.strip() for line in filled[0].strip().splitlines() if line.strip())[:MAX_VALUE]
     lines = (_SPACES.sub(" ", line).strip() for line in "".join(parts).splitlines())
     return "\n".join(line for line in lines if line)[:MAX_VALUE]
 
@@ -279,11 +279,11 @@ def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> se
     }
 
 
-def fields_of_page(root: HtmlElement, furniture: frozenset[str] = frozenset()) -> dict[str, str]:
+def fields_of_page(root: HtmlElement, page_template: frozenset[str] = frozenset()) -> dict[str, str]:
     """Returns the fields of a detail page by name: the pairs of its tables and definition lists, labelled and named elements,
     the heading ("title"), and the main text ("text").
 
-    Text in navigation, footers and forms is left out, and so is every text in `furniture` (lines that pages without records
+    Text in navigation, footers and forms is left out, and so is every text in `page_template` (lines that pages without records
     contain too).
     """
     found: dict[str, str] = {}
@@ -301,7 +301,7 @@ def fields_of_page(root: HtmlElement, furniture: frozenset[str] = frozenset()) -
                 _put(found, name, value)
     body = root.find(".//body")
     rest = _leaves_outside(body if body is not None else root, used)
-    rest = [leaf for leaf in rest if leaf[1] not in furniture and not furniture.issuperset(leaf[1].splitlines())]
+    rest = [leaf for leaf in rest if leaf[1] not in page_template and not page_template.issuperset(leaf[1].splitlines())]
     heading = next((text for _, text, element in rest if element.tag == "h1" or _within_h1(element)), "")
     if heading:
         _put(found, "title", heading)

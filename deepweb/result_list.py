@@ -37,7 +37,7 @@ _ECHOED = 3
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
 
-Echo = Sequence[tuple[str, str]]
+QueryValues = Sequence[tuple[str, str]]
 """The values of a query as (name of the input, value); sites repeat them in their links."""
 
 
@@ -55,8 +55,8 @@ class FoundRecord(NamedTuple):
         """
         if self.url:
             return self.url
-        said = "\n".join(sorted(_WORDS.findall("\n".join(self.fields.values()))))
-        return "text:" + hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+        own_words = "\n".join(sorted(_WORDS.findall("\n".join(self.fields.values()))))
+        return "text:" + hashlib.blake2b(own_words.encode(), digest_size=16).hexdigest()
 
     @property
     def text(self) -> str:
@@ -84,7 +84,7 @@ class ListShape:
         return asdict(self)
 
 
-class Furniture(NamedTuple):
+class PageTemplate(NamedTuple):
     """The page template of a site's result pages, learned from answers to nonsense queries: the link addresses and lines of
     text that pages without any record contain too."""
 
@@ -107,11 +107,11 @@ class _Anchor(NamedTuple):
     text: str
 
 
-def page_furniture(page: Outline, url: str, echo: Echo) -> Furniture:
+def learn_page_template(page: Outline, url: str, echo: QueryValues) -> PageTemplate:
     """Returns the links and lines of `page`, which contains no record, as the page template; `echo` are the values of the
     query, which its links may repeat."""
     links = {address for node in range(len(page)) if (address := _address(page, node, url, echo))}
-    return Furniture(frozenset(links), frozenset(page_lines(page)))
+    return PageTemplate(frozenset(links), frozenset(page_lines(page)))
 
 
 def page_lines(page: Outline) -> list[str]:
@@ -122,19 +122,21 @@ def page_lines(page: Outline) -> list[str]:
     return [" ".join(parts) for _, parts in sorted(lines.items())]
 
 
-def read_results(page: Outline, url: str, echo: Echo, furniture: Furniture, shape: ListShape | None = None) -> ResultList:
+def read_results(
+    page: Outline, url: str, echo: QueryValues, page_template: PageTemplate, shape: ListShape | None = None
+) -> ResultList:
     """Returns the records of the page at `url`, the answer to a query with the values `echo`.
 
     With a `shape` they are read at that layout's position. Without one, or if no record is found there, the layout is learned
-    from the page: links that are not in the page template (`furniture`) and repeat at one tag path mark records; if there are
+    from the page: links that are not in the page template (`page_template`) and repeat at one tag path mark records; if there are
     none, similar sibling elements are the records.
     """
-    anchors = _anchors(page, url, echo, furniture)
+    anchors = _anchors(page, url, echo, page_template)
     if shape is not None:
-        tops = _by_shape(page, anchors, shape, furniture)
+        tops = _by_shape(page, anchors, shape, page_template)
         if tops:
             return _read(page, tops, anchors, shape)
-    learned = _learn_by_links(page, anchors) or _learn_by_rows(page, furniture)
+    learned = _learn_by_links(page, anchors) or _learn_by_rows(page, page_template)
     if learned is None:
         return ResultList((), shape)
     tops, found = learned
@@ -208,7 +210,7 @@ def _column(page: Outline, node: int) -> int:
     return cells.index(node) if node in cells else _MOST_COLUMNS
 
 
-def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
+def _address(page: Outline, node: int, url: str, echo: QueryValues) -> str:
     """Returns the address of a link, without session ids and without parameters that only repeat the query (`echo`); "" if the
     node is not a link to a page."""
     if page.tags[node] != "a":
@@ -221,13 +223,13 @@ def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
     except (UrlError, ValueError):
         return ""
     parts = urlsplit(address)
-    said = {(name, value.casefold()) for name, value in echo}
+    in_query = {(name, value.casefold()) for name, value in echo}
     words = {value.casefold() for _, value in echo if len(value) >= _ECHOED and not value.isdecimal() or not value.isascii()}
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     kept = [
         (name, value)
         for name, value in pairs
-        if (name, value.casefold()) not in said and value.casefold() not in words and not _is_session(name, value)
+        if (name, value.casefold()) not in in_query and value.casefold() not in words and not _is_session(name, value)
     ]
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), "")) if len(kept) < len(pairs) else address
 
@@ -237,8 +239,8 @@ def _is_session(name: str, value: str) -> bool:
     return bool(_SESSION.match(name)) and len(value) >= _SESSION_LENGTH and any(letter.isdigit() for letter in value)
 
 
-def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[_Anchor]:
-    """Returns the links of a page that may lead to records: links that are neither in the page template (`furniture`) nor in
+def _anchors(page: Outline, url: str, echo: QueryValues, page_template: PageTemplate) -> list[_Anchor]:
+    """Returns the links of a page that may lead to records: links that are neither in the page template (`page_template`) nor in
     navigation, and do not lead to another view or page of this list."""
     own = urlsplit(url)
     beside = _nodes_in(page, _BESIDE)
@@ -247,7 +249,7 @@ def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[
         if page.tags[node] != "a" or beside[node]:
             continue
         address = _address(page, node, url, echo)
-        if not address or address in furniture.links:
+        if not address or address in page_template.links:
             continue
         parts = urlsplit(address)
         text = page.text(node)[:_LONGEST]
@@ -282,7 +284,7 @@ def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:
 
 def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Record], ListShape] | None:
     """Returns the records and the layout of a page, learned from its links: links with the same tag path form a group, and the
-    group that most likely marks the records (`_worth`) is taken. None if no group has two different addresses."""
+    group that most likely marks the records (`_score`) is taken. None if no group has two different addresses."""
     groups: dict[str, list[_Anchor]] = defaultdict(list)
     for anchor in anchors:
         groups[anchor.path].append(anchor)
@@ -293,22 +295,22 @@ def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Rec
             break
         pairs = records_around(page, [(anchor.node, anchor.url) for anchor in group])
         records = [record for _, record in pairs]
-        worth = _worth(page, group, records)
-        if best is None or worth > best[0]:
-            best = worth, records, _shape_of(page, records, group[0].path)
+        score = _score(page, group, records)
+        if best is None or score > best[0]:
+            best = score, records, _shape_of(page, records, group[0].path)
     return (best[1], best[2]) if best else None
 
 
-def _worth(page: Outline, group: Sequence[_Anchor], records: Sequence[Record]) -> float:
+def _score(page: Outline, group: Sequence[_Anchor], records: Sequence[Record]) -> float:
     """Scores how likely the links `group` are the records' own links: by the number of `records` that they delimit, how
     similar these are in structure, how much text they and the links have, and whether the links are in headings."""
     urls = len({anchor.url for anchor in group})
     heading = any(page.tags[parent] in _HEADINGS for anchor in group[:3] for parent in _parents(page, anchor.node))
     words = sum(len(anchor.text) for anchor in group) / len(group)
-    said = sum(sum(page.text_length(node) for node in record) for record in records) / max(1, len(records))
+    text = sum(sum(page.text_length(node) for node in record) for record in records) / max(1, len(records))
     alike = Counter(tuple(page.shapes[node] for node in record) for record in records).most_common(1)
     even = alike[0][1] / len(records) if alike else 0.0
-    return len(records) * (0.5 + even) + 0.3 * min(urls, len(records)) * heading + min(words, 80) / 80 + min(said, 400) / 100
+    return len(records) * (0.5 + even) + 0.3 * min(urls, len(records)) * heading + min(words, 80) / 80 + min(text, 400) / 100
 
 
 def _parents(page: Outline, node: int) -> Iterable[int]:
@@ -322,11 +324,11 @@ def _shape_of(page: Outline, records: Sequence[Record], link: str) -> ListShape:
     return ListShape(paths.most_common(1)[0][0], link, any(len(record) > 1 for record in records))
 
 
-def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], ListShape] | None:
+def _learn_by_rows(page: Outline, page_template: PageTemplate) -> tuple[list[Record], ListShape] | None:
     """Returns the records and the layout of a page without links to records: the set of similar sibling elements with most
     text that is not in the page template; of sets with about as much text, the outermost. None if there is none."""
     beside = _nodes_in(page, _BESIDE | {"form"})
-    old = _old_lines(page, furniture)
+    old = _old_lines(page, page_template)
     new = [0] * len(page)
     for piece in page.pieces:
         if piece.line not in old and not beside[piece.node]:
@@ -341,21 +343,21 @@ def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], L
             if new[child] and page.tags[child] not in ("thead", "td", "th", "option", "p", "br"):
                 groups[page.shapes[child]].append(child)
         for shape_nodes in groups.values():
-            said = sum(new[node] for node in shape_nodes)
-            if len(shape_nodes) >= _MIN_LEARNED and _are_alike(page, shape_nodes) and (best is None or said > 1.25 * best[0]):
-                best = said, shape_nodes
+            lines = sum(new[node] for node in shape_nodes)
+            if len(shape_nodes) >= _MIN_LEARNED and _are_alike(page, shape_nodes) and (best is None or lines > 1.25 * best[0]):
+                best = lines, shape_nodes
     if best is None:
         return None
     records: list[Record] = [(node,) for node in best[1] if not _is_header(page, node)]
     return (records, _shape_of(page, records, "")) if records else None
 
 
-def _old_lines(page: Outline, furniture: Furniture) -> frozenset[int]:
-    """Returns the numbers of the lines of `page` that belong to the page template (`furniture`)."""
+def _old_lines(page: Outline, page_template: PageTemplate) -> frozenset[int]:
+    """Returns the numbers of the lines of `page` that belong to the page template (`page_template`)."""
     lines: dict[int, list[str]] = defaultdict(list)
     for piece in page.pieces:
         lines[piece.line].append(piece.text)
-    return frozenset(number for number, parts in lines.items() if " ".join(parts) in furniture.lines)
+    return frozenset(number for number, parts in lines.items() if " ".join(parts) in page_template.lines)
 
 
 def _are_alike(page: Outline, nodes: Sequence[int]) -> bool:
@@ -371,12 +373,12 @@ def _is_header(page: Outline, node: int) -> bool:
     return page.tags[node] == "tr" and bool(cells) and all(page.tags[cell] == "th" for cell in cells)
 
 
-def _by_shape(page: Outline, anchors: Sequence[_Anchor], shape: ListShape, furniture: Furniture) -> list[Record]:
+def _by_shape(page: Outline, anchors: Sequence[_Anchor], shape: ListShape, page_template: PageTemplate) -> list[Record]:
     if shape.flat:
         own = [(anchor.node, anchor.url) for anchor in anchors if anchor.path == shape.link]
         return [record for _, record in records_around(page, own, lambda node: _path(page, node, False) == shape.top)]
     last = shape.top.rpartition("/")[2]
-    old = _old_lines(page, furniture)
+    old = _old_lines(page, page_template)
     linked = sorted(anchor.node for anchor in anchors if anchor.path == shape.link)
     found: list[Record] = []
     for node in range(len(page)):

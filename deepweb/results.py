@@ -44,8 +44,8 @@ class NoResultPages:
 
     def rest(self, text: str, query: Iterable[str]) -> list[str]:
         """Returns the words of a page that are neither in the template nor words of the query."""
-        said = [word.casefold() for word in query]
-        return tokenize("\n".join(block for block in _blocks(text, said) if block not in self.template))
+        query_words = [word.casefold() for word in query]
+        return tokenize("\n".join(block for block in _blocks(text, query_words) if block not in self.template))
 
     def same(self, text: str, query: Iterable[str]) -> bool:
         """Tells whether a page has no results: it has no text outside the template, or the SimHash of that text differs in at
@@ -68,13 +68,13 @@ def learn_no_result_pages(answers: Sequence[tuple[str, Sequence[str]]]) -> NoRes
     return NoResultPages(template, tuple(simhash(rest) for rest in rests if rest))
 
 
-def _blocks(text: str, said: Sequence[str]) -> list[str]:
+def _blocks(text: str, query_words: Sequence[str]) -> list[str]:
     """Returns the lines of a text as they are compared: normalised, without the query's words, and with # in place of numbers.
     """
     found = []
     for line in text.splitlines():
         block = normalise(line)
-        for word in said:
+        for word in query_words:
             block = block.replace(normalise(word), " ")
         block = _SPACES.sub(" ", re.sub(r"\d+", "#", block)).strip()
         if block:

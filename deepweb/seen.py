@@ -233,13 +233,13 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
     fewer records than stated. Otherwise it is the most frequent size among the first 10 answers to single terms (or to other
     queries, if there are none) that returned records, provided that this size occurred at least three times among them and that
     no answer was larger. Answers that were not read to their end are ignored."""
-    told = [
+    known = [
         outcome.returned
         for outcome, total in zip(outcomes, stated, strict=False)
         if not outcome.partial and is_short_of(outcome.returned, total)
     ]
-    if told:
-        return max(told)
+    if known:
+        return max(known)
     outcomes = [outcome for outcome in outcomes if outcome.returned > 0 and not outcome.partial]
     sizes = [outcome.returned for outcome in outcomes if len(outcome.query) == 1]
     sizes = sizes or [outcome.returned for outcome in outcomes]  # no answer to a single term, so the harvest queried only ranges

@@ -111,15 +111,15 @@ class FreshPolicy:
         place = _best(score, free)
         if place is None:  # No new records are expected from any word: try the remaining words, most frequent first.
             place = _best(seen.frequency.astype(float), free)
-        worth = 0.0 if place is None else float(score[place])
-        pair = self._pair(seen, worth, self._learned_of_pairs(seen)) if self.pairs else None
+        least = 0.0 if place is None else float(score[place])
+        pair = self._pair(seen, least, self._learned_of_pairs(seen)) if self.pairs else None
         if pair is not None or place is None:
             return pair, pair.predicted if pair is not None else 0.0
         return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
-    def _pair(self, seen: Seen, worth: float, learned: float) -> Choice | None:
+    def _pair(self, seen: Seen, least: float, learned: float) -> Choice | None:
         """Returns the query that adds a second word to a truncated one (see `refinement`) and is expected to bring most new
-        records, as a choice with its prediction; None if none is expected to bring more than `worth`. `learned` corrects the
+        records, as a choice with its prediction; None if none is expected to bring more than `least`. `learned` corrects the
         predictions."""
         scale, cut = self.scale(seen), self._cut(seen)
         overall = seen.once.sum() / max(1, seen.returns.sum())
@@ -128,15 +128,15 @@ class FreshPolicy:
         for asked in cut_answers[-_REFINED:]:
             outcome = seen.outcomes[asked]
             matching = max(float(outcome.matching or outcome.before * scale), cut)
-            found = refinement(seen, asked, self.refused) if (matching - cut) * overall > worth else None
+            found = refinement(seen, asked, self.refused) if (matching - cut) * overall > least else None
             if found is None:
                 continue
             # New records of the refined query: its share of all matches, minus those that the truncated answer contained
             # already.
             gain = min(found[1] * matching, cut) - found[1] * cut
             gain *= overall
-            if gain * learned > worth:
-                best, worth = Choice(found[0], gain, _PAIRS), gain * learned
+            if gain * learned > least:
+                best, least = Choice(found[0], gain, _PAIRS), gain * learned
         return best
 
     def _cut(self, seen: Seen) -> float:
@@ -144,13 +144,13 @@ class FreshPolicy:
 
     def _expect(self, seen: Seen) -> np.ndarray:
         """Returns the expected new records of each term, E[new], in the order of the arrays of `seen`."""
-        told = fitted(seen, self._cut(seen))
-        return new_of(seen.frequency, self._unseen(seen, told), self._cut(seen), told.mixed)
+        yields = fitted(seen, self._cut(seen))
+        return new_of(seen.frequency, self._unseen(seen, yields), self._cut(seen), yields.mixed)
 
-    def _unseen(self, seen: Seen, told: Yield) -> np.ndarray:
+    def _unseen(self, seen: Seen, yields: Yield) -> np.ndarray:
         overall = max(seen.once.sum() / max(1, seen.returns.sum()), 1e-6)
         fresh = (seen.once + _PRIOR_RETURNS * overall) / (seen.returns + _PRIOR_RETURNS) / overall
-        unseen: np.ndarray = seen.frequency * (told.scales(seen)[seen.kinds] - 1) * fresh**_FRESH
+        unseen: np.ndarray = seen.frequency * (yields.scales(seen)[seen.kinds] - 1) * fresh**_FRESH
         return unseen
 
     def foreseen(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from deepweb.field_roles import FieldRole
-from deepweb.query_plan import Offer
-from deepweb.range_cells import Asked, Cell, cells, scale_of
+from deepweb.query_plan import Candidate
+from deepweb.range_cells import Cell, QueriedRange, cells, scale_of
 from deepweb.search_forms import Form
 from deepweb.seen import Choice, Outcome, Query, Seen, Term
 from deepweb.templates_informative import MAX_BOUND, Template, inputs_of, is_informative, ranges
@@ -45,8 +45,8 @@ class Slot:
 
     def binding(self, value: str | Range) -> Query:
         """Returns the terms that set these inputs to one of their choices, or to a range."""
-        said = value.typed() if isinstance(value, Range) else (value,)
-        return tuple(Term(name, text) for name, text in zip(self.names, said, strict=True))
+        texts = value.typed() if isinstance(value, Range) else (value,)
+        return tuple(Term(name, text) for name, text in zip(self.names, texts, strict=True))
 
 
 class _Offer(NamedTuple):
@@ -119,7 +119,7 @@ class TemplateSearch:
                 found = Choice(offer.query, offer.predicted), score
         return found
 
-    def families(self, seen: Seen) -> list[list[Offer]]:
+    def families(self, seen: Seen) -> list[list[Candidate]]:
         """Returns for each range in which records have known positions a list of possible queries of sub-ranges that do not
         overlap, so that no record is found by two of them."""
         self._note(seen)
@@ -135,7 +135,7 @@ class TemplateSearch:
                 continue
             learned = self._learned(seen, template)
             offers = [
-                Offer(Choice(slot.binding(cell.range), cell.new), cell.new * learned)
+                Candidate(Choice(slot.binding(cell.range), cell.new), cell.new * learned)
                 for cell in self._cells(seen, slot)
                 if not seen.was_asked(slot.binding(cell.range))
             ]
@@ -247,21 +247,21 @@ class TemplateSearch:
         if self.limit is None:  # The limit is unknown: assume many more records than were returned.
             size = max(seen.outcomes[place].returned for place in self._places(slot))
             return cells(whole, (), values, _UNKNOWN_SCALE, size)
-        asked: list[Asked] = []
+        asked: list[QueriedRange] = []
         known_till = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])]).astype(int)
         for place in self._places(slot):
             outcome = seen.outcomes[place]
             span = whole.read([term.value for name in slot.names for term in outcome.query if term.input == name])
             if span is None:
                 continue
-            told = outcome.is_whole or outcome.matching is not None
+            is_known = outcome.is_whole or outcome.matching is not None
             matching = float(max(outcome.returned, outcome.matching or 0))
             earlier = places[: known_till[place]]
             before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
             # Words have found more records since that answer: scale to the number that would be known by now.
             if self.beside_words and known_till[place]:
                 before *= seen.records / known_till[place]
-            asked.append(Asked(span, matching, told, outcome.is_whole, before))
+            asked.append(QueriedRange(span, matching, is_known, outcome.is_whole, before))
         return cells(whole, asked, values, scale_of(asked, self.limit), self.limit, self.left, self.beside_words)
 
     def _places(self, slot: Slot) -> list[int]:
@@ -278,8 +278,8 @@ class TemplateSearch:
         otherwise as stated by the site (`stated[place]`), or else twice the records returned."""
         if outcome.is_whole:
             return float(outcome.returned)
-        told = self.stated[place] if place < len(self.stated) else None
-        return float(told) if told is not None and told > outcome.returned else _TIMES * max(1, outcome.returned)
+        total = self.stated[place] if place < len(self.stated) else None
+        return float(total) if total is not None and total > outcome.returned else _TIMES * max(1, outcome.returned)
 
     def _refined(self, seen: Seen, outcome: Outcome, slot: Slot, matching: float) -> Iterator[_Offer]:
         template = _template(outcome.query) | frozenset(slot.names)
@@ -307,8 +307,8 @@ class TemplateSearch:
         """Returns the ratio of actual to predicted new records over the last 40 queries that set the inputs `template`, shrunk
         towards 1."""
         outcomes = [seen.outcomes[place] for place in self._by_template.get(template, [])][-_REFINED:]
-        told = [(outcome.new, outcome.predicted) for outcome in outcomes if outcome.predicted > 0]
-        return (sum(new for new, _ in told) + _TRUST) / (sum(predicted for _, predicted in told) + _TRUST)
+        pairs = [(outcome.new, outcome.predicted) for outcome in outcomes if outcome.predicted > 0]
+        return (sum(new for new, _ in pairs) + _TRUST) / (sum(predicted for _, predicted in pairs) + _TRUST)
 
 
 def _template(query: Query) -> Template:

@@ -47,7 +47,7 @@ class Stated(NamedTuple):
     window: bool = False
 
 
-class Told(NamedTuple):
+class AnswerStatement(NamedTuple):
     """What one answer states: its numbers, how many records it returned, whether it was read to its end, and the query as
     (input, value) pairs."""
 
@@ -102,7 +102,7 @@ def _is_window(before: str, number: int, shown: int) -> bool:
     return first <= last <= number and last - first + 1 == shown
 
 
-def trusted_shape(told: Sequence[Told]) -> str | None:
+def trusted_shape(statements: Sequence[AnswerStatement]) -> str | None:
     """Returns the line (`Stated.shape`) whose number is the total of results, judged by what several answers stated; None as
     long as no line has proved to be it.
 
@@ -112,21 +112,21 @@ def trusted_shape(told: Sequence[Told]) -> str | None:
     have been truncated, so half of them must have exactly as many records as stated. Of several proved lines, the one in most
     answers is taken, then the one with the largest numbers.
     """
-    by_shape: dict[str, list[tuple[Told, Stated]]] = defaultdict(list)
-    for answer in told:
+    by_shape: dict[str, list[tuple[AnswerStatement, Stated]]] = defaultdict(list)
+    for answer in statements:
         for stated in answer.stated:
             by_shape[stated.shape].append((answer, stated))
     best: tuple[tuple[int, int], str] | None = None
     for shape, pairs in by_shape.items():
         if _contradicts(pairs) or not _is_proved(pairs):
             continue
-        worth = (len(pairs), sum(stated.number for _, stated in pairs))
-        if best is None or worth > best[0]:
-            best = worth, shape
+        rank = (len(pairs), sum(stated.number for _, stated in pairs))
+        if best is None or rank > best[0]:
+            best = rank, shape
     return best[1] if best is not None else None
 
 
-def _contradicts(pairs: Sequence[tuple[Told, Stated]]) -> bool:
+def _contradicts(pairs: Sequence[tuple[AnswerStatement, Stated]]) -> bool:
     if any(answer.returned > stated.number for answer, stated in pairs):
         return True
     last = pairs[-_BEFORE:]
@@ -138,7 +138,7 @@ def _contradicts(pairs: Sequence[tuple[Told, Stated]]) -> bool:
     )
 
 
-def _is_proved(pairs: Sequence[tuple[Told, Stated]]) -> bool:
+def _is_proved(pairs: Sequence[tuple[AnswerStatement, Stated]]) -> bool:
     held = [(answer, stated) for answer, stated in pairs if answer.returned]
     if any(stated.window for _, stated in held):
         return True

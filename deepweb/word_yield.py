@@ -60,11 +60,11 @@ def fitted(seen: Seen, cut: float) -> Yield:
     # Imported here because it takes a fifth of a second, which commands that do not need it save.
     from scipy.special import log_ndtr
 
-    told = _answers(seen)
+    rows = _answers(seen)
     kinds = np.ones(int(seen.kinds.max(initial=0)) + 1 + len(seen.outcomes))
-    if not len(told):
+    if not len(rows):
         return Yield(_UNKNOWN_SCALE * max(1, seen.records), 0.5, kinds)
-    count, share, size, cut_short, kind = told.T
+    count, share, size, cut_short, kind = rows.T
     grid = np.linspace(np.log(seen.records * _LEAST_SCALE), np.log(seen.records * _LARGEST), _SIZES)
     spread = np.sqrt(_SPREAD**2 + 1 / count)
     away = (np.log(size) - np.log(share) - grid[:, None]) / spread

@@ -26,7 +26,7 @@ from deepweb.admin.record_table import lines_of
 from deepweb.admin.source_table import TABLE
 from deepweb.models import Source
 from deepweb.services import removals, sources
-from deepweb.services.forms import why_not
+from deepweb.services.forms import refusal_code
 
 TABLES = ("forms", "queries", "records")
 MOST_ADDRESSES = 100
@@ -146,7 +146,7 @@ def source_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one site: its forms by type, each with a preview of its fields."""
     source = find(pk)
     row = reads.with_numbers([source])[0]
-    forms = [{"form": form, "picture": picture(form, 6), "asks": why_not(form) is None} for form in reads.forms_of(source)]
+    forms = [{"form": form, "picture": picture(form, 6), "asks": refusal_code(form) is None} for form in reads.forms_of(source)]
     context = {
         "source": source,
         "row": row,

@@ -9,19 +9,19 @@ from crawlmgr.benches.hostile import Reader
 from crawlmgr.web.budget import OverBudget, cpu_budget
 from deepweb.finder import read_page
 from deepweb.reading import Context, read_answer, read_detail
-from deepweb.result_list import Furniture
+from deepweb.result_list import PageTemplate
 from deepweb.search_forms import read_forms
-from deepweb.services.forms import typed
+from deepweb.services.forms import classified
 
 ADDRESS = "http://catalogue.example/search?q=word"
 FORM = read_forms("<form action=/search><input name=q><input type=submit></form>", ADDRESS)[0]
-KNOWN = Context(FORM, {"q": "word"}, 1, 0, Furniture(), None, False, "utf-8")
+KNOWN = Context(FORM, {"q": "word"}, 1, 0, PageTemplate(), None, False, "utf-8")
 
 
 
 def _page(text: str) -> object:
     with suppress(OverBudget), cpu_budget():
-        return typed(read_page(text, ADDRESS).forms, text)
+        return classified(read_page(text, ADDRESS).forms, text)
     return None
 
 
@@ -33,7 +33,7 @@ def _answer(text: str) -> object:
 
 def _record(text: str) -> object:
     with suppress(OverBudget):
-        return read_detail(text, Furniture())
+        return read_detail(text, PageTemplate())
     return None
 
 

@@ -64,8 +64,8 @@ def why_nothing(run: Run) -> str:
     ended.
     """
     rows = Url.objects.filter(run=run, depth=0).exclude(reason="").values_list("url", "reason")
-    told = [f"{url}: {say_code(reason)}" for url, reason in rows[:5]]
-    return "; ".join(told) or run.stopped_by
+    reasons = [f"{url}: {say_code(reason)}" for url, reason in rows[:5]]
+    return "; ".join(reasons) or run.stopped_by
 
 
 def say_code(reason: str) -> str:

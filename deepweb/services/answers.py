@@ -92,7 +92,7 @@ def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer)
     if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(bench.form.action)}:
         return answer
     try:
-        fields = read_detail(response.text, bench.furniture)
+        fields = read_detail(response.text, bench.page_template)
     except OverBudget:
         return answer
     return answer._replace(records=(FoundRecord(response.url, fields),), shape=None, next=None) if fields else answer
@@ -126,7 +126,7 @@ def _nonsense(
     words = list(words_bound(bindings(terms_of(row))))
     state.setdefault("nonsense", []).append(["\n".join(answer.lines)[:NONSENSE_TEXT], words])
     known = state.get("furniture", {"links": [], "lines": []})
-    shown = {"links": set(answer.furniture.links), "lines": set(answer.furniture.lines)}
+    shown = {"links": set(answer.page_template.links), "lines": set(answer.page_template.lines)}
     # the text box has no effect, so the page shows records in spite of the nonsense word
     if answer.next is not None and len(answer.records) >= UNHEEDED:
         own = {value for record in answer.records for value in record.fields.values()}
@@ -240,7 +240,7 @@ def _end(
         bench.state["nonsense_failed"] = int(bench.state.get("nonsense_failed", 0)) + 1
     row.records_after, row.requests_after = harvest.records, harvest.requests
     row.save()
-    for told, (total, cut) in bench.take(row).items():
+    for told, (total, cut) in bench.add_answer(row).items():
         Query.objects.filter(harvest=harvest, number=told).update(total=total, overflowed=cut)
     forms.learn_roles(harvest.form, bench.proved())
     _note_errors(bench, state, reason)

@@ -55,21 +55,21 @@ def cluster(
         raise ValueError("there is no search form yet")
     spaces, words = _spaces(forms)
     rows = clustering.joined(spaces, c1, c2)
-    worth: float | None
+    silhouette_score: float | None
     if method == "literal":
         found = clustering.literal(spaces, k or min(PAPER_K, len(forms)), np.random.default_rng(seed), c1, c2)
-        worth = clustering.silhouette(rows, found.labels, seed)
+        silhouette_score = clustering.silhouette(rows, found.labels, seed)
     elif k is None:
-        found, worth, _ = clustering.choose_k(rows, seed)
+        found, silhouette_score, _ = clustering.choose_k(rows, seed)
     else:
         found = clustering.kmeans(rows, k, seed)
-        worth = clustering.silhouette(rows, found.labels, seed)
-    how = {"method": method, "k": k, "c1": c1, "c2": c2, "silhouette": worth}
+        silhouette_score = clustering.silhouette(rows, found.labels, seed)
+    how = {"method": method, "k": k, "c1": c1, "c2": c2, "silhouette": silhouette_score}
     heaviest = _heaviest(forms, found.labels, sparse.hstack(spaces).tocsr(), [*words[0].words, *words[1].words])
     flat, own = clustering.flat_map(rows), clustering.silhouettes(rows, found.labels)
     with transaction.atomic():
         made = _store(forms, found.labels, heaviest, flat, now, how, own)
-    return {"k": len(made), "silhouette": worth, "clusters": made}
+    return {"k": len(made), "silhouette": silhouette_score, "clusters": made}
 
 
 def _heaviest(

@@ -67,8 +67,8 @@ def _queries(chosen: Filter) -> QuerySet[Query]:
 
 def _query(row: Sequence[Any], header: Sequence[str]) -> Iterator[Sequence[Any]]:
     action, terms, returned, new, state, sent, *rest, reason, form, run, after = row
-    said = " ".join(f"{name}={value}" for name, value in terms)
-    yield (action, said, returned, new, state == "valid", sent, *rest, state, reason, form, run, after)
+    terms_text = " ".join(f"{name}={value}" for name, value in terms)
+    yield (action, terms_text, returned, new, state == "valid", sent, *rest, state, reason, form, run, after)
 
 
 def _records_of(chosen: Filter) -> QuerySet[Record]:

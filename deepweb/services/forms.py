@@ -30,7 +30,7 @@ PERSONAL = frozenset(
 NEVER_ASKED = frozenset(("password", "file", "submit", "image", "button", "reset", "hidden"))
 
 
-class Typed(NamedTuple):
+class ClassifiedForm(NamedTuple):
     """A form of a page with the classifier's verdict, and for a search form the words of its page ("page") and of the form
     itself ("form") with their weights.
     """
@@ -40,7 +40,7 @@ class Typed(NamedTuple):
     words: dict[str, dict[str, float]]
 
 
-def typed(forms: Sequence[PageForm], html: str) -> list[Typed]:
+def classified(forms: Sequence[PageForm], html: str) -> list[ClassifiedForm]:
     """Classifies the forms of a page, at most MAX_FORMS_A_PAGE; the words for clustering are extracted for search forms only."""
     found = []
     for form in forms[:MAX_FORMS_A_PAGE]:
@@ -49,7 +49,7 @@ def typed(forms: Sequence[PageForm], html: str) -> list[Typed]:
         if verdict.type is FormType.SEARCH:
             spaces = words_of_form_page(html, form.index)
             words = {"page": _heaviest(spaces.page), "form": _heaviest(spaces.form)}
-        found.append(Typed(form, verdict, words))
+        found.append(ClassifiedForm(form, verdict, words))
     return found
 
 
@@ -57,7 +57,9 @@ def _heaviest(words: Any) -> dict[str, float]:
     return dict(sorted(words.items(), key=lambda pair: -pair[1])[:MAX_WORDS])
 
 
-def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, charset: str, now: datetime) -> list[Form]:
+def keep(
+    source: Source, found: Sequence[ClassifiedForm], *, depth: int, language: str, charset: str, now: datetime
+) -> list[Form]:
     """Stores the forms of a page and returns their database rows. A form that is stored already keeps its row, its type and the
     operators' corrections. `depth` is the number of clicks from the start page of the site to the page."""
     kept = []
@@ -128,7 +130,7 @@ def verdict_of(row: Form) -> Verdict:
     return Verdict(kind, sure, kind is FormType.SEARCH and can_be_asked(form), {})
 
 
-def why_not(row: Form) -> str | None:
+def refusal_code(row: Form) -> str | None:
     """Returns the code of the reason why the form must not be submitted; None if it may be.
 
     Besides the reasons of `submission.refusal`: "other_site", since a form is never sent to another site; and "unsure" for a

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deepweb.beginning import (
-    Way,
+    FillPlan,
     forget_what_was_shown,
     looks_inside_values,
     ways_of,
@@ -20,7 +20,7 @@ from deepweb.models import Harvest, Query, QueryKind
 from deepweb.parts import Parts, parts_of
 from deepweb.query_log import Logged, QueryLog
 from deepweb.range_places import RangePlaces
-from deepweb.result_list import Furniture, ListShape
+from deepweb.result_list import ListShape, PageTemplate
 from deepweb.results import NoResultPages, learn_no_result_pages
 from deepweb.searched import SearchedColumns, how_words_combine
 from deepweb.seen import Seen, Term, cut_at
@@ -83,7 +83,7 @@ class HarvestSession:
         return asking_of(self.form, tuple(self.columns), mode, barred_inputs(self), unsearched, self.way.box)
 
     @property
-    def way(self) -> Way:
+    def way(self) -> FillPlan:
         """The present way of submitting the form: which text box takes the words, and which inputs are set with it. It is being
         tried, or was found to return records.
         """
@@ -167,7 +167,7 @@ class HarvestSession:
         return self.where.get(term, "")
 
     # --- processing of answers
-    def take(self, row: Query) -> dict[int, tuple[int | None, bool]]:
+    def add_answer(self, row: Query) -> dict[int, tuple[int | None, bool]]:
         """Adds a finished query to the log. Returns, by query number, what is now known about this and earlier queries: the total
         number of results (None if unknown), and whether the answer was truncated. Empty for probes and nonsense queries, which
         are not logged."""
@@ -208,12 +208,12 @@ class HarvestSession:
         return cut_at(self.seen.outcomes, self.log.totals)
 
     @property
-    def furniture(self) -> Furniture:
+    def page_template(self) -> PageTemplate:
         """The links and text lines that answers to nonsense queries show. Such answers have no results, so these are parts of
         every page (menus, footers), not records.
         """
         known = self.state.get("furniture", {})
-        return Furniture(frozenset(known.get("links", ())), frozenset(known.get("lines", ())))
+        return PageTemplate(frozenset(known.get("links", ())), frozenset(known.get("lines", ())))
 
     @property
     def shape(self) -> ListShape | None:
@@ -240,7 +240,7 @@ class HarvestSession:
         """Returns all terms (pairs of input and value) that were queried, alone or combined."""
         return {term for entry in self.log for term in entry.choice.query}
 
-    def take_other_way(self) -> bool:
+    def switch_way(self) -> bool:
         """Switches to the next way of submitting the form, because no word returned a record by the present one. Returns False
         if there is no further way.
         """

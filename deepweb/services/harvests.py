@@ -40,7 +40,7 @@ CHUNK = 900
 
 
 class Refused(ValueError):
-    """Raised if a form must not be submitted; `code` is the reason (see `forms.why_not`)."""
+    """Raised if a form must not be submitted; `code` is the reason (see `forms.refusal_code`)."""
 
     def __init__(self, form: Form, code: str) -> None:
         super().__init__(f"form {form.pk} is not sent: {code}")
@@ -64,11 +64,11 @@ def start(
     ValueError for invalid options or no form, runs.Busy if a form is already being harvested or its site is being deleted."""
     HarvestOptions.from_mapping(wishes)
     CrawlSettings.from_mapping(settings or {})
-    allowed = [form for form in chosen if forms.why_not(form) is None]
+    allowed = [form for form in chosen if forms.refusal_code(form) is None]
     if not allowed:
         if not chosen:
             raise ValueError("there is no form to ask")
-        raise Refused(chosen[0], forms.why_not(chosen[0]) or "")
+        raise Refused(chosen[0], forms.refusal_code(chosen[0]) or "")
     removals.check(*(form.source_id for form in allowed))
     keys = [form.pk for form in allowed]
     frozen = {**wishes, "forms": keys, "settings": dict(settings or {})}
@@ -101,7 +101,7 @@ def _label(chosen: Sequence[Form]) -> str:
 
 def of_cluster(row: Cluster) -> list[Form]:
     """Returns the forms of a cluster that may be submitted."""
-    return [form for form in row.forms.select_related("source").order_by("pk") if forms.why_not(form) is None]
+    return [form for form in row.forms.select_related("source").order_by("pk") if forms.refusal_code(form) is None]
 
 
 def next_links(run: Run, benches: Sequence[HarvestSession], wishes: HarvestOptions, now: datetime) -> list[NewUrl]:

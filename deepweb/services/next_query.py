@@ -90,7 +90,7 @@ class NextQuery:
             seed = self._seed(valid)
             if seed is not None:
                 return seed
-            if not valid and self._bench.take_other_way():
+            if not valid and self._bench.switch_way():
                 return self._first()
             if not self._bench.seen.records:
                 return in_vain(self._bench.form)
@@ -123,7 +123,7 @@ class NextQuery:
             return Ask(QueryKind.SEED, Choice((seed, *self._bench.parts.at(len(self._bench.log)))))
         if self._bench.seen.records:
             return None
-        return self._first() if self._bench.take_other_way() else in_vain(self._bench.form)
+        return self._first() if self._bench.switch_way() else in_vain(self._bench.form)
 
     def _seed(self, valid: int) -> Ask | None:
         """Returns a query for the next of the initial query words or, if several returned nothing, a choice of an input without

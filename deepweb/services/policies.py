@@ -10,7 +10,7 @@ from deepweb.coverage import StopRules, stopped_by
 from deepweb.joint_yield import JointYield
 from deepweb.page_words import TITLE
 from deepweb.paper_policy import PaperPolicy
-from deepweb.query_plan import Offer, first_of_plan
+from deepweb.query_plan import Candidate, first_of_plan
 from deepweb.searched import unproved
 from deepweb.seen import Choice, Term, likely_cut
 from deepweb.selection import FrequencyPolicy, FreshPolicy, Policy
@@ -76,7 +76,7 @@ def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
     as well: then it is the first query of the best plan for all remaining queries (`first_of_plan`), or, for policies other than
     `FreshPolicy`, the query expected to bring most new records."""
     seen, box = bench.seen, bench.asking.box
-    choice, worth = _best_word(bench, policy)
+    choice, gain = _best_word(bench, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)
     slots = [*bench.slots, *text_slots(bench.asking.columns, bench.listed.values(), bench.slots)]
     if not slots or box and not cut:
@@ -86,22 +86,22 @@ def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
     search = TemplateSearch(slots, bench.limit, bench.log.totals, values, bench.parts.names, left, bool(box))
     if not box or not isinstance(policy, FreshPolicy) or bench.parts or not seen.records:
         bound, brings = search.best(seen)
-        return bound if bound is not None and (choice is None or brings > worth) else choice
-    others = [Offer(choice, worth)] if choice is not None else []
+        return bound if bound is not None and (choice is None or brings > gain) else choice
+    others = [Candidate(choice, gain)] if choice is not None else []
     families, unseen = search.families(seen), (policy.scale(seen) - 1) * seen.records
     choices = {s.names[0]: s.values for s in bench.slots if s.values and search.verdict(frozenset(s.names), seen) is not False}
     if choices:
         joint = JointYield(seen, box, choices, policy)
         with_words, of_choices = joint.offers()
         others, families, unseen = [*others, *with_words], [*families, *of_choices], max(unseen, joint.unseen)
-        told = joint.explored(max((offer.worth for offer in others), default=0.0), of_choices, left)
+        told = joint.explored(max((offer.gain for offer in others), default=0.0), of_choices, left)
         if told is not None:
             return told.choice
     planned = {*choices, *(term.input for offers in families for term in offers[0].choice.query)}
     free = replace(search, slots=[slot for slot in slots if slot.names[0] not in planned])
     bound, brings = free.best(seen)
-    others += [Offer(bound, brings)] if bound is not None else []
-    unseen = max([unseen, *(sum(offer.worth for offer in offers) for offers in families)])
+    others += [Candidate(bound, brings)] if bound is not None else []
+    unseen = max([unseen, *(sum(offer.gain for offer in offers) for offers in families)])
     first = first_of_plan(others, families, unseen, left)
     return first.choice if first is not None else None
 
@@ -116,7 +116,7 @@ def _best_word(bench: HarvestSession, policy: Policy) -> tuple[Choice | None, fl
     if bench.inside is not None:
         plain = replace(policy, refused=frozenset(), pairs=False, doubtful=frozenset() if bench.parts else policy.doubtful)
         columns = [name for name in bench.columns if name not in bench.asking.unsearched]
-        choice, worth = bench.inside.best(bench.log.entries, seen.outcomes, bench.listed, plain, columns)
+        choice, gain = bench.inside.best(bench.log.entries, seen.outcomes, bench.listed, plain, columns)
         if choice is not None or not bench.parts:
-            return choice, worth
+            return choice, gain
     return bench.parts.best(seen, policy, bench.limit) if bench.parts else policy.best(seen)

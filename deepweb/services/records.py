@@ -66,5 +66,5 @@ def add_detail(pk: int, fields: Mapping[str, str], now: datetime) -> bool:
 
 def text_of(fields: Mapping[str, str]) -> str:
     """Returns the searchable text of a record: the values of its fields, except addresses."""
-    said = (str(value) for value in fields.values() if not str(value).startswith(("http://", "https://")))
-    return "\n".join(said)[:MAX_TEXT]
+    texts = (str(value) for value in fields.values() if not str(value).startswith(("http://", "https://")))
+    return "\n".join(texts)[:MAX_TEXT]

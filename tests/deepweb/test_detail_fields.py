@@ -1,7 +1,7 @@
 """Fields of detail pages, and of lists with unusual markup (such as an issue tracker's)."""
 
 from deepweb.reading import Context, read_answer, read_detail
-from deepweb.result_list import Furniture
+from deepweb.result_list import PageTemplate
 from deepweb.search_forms import read_forms
 
 
@@ -13,7 +13,7 @@ def test_a_ticket_keeps_title_status_and_text_apart() -> None:
     <tr><th>Keywords:</th><td></td><th>Cc:</th><td></td></tr></table>
     <div class="description"><h2>Description</h2><div><p>It leaks at night.</p><p>Expected: it holds.</p></div></div>
     <div><h3>Other formats:</h3></div><p class="left">Powered by<br>Pumps 1.6</p></body></html>"""
-    fields = read_detail(page, Furniture(lines=frozenset({"Powered by", "Pumps 1.6"})))
+    fields = read_detail(page, PageTemplate(lines=frozenset({"Powered by", "Pumps 1.6"})))
     assert fields["title"] == "Pump leaks" and fields["status"] == "new" and fields["id"] == "#7"
     assert fields["text"] == "It leaks at night.\nExpected: it holds." and fields["text 2"] == "Opened 2 days ago"
     assert fields["Reported by"] == "anna" and fields["Owned by"] == "bert"
@@ -26,7 +26,7 @@ def test_the_link_of_a_term_is_the_title_however_it_is_styled() -> None:
         for n in (3, 5, 8, 13)
     )
     page = f"<html><body><form action=/find><input name=q></form><dl id=results>{rows}</dl></body></html>"
-    known = Context(read_forms(page, "http://s.example/find")[0], {"q": "pump"}, 1, 0, Furniture(), None, False, "utf-8")
+    known = Context(read_forms(page, "http://s.example/find")[0], {"q": "pump"}, 1, 0, PageTemplate(), None, False, "utf-8")
     found = read_answer(page, "http://s.example/find", known).records
     assert [record.fields["title"] for record in found] == [f"#{n}: pump {n} (new)" for n in (3, 5, 8, 13)]
     assert [record.fields["searchable"] for record in found] == [f"It leaks {n}." for n in (3, 5, 8, 13)]

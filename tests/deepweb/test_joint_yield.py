@@ -9,7 +9,7 @@ import pytest
 
 from deepweb.choice_sizes import choice_sizes
 from deepweb.joint_yield import JointYield
-from deepweb.query_plan import Offer, first_of_plan
+from deepweb.query_plan import Candidate, first_of_plan
 from deepweb.seen import Choice, Query, Seen, Term
 from deepweb.selection import FreshPolicy
 
@@ -68,13 +68,13 @@ def harvest(site: Site, queries: int, joint: bool) -> int:
     seen, policy = Seen(), FreshPolicy((), CUT)
     site.ask(seen, Choice((Term(BOX, "w1"),)))
     for left in range(queries - 1, 0, -1):
-        choice, worth = policy.best(seen)
-        others, families, first = [Offer(choice, worth)] if choice is not None else [], [], None
+        choice, gain = policy.best(seen)
+        others, families, first = [Candidate(choice, gain)] if choice is not None else [], [], None
         if joint:
             told = JointYield(seen, BOX, CHOICES, policy)
             beside, families = told.offers()
             others = [*others, *beside]
-            first = told.explored(max(offer.worth for offer in others), families, left)
+            first = told.explored(max(offer.gain for offer in others), families, left)
         first = first or first_of_plan(others, families, RECORDS - seen.records, left)
         assert first is not None and not seen.was_asked(first.choice.query)
         assert not any(o.is_whole and set(o.query) <= set(first.choice.query) for o in seen.outcomes)
@@ -87,8 +87,8 @@ def test_queries_beside_choices_are_never_asked_twice_nor_where_all_is_known() -
     assert harvest(site, 25, joint=True) > 0.9 * harvest(site, 25, joint=False)
 
 
-def offers(worths: list[float]) -> list[Offer]:
-    return [Offer(Choice((Term("x", str(worth)),), worth), worth) for worth in worths]
+def offers(gains: list[float]) -> list[Candidate]:
+    return [Candidate(Choice((Term("x", str(gain)),), gain), gain) for gain in gains]
 
 
 def test_a_plan_begins_with_disjoint_queries_where_all_of_them_together_bring_more() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from deepweb.page_data import address_of, page_data
 from deepweb.reading import Answer, Context, read_answer, read_detail
-from deepweb.result_list import Furniture
+from deepweb.result_list import PageTemplate
 from deepweb.search_forms import read_forms
 
 FORM = "<form action=/s><input name=q></form>"
@@ -23,10 +23,10 @@ def shell(data: object, script: str = "<script type='application/json'>{}</scrip
     return f"<html><body>{FORM}{script.format(json.dumps(data))}</body></html>"
 
 
-def read(html: str, furniture: Furniture | None = None) -> Answer:
+def read(html: str, page_template: PageTemplate | None = None) -> Answer:
     form = read_forms(f"<html>{FORM}</html>", "http://x.org/")[0]
     return read_answer(
-        html, "http://x.org/s?q=house", Context(form, {"q": "house"}, 1, 0, furniture or Furniture(), None, False, "utf-8")
+        html, "http://x.org/s?q=house", Context(form, {"q": "house"}, 1, 0, page_template or PageTemplate(), None, False, "utf-8")
     )
 
 
@@ -48,13 +48,13 @@ def test_an_answer_that_is_json_itself_is_read() -> None:
 def test_what_pages_without_records_have_too_is_no_record() -> None:
     menu = [{"label": "Home", "href": "/"}, {"label": "A very long name of a room of the site", "href": "/about"}]
     nothing = read(shell({"menu": menu, "results": []}))
-    found = read(shell({"menu": menu, "results": BOOKS[:1]}), nothing.furniture)
+    found = read(shell({"menu": menu, "results": BOOKS[:1]}), nothing.page_template)
     assert [record.fields["title"] for record in found.records] == ["Red house"]
-    assert not read(shell({"menu": menu, "results": []}), nothing.furniture).records
+    assert not read(shell({"menu": menu, "results": []}), nothing.page_template).records
 
 
 def test_a_detail_page_of_data_gives_its_fields() -> None:
-    assert read_detail(shell({"book": BOOKS[0]}), Furniture())["book.author.name"] == "Ann"
+    assert read_detail(shell({"book": BOOKS[0]}), PageTemplate())["book.author.name"] == "Ann"
 
 
 @given(

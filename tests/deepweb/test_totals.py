@@ -3,7 +3,7 @@ versions."""
 
 from __future__ import annotations
 
-from deepweb.totals import Stated, Told, stated_numbers, total_of, trusted_shape
+from deepweb.totals import AnswerStatement, Stated, stated_numbers, total_of, trusted_shape
 
 TRAPS = (
     "The ISO 9660 file system",
@@ -15,47 +15,47 @@ TRAPS = (
 )
 
 
-def told(line: str, returned: int, whole: bool = True, shown: int = 0, bound: tuple[str, ...] = ("fox",)) -> Told:
+def statement(line: str, returned: int, whole: bool = True, shown: int = 0, bound: tuple[str, ...] = ("fox",)) -> AnswerStatement:
     said = stated_numbers([*TRAPS, line], bound, shown)
-    return Told(said, returned, whole, frozenset(("q", word) for word in bound))
+    return AnswerStatement(said, returned, whole, frozenset(("q", word) for word in bound))
 
 
-def numbers(answers: list[Told]) -> list[int | None]:
+def numbers(answers: list[AnswerStatement]) -> list[int | None]:
     shape = trusted_shape(answers)
     return [total_of(answer.stated, shape) for answer in answers]
 
 
 def test_a_line_that_counts_what_was_returned_is_the_total() -> None:
     answers = [
-        told("34 results for fox", 34),
-        told("7 results for yak", 7, bound=("yak",)),
-        told("812 results for zebra", 50, bound=("zebra",)),
+        statement("34 results for fox", 34),
+        statement("7 results for yak", 7, bound=("yak",)),
+        statement("812 results for zebra", 50, bound=("zebra",)),
     ]
     assert numbers(answers) == [34, 7, 812]
 
 
 def test_numbers_that_stand_still_or_contradict_are_no_totals() -> None:
-    assert numbers([told("", 34), told("", 7), told("", 50)]) == [None, None, None]
-    assert numbers([told("5 books by the same house", 34), told("9 books by the same house", 7)]) == [None, None]
+    assert numbers([statement("", 34), statement("", 7), statement("", 50)]) == [None, None, None]
+    assert numbers([statement("5 books by the same house", 34), statement("9 books by the same house", 7)]) == [None, None]
 
 
 def test_one_answer_alone_says_nothing_unless_it_counts_what_it_shows() -> None:
-    assert numbers([told("34 results", 34)]) == [None]
-    assert numbers([told("Showing 1 to 10 of 134", 10, False, shown=10)]) == [134]
-    assert numbers([told("Tracks 1 to 12 of 134", 10, False, shown=10)]) == [None]
+    assert numbers([statement("34 results", 34)]) == [None]
+    assert numbers([statement("Showing 1 to 10 of 134", 10, False, shown=10)]) == [134]
+    assert numbers([statement("Tracks 1 to 12 of 134", 10, False, shown=10)]) == [None]
 
 
 def test_a_narrower_query_has_no_more() -> None:
-    wide, narrow = told("60 hits", 50, bound=("a",)), told("90 hits", 50, bound=("a", "b"))
-    assert trusted_shape([wide, narrow, told("71 hits", 50, bound=("c",))]) is None
+    wide, narrow = statement("60 hits", 50, bound=("a",)), statement("90 hits", 50, bound=("a", "b"))
+    assert trusted_shape([wide, narrow, statement("71 hits", 50, bound=("c",))]) is None
 
 
 def test_parts_of_an_answer_that_the_site_never_cut_are_told_from_its_total() -> None:
     lines = [("Fiction: 20 books", "30 found"), ("Fiction: 61 books", "80 found"), ("Fiction: 3 books", "9 found")]
-    answers = [Told(stated_numbers(pair), int(pair[1].split()[0]), True) for pair in lines]
+    answers = [AnswerStatement(stated_numbers(pair), int(pair[1].split()[0]), True) for pair in lines]
     assert numbers(answers) == [30, 80, 9]
 
 
 def test_named_numbers_of_data_are_judged_like_lines() -> None:
-    answers = [Told((Stated("data .count", 10), Stated("data .total", n)), 10, True) for n in (40, 71, 500)]
+    answers = [AnswerStatement((Stated("data .count", 10), Stated("data .total", n)), 10, True) for n in (40, 71, 500)]
     assert numbers(answers) == [40, 71, 500]
