@@ -21,9 +21,9 @@ from focused.evaluate import (
     growing_similarity,
     hits_authorities,
     pagerank_pages,
-    pulsed,
     targets,
     tunnel_lengths,
+    with_heartbeat,
 )
 from focused.graph import MemoryGraph
 from focused.loop import Trail, crawl
@@ -285,7 +285,7 @@ def _contents(archive: Archive, trails: Iterable[Trail], pulse: Callable[[], Non
     """Returns the pages of all trails that the archive has, by address, in the order in which they were first fetched."""
     seen: dict[str, Content] = {}
     for trail in trails:
-        for step in pulsed(trail.steps, pulse):
+        for step in with_heartbeat(trail.steps, pulse):
             if step.url not in seen and (content := archive.get(step.url)) is not None:
                 seen[step.url] = content
     return seen
@@ -309,14 +309,15 @@ def judge(
     words = {url: content.words for url, content in seen.items()}
     similarity = SimilarityJudge(relevance.counts, words, pulse)
     if labels is None:
-        for page in pulsed(seen.values(), pulse):
+        for page in with_heartbeat(seen.values(), pulse):
             relevance.learn(page.words)
         relevance.settle()
-        on_topic = wanted = frozenset(url for url in pulsed(seen, pulse) if relevance.page(words[url]) >= relevance.threshold)
+        similar = (url for url in with_heartbeat(seen, pulse) if relevance.page(words[url]) >= relevance.threshold)
+        on_topic = wanted = frozenset(similar)
     else:
         on_topic = frozenset(url for url, label in labels.items() if label.relevant)
         wanted = targets(labels)
-    graph = {url: [archive.resolve(link.url) for link in page.links] for url, page in pulsed(seen.items(), pulse)}
+    graph = {url: [archive.resolve(link.url) for link in page.links] for url, page in with_heartbeat(seen.items(), pulse)}
     important = frozenset(hits_authorities(graph))
     ranked = frozenset(pagerank_pages(graph))
     outcomes = []

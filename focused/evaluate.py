@@ -33,7 +33,7 @@ class Label(NamedTuple):
     scored: bool
 
 
-def pulsed(items: Iterable[Item], pulse: Callable[[], None] | None) -> Iterator[Item]:
+def with_heartbeat(items: Iterable[Item], pulse: Callable[[], None] | None) -> Iterator[Item]:
     """Yields the items, with a call of `pulse` before each, so that a lease can be renewed during long measurements."""
     for item in items:
         if pulse is not None:
@@ -91,14 +91,14 @@ class SimilarityJudge:
         self, topic: Mapping[str, float], pages: Mapping[str, Mapping[str, int]], pulse: Callable[[], None] | None = None
     ) -> None:
         frequencies: Counter[str] = Counter()
-        for counts in pulsed(pages.values(), pulse):
+        for counts in with_heartbeat(pages.values(), pulse):
             frequencies.update(counts.keys())
         size = len(pages)
         self._idf = {word: 1 + log(size / n) for word, n in frequencies.items()}
         unseen = 1 + log(size) if size else 1.0
         self._topic = {word: f * self._idf.get(word, unseen) for word, f in topic.items()}
         self._length = sqrt(sum(w * w for w in self._topic.values()))
-        self._scores = {url: self._score(counts) for url, counts in pulsed(pages.items(), pulse)}
+        self._scores = {url: self._score(counts) for url, counts in with_heartbeat(pages.items(), pulse)}
 
     def page(self, url: str) -> float:
         """Returns the cosine similarity of the page `url` to the topic, in [0, 1]. Raises KeyError if it is not one of the

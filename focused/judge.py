@@ -43,12 +43,12 @@ pages marked on topic is added with factor 1."""
 SIBLINGS = 0.6
 """Weight of the score of sibling pages (linked from the same page) relative to the score of a page's own words, both
 standardised."""
-KIN = 3.0
+SHRINKAGE = 3.0
 """Strength with which the mean score of sibling pages is drawn towards the mean of all pages: the number of pages that the
 latter counts as."""
 
 
-def two_levels(scores: Vector) -> tuple[float, float]:
+def otsu_means(scores: Vector) -> tuple[float, float]:
     """Divides scores into two groups by the threshold that separates them best (Otsu's method). Returns the mean of the lower
     group (taken for off-topic pages) and the mean of the higher one (relevant pages).
     """
@@ -98,7 +98,7 @@ class Feedback:
         self._levels = (0.0, 1.0)
         self._scales = ((0.0, 1.0), (0.0, 1.0))
         """Mean and standard deviation of the pages' own scores, and of their siblings' scores, in the last ranking."""
-        self._kin = np.zeros(0)
+        self._sibling_means = np.zeros(0)
         """By page number, the mean own score of the pages that the page links to."""
 
     def __len__(self) -> int:
@@ -171,7 +171,7 @@ class Feedback:
         self.ranked = len(self)
         self._idf = np.append(self._idf, np.log(self.ranked + 1) + 1)
         self._direction = np.append(self._direction, 0.0)
-        self._levels = two_levels(scores)
+        self._levels = otsu_means(scores)
         return scores
 
     def _with_siblings(self, own: Vector, parents: Rows, children: Rows) -> Vector:
@@ -181,10 +181,10 @@ class Feedback:
         """
         size, mean = len(own), float(own.mean())
         count, total = np.bincount(parents, minlength=size), np.bincount(parents, weights=own[children], minlength=size)
-        others = (total[parents] - own[children] + KIN * mean) / (count[parents] - 1 + KIN)
+        others = (total[parents] - own[children] + SHRINKAGE * mean) / (count[parents] - 1 + SHRINKAGE)
         links = np.bincount(children, minlength=size)
         beside = np.where(links, np.bincount(children, weights=others, minlength=size) / np.maximum(links, 1), mean)
-        self._kin = (total + KIN * mean) / (count + KIN)
+        self._sibling_means = (total + SHRINKAGE * mean) / (count + SHRINKAGE)
         self._scales = (mean, float(own.std()) + 1e-9), (float(beside.mean()), float(beside.std()) + 1e-9)
         return self._both(own, beside) if len(parents) else self._both(own, np.full(size, mean))
 
@@ -194,20 +194,20 @@ class Feedback:
 
     def to_mark(self, scores: Vector, number: int) -> list[int]:
         """Returns the numbers of up to `number` unmarked pages that the operator should mark because this would help most:
-        those whose scores are nearest the middle between the levels of off-topic and of relevant pages (`two_levels`).
+        those whose scores are nearest the middle between the levels of off-topic and of relevant pages (`otsu_means`).
         """
         unsure = np.argsort(np.abs(scores - sum(self._levels) / 2), kind="stable").tolist()
         return [page for page in unsure if page not in self.marks][:number]
 
-    def worth(self, scores: Vector) -> Vector:
+    def scaled(self, scores: Vector) -> Vector:
         """Returns scores of the last ranking scaled to [0, 1]: 0 at the mean score of off-topic pages, 1 at that of relevant
-        ones (`two_levels`).
+        ones (`otsu_means`).
         """
         low, high = self._levels
         return np.clip((scores - low) / max(high - low, 1e-9), 0.0, 1.0)
 
-    def worth_of(self, score: float) -> float:
-        """Returns one score scaled to [0, 1] (see `worth`)."""
+    def scaled_score(self, score: float) -> float:
+        """Returns one score scaled to [0, 1] (see `scaled`)."""
         low, high = self._levels
         return min(1.0, max(0.0, (score - low) / max(high - low, 1e-9)))
 
@@ -217,7 +217,7 @@ class Feedback:
         indices, weights = self._page(number)
         values = weights * self._idf.take(indices)
         own = float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
-        beside = self._kin.item(parent) if 0 <= parent < len(self._kin) else self._scales[1][0]
+        beside = self._sibling_means.item(parent) if 0 <= parent < len(self._sibling_means) else self._scales[1][0]
         return self._both(own, beside)
 
     def _page(self, number: int) -> Row:

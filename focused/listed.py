@@ -41,7 +41,7 @@ def queue(walk: Walk, parser: Parser, source: str, urls: Sequence[str]) -> None:
     for url in urls:
         text = address_text(url)
         known = walk.graph.node(url)
-        if known is None or walk.strategy.unplaced(known):
+        if known is None or walk.strategy.needs_queueing(known):
             links.append(Link(url, text, parser.words(text), {}))
     words = Counter(word for link in links for word in link.anchor_words)
     content = Content(source, "", words, tuple(links), simhash(words))

@@ -118,7 +118,7 @@ class Walk:
 
     def _has_no_place(self, url: str) -> bool:
         known = self.graph.node(url)
-        return known is None or self.strategy.unplaced(known)
+        return known is None or self.strategy.needs_queueing(known)
 
 
 def crawl(

@@ -26,9 +26,9 @@ from focused.topics import Topic
 
 Vector = NDArray[np.float64]
 
-LOOK_EVERY = 5
+SAMPLE_EVERY = 5
 """Number of pages between two samples of the frontier."""
-LOOKS = 20
+SAMPLES = 20
 """Number of open links in a sample of the frontier: half those with the highest scores, half random."""
 BEST_LINKS = 5
 """Number of a page's best links whose value is credited to it."""
@@ -52,13 +52,13 @@ class Lesson(NamedTuple):
 
 
 @dataclass(slots=True)
-class Looks:
-    """Training data of one crawl, from samples of the frontier. `features` (scaled, an array for each) and `worth` (true values,
+class FrontierSamples:
+    """Training data of one crawl, from samples of the frontier. `features` (scaled, an array for each) and `values` (true values,
     see `value_of`) are parallel lists over the sampled links; `fetched` is a matrix of the unscaled features of the fetched
     links, one row per link."""
 
     features: list[Vector]
-    worth: list[float]
+    values: list[float]
     fetched: Vector
 
 
@@ -80,8 +80,8 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
                 own[url] = None
             else:
                 label = lesson.labels.get(page.url)
-                worth = reward(relevance.page(page.words), relevance.threshold)
-                own[url] = 0.5 * bool(label and label.relevant) + 0.5 * worth
+                own_value = reward(relevance.page(page.words), relevance.threshold)
+                own[url] = 0.5 * bool(label and label.relevant) + 0.5 * own_value
         return own[url]
 
     def value(url: str) -> float | None:
@@ -89,7 +89,8 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
             first = alone(url)
             if first is not None:
                 page = lesson.source.get(url)
-                links = [worth for link in page.links if (worth := alone(link.url)) is not None] if page is not None else []
+                linked = page.links if page is not None else ()
+                links = [own_value for link in linked if (own_value := alone(link.url)) is not None]
                 best = sorted(links, reverse=True)[:BEST_LINKS]
                 first += 0.5 * sum(best) / BEST_LINKS
             whole[url] = first
@@ -98,50 +99,50 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
     return value
 
 
-def look(lesson: Lesson, prior: Prior, seed: str = "") -> Looks:
+def sample_frontier(lesson: Lesson, prior: Prior, seed: str = "") -> FrontierSamples:
     """Crawls the web of a lesson with `adaptive` and the given prior, and returns the training data sampled during the crawl.
     `seed` is the seed of the random numbers, which also order links of equal priority, such as the topic's seeds."""
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, no security
     graph = MemoryGraph(rng)
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, {"sharpness": 1.0}, prior=prior)
     value = value_of(lesson)
-    looks = Looks([], [], np.zeros((0, len(FEATURES))))
+    samples = FrontierSamples([], [], np.zeros((0, len(FEATURES))))
 
     def watch(page: Page) -> None:
-        if len(strategy.links) % LOOK_EVERY or not len(strategy.links):
+        if len(strategy.links) % SAMPLE_EVERY or not len(strategy.links):
             return
         targets = strategy.links.open_targets()
         features, scores = strategy.weigh()
         scaled = strategy.scaled(features)
         order = np.argsort(-scores, kind="stable")
-        chosen = [*order[: LOOKS // 2].tolist(), *rng.sample(range(len(order)), min(LOOKS // 2, len(order)))]
+        chosen = [*order[: SAMPLES // 2].tolist(), *rng.sample(range(len(order)), min(SAMPLES // 2, len(order)))]
         for i in chosen:
-            worth = value(strategy.links.urls[targets[i]])
-            if worth is not None:
-                looks.features.append(scaled[i])
-                looks.worth.append(worth)
+            true_value = value(strategy.links.urls[targets[i]])
+            if true_value is not None:
+                samples.features.append(scaled[i])
+                samples.values.append(true_value)
 
     crawl(strategy, graph, lesson.source, lesson.topic.seeds, lesson.pages, watch)
-    looks.fetched = strategy.fetched_features
-    return looks
+    samples.fetched = strategy.fetched_features
+    return samples
 
 
-def fit(all_looks: Sequence[Looks]) -> Prior:
+def fit(all_samples: Sequence[FrontierSamples]) -> Prior:
     """Trains a prior by ridge regression of the true values of links on their scaled features, each as the difference from its
     mean over the crawl. All crawls have equal weight; those without samples are left out."""
     size = len(FEATURES)
     square, moment = RIDGE * np.eye(size), np.zeros(size)
     means, squares = [], []
-    for looks in all_looks:
-        if not looks.features or not len(looks.fetched):
+    for samples in all_samples:
+        if not samples.features or not len(samples.fetched):
             continue
-        rows, worth = np.array(looks.features), np.array(looks.worth)
-        rows, worth = rows - rows.mean(axis=0), worth - worth.mean()
+        rows, values = np.array(samples.features), np.array(samples.values)
+        rows, values = rows - rows.mean(axis=0), values - values.mean()
         share = 1000 / len(rows)
         square += share * rows.T @ rows
-        moment += share * rows.T @ worth
-        means.append(looks.fetched.mean(axis=0))
-        squares.append((looks.fetched**2).mean(axis=0))
+        moment += share * rows.T @ values
+        means.append(samples.fetched.mean(axis=0))
+        squares.append((samples.fetched**2).mean(axis=0))
     mean: Vector = np.mean(means, axis=0)
     spread: Vector = np.sqrt(np.maximum(np.mean(squares, axis=0) - mean**2, 1e-6))
     return Prior(mean, spread, np.asarray(np.linalg.solve(square, moment), dtype=np.float64))
@@ -180,7 +181,7 @@ def train(
     prior, known = by_hand(), list(lessons)
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}")
-        prior = fit([look(lesson, prior, f"{random_seed} {number} {place}") for place, lesson in enumerate(known)])
+        prior = fit([sample_frontier(lesson, prior, f"{random_seed} {number} {place}") for place, lesson in enumerate(known)])
     return prior
 
 

@@ -156,7 +156,7 @@ def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class AddressOutcome:
     """What became of an address in a run. `code`: page (fetched), failed, same (it leads to a page already fetched), waiting
     (in the queue), dropped, refused (by the scope), or unknown."""
 
@@ -167,7 +167,7 @@ class Fate:
     waiting: Url | None = None
 
 
-def fate(run: TopicRun, address: str) -> Fate:
+def outcome_of(run: TopicRun, address: str) -> AddressOutcome:
     """Returns what became of an address in a run: looks it up among the run's pages, then in its frontier, and otherwise asks the
     scope. Raises ValueError if the address is invalid."""
     try:
@@ -179,13 +179,13 @@ def fate(run: TopicRun, address: str) -> Fate:
         step = TopicPage.objects.filter(run_id=run.pk, final_url=url).first()
     if step is not None:
         code = {PAGE: "page", TopicPage.Kind.FAILED: "failed"}.get(TopicPage.Kind(step.kind), "same")
-        return Fate(code, url, step, step.detail)
+        return AddressOutcome(code, url, step, step.detail)
     waiting = Url.objects.filter(run_id=run.pk, key_hash=url_hash(url)).first()
     if waiting is not None:
         code = "waiting" if waiting.state in (UrlState.WAITING, UrlState.CLAIMED) else "dropped"
-        return Fate(code, url, reason=waiting.reason, waiting=waiting)
+        return AddressOutcome(code, url, reason=waiting.reason, waiting=waiting)
     reason = Scope.from_mapping(run.run.parameters["scope"]).refusal(url, 0)
-    return Fate("refused" if reason else "unknown", url, reason=reason or "")
+    return AddressOutcome("refused" if reason else "unknown", url, reason=reason or "")
 
 
 def original(page: TopicPage) -> TopicPage | None:

@@ -35,14 +35,14 @@ def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Lists a run's pages, or those that match the search `q`; with `url` shows what became of that address."""
     row = find_run(pk)
     asked = request.GET.get("url", "").strip()
-    fate = None
+    outcome = None
     if asked:
         try:
-            fate = reads.fate(row, asked)
+            outcome = reads.outcome_of(row, asked)
         except ValueError as error:
             messages.error(request, str(error))
     user_words = row.definition["user_words"]
-    context = {"row": row, "topic": row.topic, "asked": asked, "fate": fate}
+    context = {"row": row, "topic": row.topic, "asked": asked, "outcome": outcome}
     way = [*trail(row.topic), (f"{_('Run')} #{pk}", reverse("admin:topic-run", args=[pk]))]
     frame: dict[str, Any] = {"title": _("Pages"), "item": f"topic:{row.topic_id}", "trail": way}
     if text := _asked(request):

@@ -28,19 +28,19 @@ MOST_CHECKED = 20
 
 
 class Judged(NamedTuple):
-    """A page with the learning judge's score: `worth` is the score in [0, 1], on topic from 0.5; `sure` in [0, 1] is twice its
+    """A page with the learning judge's score: `score` is the score in [0, 1], on topic from 0.5; `sure` in [0, 1] is twice its
     distance from 0.5. A marked page has 1 or 0."""
 
     page: TopicPage
-    worth: float
+    score: float
 
     @property
     def on_topic(self) -> bool:
-        return self.worth >= 0.5
+        return self.score >= 0.5
 
     @property
     def sure(self) -> float:
-        return 2 * abs(self.worth - 0.5)
+        return 2 * abs(self.score - 0.5)
 
 
 class Verdict(NamedTuple):
@@ -72,11 +72,11 @@ def verdict(run: TopicRun) -> Verdict:
     reached = _reached(rows)
     checked, agreed = _left_out(judge, reached)
     scores = judge.rank(*reached)
-    worth = judge.worth(scores)
+    score = judge.scaled(scores)
     for number, on_topic in judge.marks.items():
-        worth[number] = float(on_topic)
+        score[number] = float(on_topic)
     order = [*judge.to_mark(scores, len(rows)), *sorted(judge.marks, reverse=True)]
-    return Verdict([Judged(rows[i], float(worth[i])) for i in order], len(rows), len(judge.marks), checked, agreed)
+    return Verdict([Judged(rows[i], float(score[i])) for i in order], len(rows), len(judge.marks), checked, agreed)
 
 
 class Shown(NamedTuple):
@@ -100,9 +100,9 @@ def shown(run: TopicRun, marked: bool, most: int) -> Shown:
     state = json.dumps([run.pk, newest, sorted(marks.items()), run.definition], sort_keys=True)
     key = f"verdict-{hashlib.sha256(state.encode()).hexdigest()}"
     judged, counts = memory.remembered(key, KEPT_SECONDS, lambda: _summary(verdict(run)))
-    chosen = [(pk, worth) for pk, worth in judged if (pk in marks) == marked][:most]
+    chosen = [(pk, score) for pk, score in judged if (pk in marks) == marked][:most]
     pages = TopicPage.objects.in_bulk([pk for pk, _worth in chosen])
-    return Shown([Judged(pages[pk], worth) for pk, worth in chosen if pk in pages], *counts)
+    return Shown([Judged(pages[pk], score) for pk, score in chosen if pk in pages], *counts)
 
 
 def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, int, int, int]]:
@@ -110,7 +110,7 @@ def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, i
     checked, agreed and on_topic.
     """
     on_topic = sum(row.on_topic for row in found.rows)
-    return [(row.page.pk, row.worth) for row in found.rows], (found.pages, found.marks, found.checked, found.agreed, on_topic)
+    return [(row.page.pk, row.score) for row in found.rows], (found.pages, found.marks, found.checked, found.agreed, on_topic)
 
 
 def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
@@ -130,7 +130,7 @@ def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
     agreed = 0
     for number in asked:
         judge.mark(number, None)
-        found = judge.worth(np.array([judge.rank(*reached)[number]]))[0] >= 0.5
+        found = judge.scaled(np.array([judge.rank(*reached)[number]]))[0] >= 0.5
         agreed += bool(found) == marks[number]
         judge.mark(number, marks[number])
     return len(asked), agreed

@@ -68,7 +68,7 @@ def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
     relevance = Relevance(topics.definition(topic))
     pages = sessions.history_of(run_id)
     found = near_lexicon(pages, dict.fromkeys(relevance.words, 1.0), LEXICON_WORDS)
-    shown = _written(found, pages, run_id, relevance.tokenizer)
+    shown = _display_forms(found, pages, run_id, relevance.tokenizer)
     found = {shown.get(word, word): weight for word, weight in found.items()}
     topic.near = {word: round(weight, 3) for word, weight in found.items() if weight > 0}
     topic.save(update_fields=["near"])
@@ -97,7 +97,7 @@ def _text_of(run_id: int, url: str) -> str:
     return f"{page.title}\n{main_text(record.text, page.text)}"
 
 
-def _written(words: Collection[str], pages: Sequence[Page], run_id: int, tokenizer: Tokenizer) -> dict[str, str]:
+def _display_forms(words: Collection[str], pages: Sequence[Page], run_id: int, tokenizer: Tokenizer) -> dict[str, str]:
     """Returns the forms in which to display stemmed words, by word: from titles and anchors of the run's pages, otherwise from
     the text of at most MOST_PAGES_READ archived pages. Words found in none of them are missing."""
     texts = dict.fromkeys(text for page in pages for text in (page.content.title, *(link.anchor for link in page.links)))

@@ -221,14 +221,14 @@ class Adaptive(Strategy):
         parent = -1 if node.parent is None or target is None else links.parent(target)
         self._judge.add(page.content.hashed)
         self._fixed.append(reward(page.similarity, self.topic.threshold))
-        worth = self._worth(parent)
-        self._credit.add(worth, parent, self.settings.tunnel)
+        credited = self._reward(parent)
+        self._credit.add(credited, parent, self.settings.tunnel)
         found, topic = [], self.topic
         for url, _, words, context in page.links:
             if self.open(node, url) is not None:
                 around = topic.page(context) if links.number(url) is None else 0.0
                 found.append(Found(url, topic.text(words), around, words))
-        links.add(node.url, node.depth, worth, found, parent, page.relevant)
+        links.add(node.url, node.depth, credited, found, parent, page.relevant)
         links.close(node.url, number)
         if page.content.url != node.url:
             links.close(page.content.url, number)
@@ -322,24 +322,24 @@ class Adaptive(Strategy):
         self._at_choice.update(zip(chosen, map(table.vector, best), strict=True))
         return chosen
 
-    def _worth(self, parent: int) -> float:
+    def _reward(self, parent: int) -> float:
         """Returns the reward in [0, 1] of the newest page, which was fetched through a link of page number `parent` (-1: none).
         Once the learning judge has scored pages, its score is a part of the reward."""
         fixed = self._fixed[-1]
         if not self._judge.ranked:
             return float(fixed**self._exponent)
-        learned = self._judge.worth_of(self._judge.score(len(self._judge) - 1, parent))
+        learned = self._judge.scaled_score(self._judge.score(len(self._judge) - 1, parent))
         return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
 
     def _judge_anew(self) -> None:
         """Has the learning judge score all pages again, and replaces the rewards of all pages. A page marked by the operator
         has the reward 1 or 0.
         """
-        learned = self._judge.worth(self._judge.rank(*self.links.between_pages()))
-        worth = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
+        learned = self._judge.scaled(self._judge.rank(*self.links.between_pages()))
+        rewards = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
         for number, on_topic in self._judge.marks.items():
-            worth[number] = float(on_topic)
-        self._revise(worth)
+            rewards[number] = float(on_topic)
+        self._revise(rewards)
 
     def _sharpen(self) -> None:
         """Computes the exponent of the rewards from the number of relevant pages (`exponent`), and all rewards again if it
@@ -353,10 +353,10 @@ class Adaptive(Strategy):
             self._exponent = power
             self._revise(np.array(self._fixed) ** power)
 
-    def _revise(self, worth: Vector) -> None:
-        """Replaces the rewards of all pages by `worth`, indexed by page number; the weights are fitted again at the next
+    def _revise(self, rewards: Vector) -> None:
+        """Replaces the rewards of all pages by `rewards`, indexed by page number; the weights are fitted again at the next
         scoring.
         """
-        self._credit.revise(worth, self.settings.tunnel)
+        self._credit.revise(rewards, self.settings.tunnel)
         self._unfitted = len(self._examples) + 1
-        self.links.revise(worth)
+        self.links.revise(rewards)

@@ -233,7 +233,7 @@ class AntColony(Strategy):
         if self._concepts is None or not self.settings.one_per_concept:
             return page.links
         kept = self._concepts.kept(page.links)
-        self.give_up(node, {link.url for link in page.links}.difference(link.url for link in kept))
+        self.drop_links(node, {link.url for link in page.links}.difference(link.url for link in kept))
         return kept
 
     @property

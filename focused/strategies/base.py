@@ -101,13 +101,13 @@ class Strategy:
         child = self.graph.add(url, node.depth + 1, node.url)
         return None if child.state >= State.FETCHED or child.depth == 0 else child
 
-    def unplaced(self, node: Node) -> bool:
+    def needs_queueing(self, node: Node) -> bool:
         """Tells whether a URL still has to be queued: it is new, or a rule of the strategy dropped it (it is in the queue
         GIVEN_UP).
         """
         return node.state == State.KNOWN or node.queue == GIVEN_UP
 
-    def give_up(self, node: Node, links: Iterable[str]) -> None:
+    def drop_links(self, node: Node, links: Iterable[str]) -> None:
         """Drops the URLs `links`, found on the page of `node`, because of a rule of the strategy. URLs that are queued already
         keep their place.
         """

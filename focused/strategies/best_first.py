@@ -50,7 +50,7 @@ class BestFirst(Strategy):
 
     def expand(self, node: Node, page: Page) -> None:
         if not page.relevant and node.parent is not None and self.settings.off_topic == "drop":
-            self.give_up(node, (link.url for link in page.links))
+            self.drop_links(node, (link.url for link in page.links))
             return
         reserve = not page.relevant and self.settings.off_topic == "reserve"
         a = self.settings.anchor
@@ -62,5 +62,5 @@ class BestFirst(Strategy):
             if a:
                 score = (1 - a) * score + a * self.topic.text(link.anchor_words)
             queue = RESERVE if reserve else ""
-            if self.unplaced(child) or (child.queue == queue and score > child.priority) or child.queue > queue:
+            if self.needs_queueing(child) or (child.queue == queue and score > child.priority) or child.queue > queue:
                 self.graph.push(child, score, queue, node.url)

@@ -23,18 +23,18 @@ class Credit:
         self._sums: list[float] = []
         self._counts: list[int] = []
 
-    def add(self, worth: float, parent: int, share: float) -> None:
-        """Adds a page with the reward `worth` that was fetched from page `parent` (-1: none), and updates the credit of the pages
+    def add(self, reward: float, parent: int, share: float) -> None:
+        """Adds a page with this `reward` that was fetched from page `parent` (-1: none), and updates the credit of the pages
         on the path to it. `share` is the factor in the formula of the class."""
         page = len(self._own)
         if page == len(self._whole):
             self._whole = np.concatenate([self._whole, np.zeros(page)])
-        self._whole[page] = worth
-        self._own.append(worth)
+        self._whole[page] = reward
+        self._own.append(reward)
         self._sums.append(0.0)
         self._parents.append(parent)
         self._counts.append(0)
-        gain = worth
+        gain = reward
         first = True
         while parent >= 0 and (first or gain):
             self._counts[parent] += first
@@ -44,10 +44,10 @@ class Credit:
             gain, first = whole - before, False
             parent = self._parents[parent]
 
-    def revise(self, worth: Vector, share: float) -> None:
-        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes the credit of all pages again;
+    def revise(self, reward: Vector, share: float) -> None:
+        """Replaces the rewards of all pages by `reward`, indexed by page number, and computes the credit of all pages again;
         `share` is the factor in the formula of the class."""
-        self._own = worth.tolist()
+        self._own = reward.tolist()
         whole = list(self._own)
         self._sums = [0.0] * len(self._own)
         for page in range(len(self._own) - 1, -1, -1):

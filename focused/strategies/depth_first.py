@@ -109,7 +109,7 @@ class DepthFirst(Strategy):
     def resume(self, state: Mapping[str, Any]) -> None:
         self._count = state["count"]
         self._samples = [(features, relevant) for features, relevant in state["samples"]]
-        self._plant()
+        self._train()
 
     def select(self) -> Node | None:
         return self.graph.pop() or self.graph.pop(LATER)
@@ -139,9 +139,9 @@ class DepthFirst(Strategy):
 
     def _learn(self, features: list[float], relevant: bool) -> None:
         self._samples.append((features, relevant))
-        self._plant()
+        self._train()
 
-    def _plant(self) -> None:
+    def _train(self) -> None:
         """Trains the decision tree if there are `training_pages` examples and they include both relevant and irrelevant pages.
         The examples are kept, so that a resumed run can train the tree again."""
         answers = {answer for _, answer in self._samples}

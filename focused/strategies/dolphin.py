@@ -127,7 +127,7 @@ class Dolphin(Strategy):
             child.data["tr"] = min(HUGE, child.get("tr", start) + share)
             if child.state >= State.FETCHED or child.depth == 0:
                 continue
-            self._hear(child, page, link)
+            self._update_anchor_relevance(child, page, link)
             score = self.score(child)
             if child.state == State.KNOWN or score != child.priority:
                 self.graph.push(child, score, parent=node.url)
@@ -150,7 +150,7 @@ class Dolphin(Strategy):
             "TR": self._normalised(node.get("tr", 1.0)),
         }
 
-    def _hear(self, child: Node, page: Page, link: Link) -> None:
+    def _update_anchor_relevance(self, child: Node, page: Page, link: Link) -> None:
         """Updates the anchor relevance Ra of the URL of `child` by one more link to it, `link` on the page `page`."""
         if self.settings.once_per_host:
             heard = child.data.setdefault("heard", [])

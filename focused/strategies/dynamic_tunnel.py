@@ -190,8 +190,8 @@ class DynamicTunnel(Tunnelling):
             links = [(link.url, self.relevance(link)) for link in page.links]
             if self.settings.mode == "literal":
                 links = sorted(links, key=lambda pair: -pair[1])[: self.settings.width]
-        self.remember(node, links)
-        self.hand_on(node)
+        self.store_links(node, links)
+        self.propagate(node)
 
     def relevance(self, link: Link) -> float:
         """Returns R(l) of a link, in [0, 1], eq. (3) of the tunnelling paper, with the weights scaled to the sum 1; 0 if all

@@ -79,7 +79,7 @@ class Fish(Strategy):
         settings = self.settings
         left = settings.depth if page.relevant else node.get("left", 0) - 1
         if left < 0:
-            self.give_up(node, (link.url for link in page.links))
+            self.drop_links(node, (link.url for link in page.links))
             return
         self._pages += 1
         chosen = int(settings.width * settings.factor) if page.relevant else settings.width
@@ -91,7 +91,7 @@ class Fish(Strategy):
             child = self.open(node, link.url)
             if child is None:
                 continue
-            known = not self.unplaced(child)
+            known = not self.needs_queueing(child)
             child.data["left"] = max(left, child.get("left", 0))
             potential = best if number < chosen else 0.0
             if not known or potential > child.priority:

@@ -22,10 +22,10 @@ __all__ = ["FEATURES", "Found", "LinkFeatures"]
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-KIN_SIBLINGS = 5.0
-KIN_TEMPLATE = 5.0
-KIN_HOST = 20.0
-KIN_WORDS = 5.0
+SHRINKAGE_SIBLINGS = 5.0
+SHRINKAGE_TEMPLATE = 5.0
+SHRINKAGE_HOST = 20.0
+SHRINKAGE_WORDS = 5.0
 """Strength with which mean rewards are drawn towards a prior value: the number of fetched links that the prior value counts
 as."""
 MOST_WORDS = 50_000
@@ -86,7 +86,7 @@ class LinkFeatures:
     """Stores the pages of a crawl, their links, and the targets of the links (the URLs they lead to); pages, links and targets
     are each numbered from 0 in the order of arrival. A target is open until it is fetched or its fetch fails.
 
-    The value of a page (`worth`) is its reward in [0, 1], which the learning judge may change later (`revise`). The data of
+    The value of a page (`reward`) is its reward in [0, 1], which the learning judge may change later (`revise`). The data of
     targets and links are in compact arrays. Changes to the features of open targets are first collected and then made all
     together, before the features are read, which is cheaper than making them page by page."""
 
@@ -109,7 +109,7 @@ class LinkFeatures:
         """By link number: its page, its target, and the previous link to the same target (-1 for none)."""
         self._words = array("q")
         """The hash buckets of the words of all targets, one target after the other."""
-        self._page = Columns(worth=float, closed=float, sum=float, run=float, template=np.intp, host=np.intp)
+        self._page = Columns(reward=float, closed=float, sum=float, run=float, template=np.intp, host=np.intp)
         self._whole = 0.0
         """Sum of the pages' rewards."""
         self._group = Columns(count=float, sum=float)
@@ -175,15 +175,15 @@ class LinkFeatures:
         that arrived first. The target must have been found through a link."""
         link = self._last_link[target]
         best = self._link_page[link]
-        most = self._page.worth.item(best)
+        most = self._page.reward.item(best)
         while (link := self._earlier[link]) >= 0:  # newest first
             page = self._link_page[link]
-            if (worth := self._page.worth.item(page)) >= most:
-                best, most = page, worth
+            if (reward := self._page.reward.item(page)) >= most:
+                best, most = page, reward
         return best
 
-    def add(self, url: str, depth: int, worth: float, found: Sequence[Found], parent: int, relevant: bool) -> int:
-        """Adds the page fetched from `url` with its reward `worth` and its links `found`, and returns its number. `parent` is the
+    def add(self, url: str, depth: int, reward: float, found: Sequence[Found], parent: int, relevant: bool) -> int:
+        """Adds the page fetched from `url` with its `reward` and its links `found`, and returns its number. `parent` is the
         number of the page through whose link it was fetched (-1: none). If `relevant` is true, the count of consecutive off-topic
         pages on the path restarts at 0."""
         number = len(self.names)
@@ -192,15 +192,15 @@ class LinkFeatures:
         page = self._page
         own = self._targets.get(url)
         groups = self._groups_of(url) if own is None else (self._template[own], self._host[own])
-        page.worth[place] = worth
+        page.reward[place] = reward
         page.template[place], page.host[place] = groups
         page.run[place] = 0 if relevant else min(LONGEST_RUN, (page.run[parent] if parent >= 0 else 0) + 1)
-        self._whole += worth
+        self._whole += reward
         for group in groups:
             self._group.count[group] += 1
-            self._group.sum[group] += worth
+            self._group.sum[group] += reward
         if found:
-            self._add_links(number, depth + 1, worth / len(found), {one.url: one for one in found}.values())
+            self._add_links(number, depth + 1, reward / len(found), {one.url: one for one in found}.values())
         return number
 
     def _add_links(self, page: int, depth: int, share: float, found: Iterable[Found]) -> None:
@@ -216,7 +216,7 @@ class LinkFeatures:
                 again((target, anchor, context, depth, run, share, page))
             else:
                 self._page.closed[page] += 1
-                self._page.sum[page] += self._worth_of(target)
+                self._page.sum[page] += self._reward_of(target)
             self._earlier.append(self._last_link[target])
             self._last_link[target] = len(self._link_page)
             self._link_page.append(page)
@@ -250,30 +250,30 @@ class LinkFeatures:
         self._is_open[target] = 0
         self._page_of[target] = page
         self._closed.append(target)
-        worth = self._worth_of(target)
+        reward = self._reward_of(target)
         link, pages = self._last_link[target], self._page
         while link >= 0:
             parent = self._link_page[link]
             pages.closed[parent] += 1
-            pages.sum[parent] += worth
+            pages.sum[parent] += reward
             link = self._earlier[link]
         last = self._first_word[target + 1] if target + 1 < len(self.urls) else len(self._words)
         buckets = self._words[self._first_word[target] : last]
         self._learned[0].extend(buckets)
-        self._learned[1].extend([worth] * len(buckets))
+        self._learned[1].extend([reward] * len(buckets))
 
-    def revise(self, worth: Vector) -> None:
-        """Replaces the rewards of all pages by `worth`, indexed by page number, and computes the sums of rewards by page, address
-        pattern, host and word again."""
+    def revise(self, reward: Vector) -> None:
+        """Replaces the rewards of all pages by `reward`, indexed by page number, and computes the sums of rewards by page,
+        address pattern, host and word again."""
         self._settle()
         size = self._page.size
-        self._page.worth[:size] = worth
-        self._whole = float(np.sum(worth))
+        self._page.reward[:size] = reward
+        self._whole = float(np.sum(reward))
         groups = self._group.size
         both = np.concatenate([self._page.template[:size], self._page.host[:size]])
-        self._group.sum[:groups] = np.bincount(both, weights=np.concatenate([worth, worth]), minlength=groups)
+        self._group.sum[:groups] = np.bincount(both, weights=np.concatenate([reward, reward]), minlength=groups)
         pages, words, to = _array(self._page_of), _array(self._words), _array(self._link_target)
-        own = np.where(pages >= 0, worth[pages], 0.0)
+        own = np.where(pages >= 0, reward[pages], 0.0)
         sizes = np.diff(_array(self._first_word), append=len(words))
         self._word_sums[:] = np.bincount(words, weights=np.repeat(own, sizes), minlength=BUCKETS + 1)
         self._word_sums[NO_WORD] = 0.0
@@ -294,12 +294,13 @@ class LinkFeatures:
         number = len(self.names)
         mean = self._whole / number if number else 0.0
         page, group = self._page, self._group
-        worth, sums, counts = page.worth[: page.size], group.sum[: group.size], group.count[: group.size]
-        siblings = (page.sum[: page.size] + KIN_SIBLINGS / 2 * (mean + worth)) / (page.closed[: page.size] + KIN_SIBLINGS)
-        templates = (sums + KIN_TEMPLATE * mean) / (counts + KIN_TEMPLATE)
-        hosts = (sums + KIN_HOST * mean) / (counts + KIN_HOST)
-        words = (self._word_sums + KIN_WORDS * mean) / (self._word_counts + KIN_WORDS) - mean
-        return self._table.features(Means(number, worth, siblings, templates, hosts, words))
+        reward, sums, counts = page.reward[: page.size], group.sum[: group.size], group.count[: group.size]
+        prior = SHRINKAGE_SIBLINGS / 2 * (mean + reward)
+        siblings = (page.sum[: page.size] + prior) / (page.closed[: page.size] + SHRINKAGE_SIBLINGS)
+        templates = (sums + SHRINKAGE_TEMPLATE * mean) / (counts + SHRINKAGE_TEMPLATE)
+        hosts = (sums + SHRINKAGE_HOST * mean) / (counts + SHRINKAGE_HOST)
+        words = (self._word_sums + SHRINKAGE_WORDS * mean) / (self._word_counts + SHRINKAGE_WORDS) - mean
+        return self._table.features(Means(number, reward, siblings, templates, hosts, words))
 
     def _settle(self) -> None:
         """Makes the collected changes in the table of features: new targets, further links, closed targets, and the rewards of
@@ -315,17 +316,17 @@ class LinkFeatures:
         if self._closed:
             self._table.close(self._closed)
             self._closed.clear()
-            buckets, worth = self._learned
-            self._word_sums += np.bincount(buckets, weights=worth, minlength=BUCKETS + 1)
+            buckets, reward = self._learned
+            self._word_sums += np.bincount(buckets, weights=reward, minlength=BUCKETS + 1)
             self._word_counts += np.bincount(buckets, minlength=BUCKETS + 1)
             self._word_sums[NO_WORD] = self._word_counts[NO_WORD] = 0.0
             buckets.clear()
-            worth.clear()
+            reward.clear()
 
-    def _worth_of(self, target: int) -> float:
+    def _reward_of(self, target: int) -> float:
         """Returns the reward of the page that was fetched from a closed target; 0 if the fetch failed."""
         page = self._page_of[target]
-        return self._page.worth.item(page) if page >= 0 else 0.0
+        return self._page.reward.item(page) if page >= 0 else 0.0
 
     def _groups_of(self, url: str) -> tuple[int, int]:
         parts = parts_of(url)

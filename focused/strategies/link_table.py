@@ -67,7 +67,7 @@ class LinkTable:
         self._counts = np.zeros(64)
         # The rows of the array are R(anchor), R(page), the prior, and the target's own relevance (NaN until it is fetched).
         self._columns = np.zeros((4, 256))
-        self._kin = np.zeros(256, dtype=np.intp)
+        self._template_of_row = np.zeros(256, dtype=np.intp)
         self._open = np.zeros(256, dtype=bool)
         self._target = np.full(256, -1, dtype=np.intp)
         """For each row, the number of the fetched page that the link leads to, -1 for none."""
@@ -95,22 +95,22 @@ class LinkTable:
         number = self._number(page)
         self.close(page, relevance, page)
         self.close(alias, relevance, page)
-        kin = self._template(page)
-        self._sums[kin] += relevance
-        self._counts[kin] += 1
+        template = self._template(page)
+        self._sums[template] += relevance
+        self._counts[template] += 1
         first, last = len(self.urls), len(self.urls) + len(urls)
         self._reserve(last)
         self._spans[page] = (first, last)
         self.urls.extend(urls)
         self._page[first:last] = number
         known = [self._done.get(url, (np.nan, -1)) for url in urls]
-        own = np.array([worth for worth, _ in known], dtype=float)
+        own = np.array([reward for reward, _ in known], dtype=float)
         self._columns[0, first:last] = anchors
         self._columns[1, first:last] = relevance
         self._columns[2, first:last] = priors
         self._columns[3, first:last] = own
         self._target[first:last] = [target for _, target in known]
-        self._kin[first:last] = [self._template(url) for url in urls]
+        self._template_of_row[first:last] = [self._template(url) for url in urls]
         self._open[first:last] = np.isnan(own)
         self._own[:, number] = (np.isnan(own).sum(), (~np.isnan(own)).sum(), np.nansum(own))
         for row, url in enumerate(urls, start=first):
@@ -187,11 +187,11 @@ class LinkTable:
         """Returns a matrix with a row for each of the row numbers `rows` and three columns: R(anchor), R(page) and R(target),
         which is known or estimated."""
         anchor, page, prior, own = self._columns[:, rows]
-        kin = self._kin[rows]
-        expected = (self._sums[kin] + self._weight * prior) / (self._counts[kin] + self._weight)
+        template = self._template_of_row[rows]
+        expected = (self._sums[template] + self._weight * prior) / (self._counts[template] + self._weight)
         if self._siblings:
-            _, closed, worth = self._own[:, self._page[rows]]
-            expected = (worth + self._weight * expected) / (closed + self._weight)
+            _, closed, reward = self._own[:, self._page[rows]]
+            expected = (reward + self._weight * expected) / (closed + self._weight)
         return np.column_stack([anchor, page, np.where(np.isnan(own), expected, own)])
 
     def _number(self, page: str) -> int:
@@ -213,7 +213,7 @@ class LinkTable:
     def _reserve(self, size: int) -> None:
         while size > self._columns.shape[1]:
             self._columns = np.concatenate([self._columns, np.zeros_like(self._columns)], axis=1)
-            self._kin = np.concatenate([self._kin, np.zeros_like(self._kin)])
+            self._template_of_row = np.concatenate([self._template_of_row, np.zeros_like(self._template_of_row)])
             self._open = np.concatenate([self._open, np.zeros_like(self._open)])
             self._page = np.concatenate([self._page, np.zeros_like(self._page)])
             self._target = np.concatenate([self._target, np.full_like(self._target, -1)])

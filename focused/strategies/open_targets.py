@@ -49,13 +49,13 @@ MOST_CLOSED (a quarter) of all columns."""
 
 
 class Means(NamedTuple):
-    """Mean rewards from which features are computed. `pages` is the number of pages fetched. `worth` (the page's reward) and
+    """Mean rewards from which features are computed. `pages` is the number of pages fetched. `reward` (the page's reward) and
     `siblings` (mean reward of the pages that the page's links led to) are indexed by page; `templates` and `hosts` by the
     number of the URL pattern or host; `words` (relative to the mean of all pages) by the word's hash bucket.
     """
 
     pages: int
-    worth: Vector
+    reward: Vector
     siblings: Vector
     templates: Vector
     hosts: Vector
@@ -213,13 +213,13 @@ class OpenTargets:
         rewards of these pages, then the maximum and the mean of `Means.siblings` over them. All are 0 until a page has been
         fetched.
         """
-        if not len(means.worth):
+        if not len(means.reward):
             found[OF_PAGES : OF_PAGES + 4] = 0.0
             return
         first = self._slot.page[: self.size]
         column, page = self._more.column[: self._more.size], self._more.page[: self._more.size]
         links = self._table[LINKS, : self.size]
-        for place, values in ((OF_PAGES, means.worth), (OF_PAGES + 2, means.siblings)):
+        for place, values in ((OF_PAGES, means.reward), (OF_PAGES + 2, means.siblings)):
             best, mean = found[place], found[place + 1]
             values.take(first, out=best, mode="clip")
             mean[:] = best

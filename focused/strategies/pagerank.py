@@ -46,7 +46,7 @@ class PageRank(Strategy):
     def expand(self, node: Node, page: Page) -> None:
         off_topic = not page.relevant and node.parent is not None
         if off_topic and self.settings.off_topic == "drop":
-            self.give_up(node, (link.url for link in page.links))
+            self.drop_links(node, (link.url for link in page.links))
             return
         queue = RESERVE if off_topic and self.settings.off_topic == "reserve" else ""
         share = node.get("score", START) / max(1, len(page.links))
@@ -54,7 +54,7 @@ class PageRank(Strategy):
             child = self.open(node, link.url)
             if child is None:
                 continue
-            first = self.unplaced(child)
+            first = self.needs_queueing(child)
             score = START if first else child.data["score"] + share
             child.data["score"] = score
             self.graph.push(child, score, queue if first else min(queue, child.queue), node.url)

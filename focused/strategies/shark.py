@@ -71,7 +71,7 @@ class Shark(Strategy):
         similar = page.similarity > settings.similar
         left = settings.depth if similar else node.get("left", 0) - 1
         if left < 0:
-            self.give_up(node, (link.url for link in page.links))
+            self.drop_links(node, (link.url for link in page.links))
             return
         inherited = settings.delta * (page.similarity if similar else node.get("inherited", 0.0))
         for link in page.links:
@@ -82,7 +82,7 @@ class Shark(Strategy):
             potential = settings.gamma * inherited + (1 - settings.gamma) * neighbourhood
             if left > child.get("left", -1):
                 child.data["left"] = left
-            if potential > child.priority or self.unplaced(child):
+            if potential > child.priority or self.needs_queueing(child):
                 child.data["inherited"], child.data["neighbourhood"] = inherited, neighbourhood
                 self.graph.push(child, potential, parent=node.url)
 

@@ -36,8 +36,8 @@ class StaticTunnel(Tunnelling):
 
     def expand(self, node: Node, page: Page) -> None:
         node.data["on_topic"] = page.relevant
-        self.remember(node, [(link.url, page.similarity) for link in page.links])
-        self.hand_on(node)
+        self.store_links(node, [(link.url, page.similarity) for link in page.links])
+        self.propagate(node)
 
     def steps(self, node: Node, score: float) -> int | None:
         if node.get("on_topic"):

@@ -20,7 +20,7 @@ class Tunnelling(Strategy):
 
     def steps(self, node: Node, score: float) -> int | None:
         """Returns the number k of steps that remain after a link on the page of `node`; None if the link is to be dropped.
-        `score` is the value that the strategy stored for the link (`remember`)."""
+        `score` is the value that the strategy stored for the link (`store_links`)."""
         raise NotImplementedError
 
     def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
@@ -34,11 +34,11 @@ class Tunnelling(Strategy):
         page. Called when k of `child` has increased to `steps`; does nothing by default.
         """
 
-    def remember(self, node: Node, links: Sequence[tuple[str, float]]) -> None:
-        """Stores the links of a fetched page, given as (URL, score), in the graph; `hand_on` processes them."""
+    def store_links(self, node: Node, links: Sequence[tuple[str, float]]) -> None:
+        """Stores the links of a fetched page, given as (URL, score), in the graph; `propagate` processes them."""
         self.graph.store_links(node, [OutLink(url, score) for url, score in links])
 
-    def hand_on(self, node: Node) -> None:
+    def propagate(self, node: Node) -> None:
         """Processes the stored links of a page: sets their k and queues or drops them. Where k of a fetched off-topic page
         increases, the stored links of that page are processed as well.
         """
@@ -48,7 +48,7 @@ class Tunnelling(Strategy):
             for link in self.graph.links(page):
                 steps = self.steps(page, link.score)
                 if steps is None:
-                    self.give_up(page, [link.url])
+                    self.drop_links(page, [link.url])
                     continue
                 child = self.graph.add(link.url, page.depth + 1, page.url)
                 known = child.get("k", -1)
@@ -62,5 +62,5 @@ class Tunnelling(Strategy):
 
     def _offer(self, page: Node, child: Node, score: float) -> None:
         queue, priority = self.place(page, child, score)
-        if self.unplaced(child) or queue < child.queue or (queue == child.queue and priority > child.priority):
+        if self.needs_queueing(child) or queue < child.queue or (queue == child.queue and priority > child.priority):
             self.graph.push(child, priority, queue, page.url)

@@ -13,7 +13,7 @@ from focused import prior
 from focused.benches.relevance import auc
 from focused.evaluate import Label
 from focused.graph import MemoryGraph
-from focused.judge import Feedback, two_levels
+from focused.judge import Feedback, otsu_means
 from focused.loop import crawl
 from focused.pages import Page, hashed
 from focused.relevance import Relevance
@@ -94,7 +94,7 @@ def test_credit_is_that_of_the_definition(seed, share):
 
 
 def test_two_levels_are_the_means_of_the_two_groups():
-    assert two_levels(np.array([0.1, 0.2, 0.3, 2.0, 2.2])) == pytest.approx((0.2, 2.1))
+    assert otsu_means(np.array([0.1, 0.2, 0.3, 2.0, 2.2])) == pytest.approx((0.2, 2.1))
 
 
 def pages_about(draw, words, number):

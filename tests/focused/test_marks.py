@@ -62,7 +62,7 @@ def test_the_list_begins_with_what_the_judge_is_least_sure_of_and_ends_with_the_
     marks.mark(second, False)
     after = marks.verdict(row)
     assert (after.marks, after.checked) == (2, 2) and 0 <= after.agreed <= 2
-    assert {one.page.pk: one.worth for one in after.rows[-2:]} == {first.pk: 1.0, second.pk: 0.0}
+    assert {one.page.pk: one.score for one in after.rows[-2:]} == {first.pk: 1.0, second.pk: 0.0}
     assert after.rows[-1].sure == 1.0
     marks.mark(first, None)
     assert marks.verdict(row).marks == 1
@@ -75,8 +75,8 @@ def test_what_is_shown_is_the_verdict_and_worked_out_once(run: Run, monkeypatch:
         whole = marks.verdict(row)
         for marked in (False, True):
             found = marks.shown(row, marked, 5)
-            expected = [(one.page.pk, one.worth) for one in whole.rows if (one.page.marked is not None) == marked][:5]
-            assert [(one.page.pk, one.worth) for one in found.rows] == expected
+            expected = [(one.page.pk, one.score) for one in whole.rows if (one.page.marked is not None) == marked][:5]
+            assert [(one.page.pk, one.score) for one in found.rows] == expected
             assert found[1:5] == whole[1:] and found.on_topic == sum(one.on_topic for one in whole.rows)
     monkeypatch.setattr(marks, "verdict", None)
     assert marks.shown(row, True, 5).rows == found.rows
