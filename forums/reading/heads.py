@@ -29,7 +29,7 @@ class Heads:
         if self.roles:
             self._align(rows, width)
         counts = sum(len(row.counts) for row in rows[:8])
-        if self.roles and not self._in_table and (self._leads_away or self._is_denied(rows) or 2 * self._fits(rows) < counts):
+        if self.roles and not self._in_table and (self._leads_away or self._contradicts(rows) or 2 * self._fits(rows) < counts):
             self.roles, self.texts = {}, {}  # The supposed header is a menu of the page.
 
     @property
@@ -126,7 +126,7 @@ class Heads:
                 return True
         return False
 
-    def _is_denied(self, rows: list[Row]) -> bool:
+    def _contradicts(self, rows: list[Row]) -> bool:
         """Tells whether the rows contradict the supposed header: more than a quarter of the numbers are views by the words or
         icons in the rows, but something else by the header."""
         found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]

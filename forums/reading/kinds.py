@@ -15,11 +15,11 @@ from forums.reading.posts_links import are_short, repeats
 from forums.reading.posts_set import PostSet
 from forums.reading.words import class_roles
 
-ENOUGH = 0.45  # smallest quality (see `RowSet.quality`, `PostSet.quality`) with which rows or posts are accepted
+MIN_QUALITY = 0.45  # smallest quality (see `RowSet.quality`, `PostSet.quality`) with which rows or posts are accepted
 
 
 @dataclass
-class Choice:
+class BestCandidates:
     """The best candidate of a page for each reading, None where there is none: `threads` as a list of threads, `boards` as a
     list of boards, `posts` as the posts of a thread. `others` are the further sets of records that could be posts, best first.
     """
@@ -30,24 +30,24 @@ class Choice:
     others: tuple[PostSet, ...] = ()
 
 
-def weigh(page: Page) -> Choice:
+def best_candidates(page: Page) -> BestCandidates:
     """Returns the best set of posts of a page, and the best lists of threads and of boards that do not belong to these posts.
     """
     posts = post_sets(page)
-    found = weigh_lists(page, posts[0] if posts else None)
+    found = best_lists(page, posts[0] if posts else None)
     if found.threads and page.is_thread_address and (not posts or _takes_rows(posts[0], found.threads)):
         apart = post_sets(page, sorted(found.threads.group.spans))
         posts = apart if apart and _are_posts_above(apart[0], found.threads) else posts
-    return Choice(found.threads, found.boards, posts[0] if posts else None, tuple(posts[1:]))
+    return BestCandidates(found.threads, found.boards, posts[0] if posts else None, tuple(posts[1:]))
 
 
-def weigh_lists(page: Page, posts: PostSet | None = None) -> Choice:
+def best_lists(page: Page, posts: PostSet | None = None) -> BestCandidates:
     """Returns the best lists of threads and of boards of a page (without posts). Lists whose links are inside the texts of
     `posts`, or are the names of their authors, are excluded."""
     sets = [rows for rows in row_sets(page) if not (_name_themselves(rows) or posts and _belong_to(rows, posts))]
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
     boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
-    return Choice(_best(threads), _best(boards))
+    return BestCandidates(_best(threads), _best(boards))
 
 
 def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
@@ -58,14 +58,14 @@ def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
     if not within:
         return False
     taken, titles = PostSet(posts.page, within), sum(len(row.title.text) for row in rows.rows) / len(rows.rows)
-    return taken.own_words < 0.5 or sum(taken.body_lengths) < titles * len(within)
+    return taken.plain_share < 0.5 or sum(taken.body_lengths) < titles * len(within)
 
 
 def _are_posts_above(posts: PostSet, rows: RowSet) -> bool:
     """Tells whether `posts`, at least a third of which certainly have an author, all come before the list `rows`: then they
     are a thread's posts, and the list names related threads."""
     above = max(span.end for span in posts.spans) <= min(start for start, _ in rows.group.spans)
-    return above and posts.own_words >= 0.8 and has_people(posts)
+    return above and posts.plain_share >= 0.8 and has_people(posts)
 
 
 def _belong_to(rows: RowSet, posts: PostSet) -> bool:
@@ -101,7 +101,9 @@ def _best(sets: list[RowSet]) -> RowSet | None:
 def _in_texts(rows: RowSet, posts: PostSet) -> bool:
     """Tells whether most title links of the rows are inside or after the texts of posts: then they are links written by users.
     """
-    if rows.told or posts.quality < 0.7 or posts.own_words < 0.6 or (len(posts.spans) < 2 and not rows.page.is_thread_address):
+    if rows.is_labelled or posts.quality < 0.7 or posts.plain_share < 0.6:
+        return False
+    if len(posts.spans) < 2 and not rows.page.is_thread_address:
         return False
     within, page = 0, rows.page.outline
     for row in rows.rows:
@@ -125,14 +127,16 @@ def _are_writers(rows: RowSet, posts: PostSet) -> bool:
     """Tells whether most title links of the rows are the names of the posts' authors. Signs of that: the same names recur, lines
     that describe a member follow them, or they are short and the posts' texts longer. The title of a board or thread is linked
     only once."""
-    if rows.told and leads_to(rows.group.pattern) == "thread":
+    if rows.is_labelled and leads_to(rows.group.pattern) == "thread":
         return False
     nodes = {link.node for link in posts.writers if link is not None}
-    if 2 * sum(row.title.node in nodes for row in rows.rows) <= len(rows.rows) or posts.own_words < 0.5 or posts.quality < ENOUGH:
+    if 2 * sum(row.title.node in nodes for row in rows.rows) <= len(rows.rows):
         return False
-    if repeats(posts.writers) or 2 * sum(posts.tells_of_member(at) for at in range(len(posts.spans))) > len(posts.spans):
+    if posts.plain_share < 0.5 or posts.quality < MIN_QUALITY:
+        return False
+    if repeats(posts.writers) or 2 * sum(posts.shows_joining_date(at) for at in range(len(posts.spans))) > len(posts.spans):
         return True
-    if rows.told and not describe_authors(posts):
+    if rows.is_labelled and not describe_authors(posts):
         return False
     if rows.page.is_thread_address:
         return True
@@ -152,7 +156,7 @@ def _is_quoted(page: Outline, node: int, body: int) -> bool:
 def _labels(boards: RowSet, threads: RowSet) -> bool:
     """Tells whether supposed boards are only labels in the rows of a list of threads: most rows have such a link, and several
     rows name the same board, or the links come after the titles."""
-    if len(threads.rows) < 2 or threads.quality < ENOUGH or not inside(boards, threads):
+    if len(threads.rows) < 2 or threads.quality < MIN_QUALITY or not inside(boards, threads):
         return False
     keys, after, named = set(), 0, 0
     for row in threads.rows:

@@ -40,7 +40,7 @@ class RowSet:
         return Heads(self.page, self.rows)
 
     @cached_property
-    def told(self) -> bool:
+    def is_labelled(self) -> bool:
         """Tells whether words identify the list as a forum's. At least 60 % of the rows must have a count, and header cells or
         labels of counts must name at least two of replies, views, topics, posts and last reply; or one of the first four, if in
         most rows a word before a time says "last"."""
@@ -52,13 +52,13 @@ class RowSet:
     @property
     def _says_last(self) -> bool:
         """Tells whether in at least half of the rows a word before a time says that it is the time of the last reply."""
-        said = [f"{row.said_before(time.piece)} {time.said}"[-40:] for row in self.rows for time in row.times[:2]]
-        return sum("last" in text_roles(text) for text in said if text) * 2 >= len(self.rows)
+        texts = [f"{row.text_before(time.piece)} {time.own_label}"[-40:] for row in self.rows for time in row.times[:2]]
+        return sum("last" in text_roles(text) for text in texts if text) * 2 >= len(self.rows)
 
     @cached_property
     def quality(self) -> float:
         """How likely the rows are records of a forum, as a score in [0, 2), from times, counts, users and words in the rows and
-        their number; a list is accepted from `ENOUGH` (0.45)."""
+        their number; a list is accepted from `MIN_QUALITY` (0.45)."""
         group, n = self.group, len(self.rows)
         texts = [len(row.title.text) for row in self.rows]
         named = min(1.0, sum(texts) / n / 25)
@@ -75,11 +75,11 @@ class RowSet:
             single *= 0.3  # The title links lead to the last posts of boards; the names of the boards are in another cell.
         if self.page.is_aside(self.rows[0].start) and self.page.is_aside(self.rows[-1].start):
             single *= 0.5
-        told = 0.25 * many if self.told or self.is_bare or self.names_boards else 0.0
-        return (fields * many + 0.5 * group.text_share * fields + told) * single
+        labelled = 0.25 * many if self.is_labelled or self.is_titles_only or self.is_minimal_index else 0.0
+        return (fields * many + 0.5 * group.text_share * fields + labelled) * single
 
     @cached_property
-    def is_bare(self) -> bool:
+    def is_titles_only(self) -> bool:
         """Tells whether the list has at least five rows, which are titles of threads without times and counts, and contains at
         least half of the page's text, as in text-only versions of forums for search engines."""
         group, rows = self.group, self.rows
@@ -88,7 +88,7 @@ class RowSet:
         return leads_to(group.pattern) == "thread" and all(" t:" in row.title.key for row in rows)
 
     @cached_property
-    def names_boards(self) -> bool:
+    def is_minimal_index(self) -> bool:
         """Tells whether this is an index of boards that shows only names: at least three rows without times, whose addresses
         contain a word for forums, outside side columns, on a page whose own address is neither a board's nor a thread's."""
         page, rows = self.page, self.rows
@@ -143,8 +143,8 @@ class RowSet:
         index of boards."""
         votes: Counter[str] = Counter()
         for row in self.rows:
-            told = [found.roles if "label" in found.roles else self.heads.of(row, found.node) for found in row.counts]
-            votes.update({next(iter(roles)) for each in told if len(roles := each & COUNTED) == 1})
+            roles_of_counts = [found.roles if "label" in found.roles else self.heads.of(row, found.node) for found in row.counts]
+            votes.update({next(iter(roles)) for each in roles_of_counts if len(roles := each & COUNTED) == 1})
         named = {role for role, number in votes.items() if number * 2 >= len(self.rows)}
         return "topics" in named and bool(named & {"replies", "posts", "comments"}) and "views" not in named
 
@@ -284,4 +284,4 @@ def _may_list(group: Group) -> bool:
     title, lead = group.rows[0].title, leads_to(group.pattern)
     if title.key == group.page.key or (lead == "board" and board_key(title.url) == group.page.board_key):
         return False  # The link leads to this page itself, sorted or filtered differently.
-    return lead in ("thread", "board") or RowSet(group.page, group, []).told
+    return lead in ("thread", "board") or RowSet(group.page, group, []).is_labelled

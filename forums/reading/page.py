@@ -15,9 +15,9 @@ from forums.reading.addresses import thread_key
 from forums.reading.boardrows import BoardRows
 from forums.reading.document import Page
 from forums.reading.engines import engine_of, expected_kind
-from forums.reading.kinds import ENOUGH, Choice, inside
+from forums.reading.kinds import MIN_QUALITY, BestCandidates, inside
 from forums.reading.learned.doubts import doubt_of
-from forums.reading.learned.second import Second
+from forums.reading.learned.second import TwoReadings
 from forums.reading.learned.weights import shipped
 from forums.reading.lists import RowSet
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, Shapes, ThreadRecord
@@ -55,11 +55,11 @@ def read_page(
     """Reads the page at `url`, fetched at `fetched_at` (aware). Never raises for a page's contents.
 
     Pages are read by content: groups of similar links are scored as lists of boards or of threads, groups of elements around
-    times as posts, by hand-written rules and by trained models (see `Second`); the likeliest kind of page is taken. `timezone`
-    (IANA name) and `day_first` are the site's, for times without zone and dates such as 3/4/2026. With `hints` false, the forum
-    software is not recognised and not used as a hint. `expect` is the kind expected by the site's model at this address, which
-    decides close cases; `rules` are the operator's corrections; `counts_posts` tells whether the numbers in the site's lists are
-    posts (True) or replies (False), if known.
+    times as posts, by hand-written rules and by trained models (see `TwoReadings`); the likeliest kind of page is taken.
+    `timezone` (IANA name) and `day_first` are the site's, for times without zone and dates such as 3/4/2026. With `hints`
+    false, the forum software is not recognised and not used as a hint. `expect` is the kind expected by the site's model at
+    this address, which decides close cases; `rules` are the operator's corrections; `counts_posts` tells whether the numbers in
+    the site's lists are posts (True) or replies (False), if known.
 
     `known` are the shapes of links on the site's other lists (see `shapes_of`). They are used only if `expect` is a list of
     threads: links that look like the titles there are taken as threads, and a group of links that look like links beside the
@@ -125,7 +125,7 @@ def _regions(
     engine = engine_of(page, page.source) if hints else "unknown"
     stated = rules.kind_of(url) if rules else None
     expected = expect or expected_kind(engine, url)
-    second = Second(page, shipped(), known=known if expect is PageKind.threadlist else _NO_SHAPES)
+    second = TwoReadings(page, shipped(), known=known if expect is PageKind.threadlist else _NO_SHAPES)
     shares = second.kind_shares(expected)
     kind = stated or second.agreed(expect) or second.settled(shares, expected)
     evidence = ("stated",) if stated else _by_shapes(second) if kind is expect else ()
@@ -151,7 +151,7 @@ def _regions(
     return reading, read.elements
 
 
-def _by_shapes(second: Second) -> tuple[str, ...]:
+def _by_shapes(second: TwoReadings) -> tuple[str, ...]:
     """Returns the evidence code saying that the shapes of links on the site's other lists decided the reading, as a tuple of
     one; () if they decided nothing."""
     return ("known_titles",) if second.has_known_titles else ("known_others",) if second.has_only_others else ()
@@ -167,7 +167,7 @@ def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
     return lambda other: thread_key(other) == own
 
 
-def read_as(second: Second, kind: PageKind, rules: KindRules | None = None) -> Read:
+def read_as(second: TwoReadings, kind: PageKind, rules: KindRules | None = None) -> Read:
     """Reads the page as one kind, whether or not it is of that kind, and applies the operator's `rules` for this kind.
 
     `second` holds the page and its candidate readings. The reading has no records if none were found or `kind` is `other`.
@@ -213,13 +213,13 @@ def _elements(page: Page, rows: list[Row]) -> list[HtmlElement]:
     return [page.outline.elements[row.record[0]] for row in rows]
 
 
-def _thread_list(second: Second, base: PageReading, rules: KindRules | None) -> Read:
+def _thread_list(second: TwoReadings, base: PageReading, rules: KindRules | None) -> Read:
     page, found, rows = second.page, second.lists, second.threads
     pairs = list(zip(_elements(page, rows.rows), ThreadRows(rows).records(), strict=True)) if rows else []
     if rules:
         pairs = corrected(page, rules, ThreadRecord("", ""), pairs)
     boards: list[BoardRecord] = []
-    if found.boards and found.boards.quality >= ENOUGH and not (rows and inside(found.boards, rows)):
+    if found.boards and found.boards.quality >= MIN_QUALITY and not (rows and inside(found.boards, rows)):
         boards = BoardRows(found.boards).records()
     records = tuple(record for _, record in pairs)
     reading = replace(
@@ -233,8 +233,8 @@ def _thread_list(second: Second, base: PageReading, rules: KindRules | None) -> 
     return Read(reading, tuple(element for element, _ in pairs))
 
 
-def _posts(page: Page, found: Choice) -> list[tuple[HtmlElement, PostRecord]]:
-    if not found.posts or found.posts.quality * 1.8 < ENOUGH:
+def _posts(page: Page, found: BestCandidates) -> list[tuple[HtmlElement, PostRecord]]:
+    if not found.posts or found.posts.quality * 1.8 < MIN_QUALITY:
         return []
     opening = opening_post(page, found.posts)
     only = None if opening or len(found.posts.spans) > 1 else _only_reply(page, found)
@@ -242,7 +242,7 @@ def _posts(page: Page, found: Choice) -> list[tuple[HtmlElement, PostRecord]]:
     return [pair for posts in parts for pair in PostRows(posts).records()]
 
 
-def _only_reply(page: Page, found: Choice) -> PostSet | None:
+def _only_reply(page: Page, found: BestCandidates) -> PostSet | None:
     """Returns the single reply on a page whose first post has a different structure; None if there is none.
 
     Of the candidate sets of posts after the first post, those with one post are considered if its quality is at least 60 % of
@@ -257,7 +257,7 @@ def _only_reply(page: Page, found: Choice) -> PostSet | None:
         if len(posts.spans) == 1
         and posts.spans[0].start >= end
         and posts.quality >= best
-        and posts.own_words >= 0.5
+        and posts.plain_share >= 0.5
         and (posts.is_sure(0) or posts.has_byline(0) and posts.writers[0] is not None or _is_marked_post(page, posts))
     ]
     return min(later, key=lambda posts: posts.spans[0].start, default=None)

@@ -27,8 +27,8 @@ _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d
 class Time(NamedTuple):
     """A time on the page. `node` and `piece` are the numbers of its element and of its (first) text, `line` is the number of
     the displayed line (-1 if the element has no text), `moment` the time itself. `is_attribute`: it comes from an attribute
-    such as a tooltip. `label` is the text before it on its line, `said` the text before it in its own piece of text; each may
-    be empty."""
+    such as a tooltip. `label` is the text before it on its line, `own_label` the text before it in its own piece of text; each
+    may be empty."""
 
     node: int
     piece: int
@@ -36,7 +36,7 @@ class Time(NamedTuple):
     moment: Moment
     is_attribute: bool
     label: str
-    said: str = ""
+    own_label: str = ""
 
 
 class TimedPage:

@@ -79,16 +79,16 @@ class PostRows:
                 continue  # An attribute of less than half of the posts, or with repeated values, is not their id.
             name = prefix.partition(":")[2]
             digits = sum(value.isdigit() for value in values.values())
-            worth = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
+            score = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
             if sequential(list(values.values()), not prefix.startswith("data")):
-                worth -= 1.2
+                score -= 1.2
             if "number" in name or "index" in name:
-                worth -= 1.0
-            worth += 0.4 * min(1.0, sum(len(v) for v in values.values()) / len(values) / 6) + (
+                score -= 1.0
+            score += 0.4 * min(1.0, sum(len(v) for v in values.values()) / len(values) / 6) + (
                 0.2 if prefix.startswith("id") else 0.8 if prefix.startswith("data") else 0.0
             )
-            if worth > points:
-                best, points = prefix, worth
+            if score > points:
+                best, points = prefix, score
         name = best.partition(":")[2]
         rest = [found[best].get(at) for at in range(n)] if best else [None] * n
         return [(f"{name}|{value}", value) if value else None for value in rest]
@@ -310,7 +310,7 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
             if (
                 longer
                 and other.body_lengths[0] >= enough
-                and other.own_words >= 0.5
+                and other.plain_share >= 0.5
                 and _written(page, body) >= enough // 2
                 and not _repeats(page, other, posts)
             ):
@@ -331,7 +331,7 @@ def _below_head(page: Page, posts: PostSet, least: int) -> PostSet | None:
             other = PostSet(page, [Span(node, first.start, time)])
             if other.people[0] and other.has_byline(0):
                 written = other.body_lengths[0] >= least and _written(page, other.bodies[0]) >= least // 2
-                if written and other.own_words >= 0.8 and not _repeats(page, other, posts):
+                if written and other.plain_share >= 0.8 and not _repeats(page, other, posts):
                     return other
                 break
             node = outline.parents[node]

@@ -22,7 +22,7 @@ _OWN_LEVELS = 4
 _NUMBER = re.compile(r"\d+")
 # Elements at one level around the times are accepted as posts at once if at least this share of their text is outside links and
 # buttons; otherwise nested posts are tried too.
-_OWN_WORDS = 0.2
+_PLAIN_SHARE = 0.2
 
 
 def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
@@ -41,12 +41,12 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
     something else."""
     grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
     accepted = [time for time in page.times if is_post_time(page, time) and not is_within(time.node, apart)]
-    for time in _with_lonely(page, accepted, apart):
+    for time in _with_edit_times(page, accepted, apart):
         grouped[_local_shape(page.outline, time.node)].append(time)
     ranked = sorted(_merged(page.outline, list(grouped.values())), key=len, reverse=True)[:_MAX_SETS]
     made = [candidate for times in ranked for candidate in _sets(page, _distinct(page, times))]
     made.sort(key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
-    inner = next((other for other in made[1:] if _tells_again(other, made[0])), None)
+    inner = next((other for other in made[1:] if _repeats_header(other, made[0])), None)
     return [inner, *(posts for posts in made if posts is not inner)] if inner else _united(made)
 
 
@@ -87,7 +87,7 @@ def _without_inner(span: Span, spans: Sequence[Span]) -> Span:
     return replace(span, nested=inner)
 
 
-def _tells_again(inner: PostSet, outer: PostSet) -> bool:
+def _repeats_header(inner: PostSet, outer: PostSet) -> bool:
     """Tells whether a single post `inner` is inside the single post `outer` and repeats its author and time: then `inner` is
     the post without the header around it."""
     if len(inner.spans) != 1 or len(outer.spans) != 1 or not inner.people[0] or not outer.people[0]:
@@ -96,7 +96,7 @@ def _tells_again(inner: PostSet, outer: PostSet) -> bool:
     if not (other.start < one.start and one.end <= other.end and agree(one.anchor.moment, other.anchor.moment)):
         return False
     same = inner.people[0][0][0] == outer.people[0][0][0] and one.anchor.node != other.anchor.node
-    return same and inner.own_words >= outer.own_words and inner.body_lengths[0] > 0
+    return same and inner.plain_share >= outer.plain_share and inner.body_lengths[0] > 0
 
 
 def is_within(node: int, ranges: Sequence[tuple[int, int]]) -> bool:
@@ -160,7 +160,7 @@ def _is_variant(page: Outline, one: int, other: int) -> bool:
     return False
 
 
-def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
+def _with_edit_times(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
     """Returns the times `accepted` (those that may be times of posts) together with times of edits or the like that are at the
     same position, but in elements without an accepted time, since some posts show only the time of their last edit; in page
     order. Times in the node ranges `apart` are not used."""
@@ -221,12 +221,12 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
         posts = _at_level(page, times, level)
         if _is_whole(posts):
             spare = spare or posts
-            if posts.own_words >= _OWN_WORDS:
+            if posts.plain_share >= _PLAIN_SHARE:
                 yield posts
                 return
     if spare is None and len(times) == 2:
         spare = _pair(page, times)
-    if spare is None or spare.own_words < _OWN_WORDS:
+    if spare is None or spare.plain_share < _PLAIN_SHARE:
         spare = _nested(page, times, min(steps)) or spare
     if spare is not None:
         yield spare
@@ -246,7 +246,7 @@ def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
         posts = _at_level(page, times, higher)
         if len({span.start for span in posts.spans}) < len(posts.spans) or not any(span.nested for span in posts.spans):
             return None
-        if _is_whole(posts) and posts.own_words >= 0.5:
+        if _is_whole(posts) and posts.plain_share >= 0.5:
             return posts
     return None
 

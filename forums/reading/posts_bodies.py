@@ -11,7 +11,7 @@ from itertools import groupby
 
 from forums.reading.document import Page
 from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL
-from forums.reading.posts_quotes import ATTACHED, called, is_edit_line, is_own_blockquote
+from forums.reading.posts_quotes import ATTACHED, class_and_role, is_edit_line, is_own_blockquote
 from forums.reading.posts_spans import PostSpans
 from forums.reading.values import count
 from forums.reading.words import FOOTER, class_roles, is_profile_line, text_roles
@@ -67,7 +67,7 @@ def _place(posts: PostSpans, node: int) -> int:
     inside it may be, `_APART` if nothing in it is (quote, signature, attachments). The result is the same for every post that
     contains the node."""
     page, outline = posts.page, posts.page.outline
-    if _is_apart(outline.tags[node], called(page, node)):
+    if _is_apart(outline.tags[node], class_and_role(page, node)):
         return _APART
     if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in _IN_TEXTS:
         return _NONE

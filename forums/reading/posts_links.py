@@ -44,7 +44,7 @@ def repeats(links: Sequence[Link | None]) -> bool:
     return max(times.values()) >= 2 and len({next(iter(texts)) for texts in names.values()}) == len(names)
 
 
-def spells(link: Link) -> bool:
+def address_ends_in_name(link: Link) -> bool:
     """Tells whether the end of a link's address is the text of the link, as in `/p/anna` for "anna"; case and punctuation are
     ignored."""
     name = _plain(link.text)

@@ -11,7 +11,7 @@ from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span, agree
 from forums.reading.words import class_roles
 
-_OWN_WORDS = 0.3  # smallest share of the post's text outside links with which the smallest element is accepted at once
+_PLAIN_SHARE = 0.3  # smallest share of the post's text outside links with which the smallest element is accepted at once
 
 
 def lone(page: Page, time: Time) -> PostSet | None:
@@ -55,7 +55,7 @@ def _smallest(page: Page, time: Time) -> PostSet | None:
             break
         posts = PostSet(page, [Span(node, outline.ends[node], time)])
         if posts.people[0] and posts.body_lengths[0]:
-            if posts.own_words >= _OWN_WORDS:
+            if posts.plain_share >= _PLAIN_SHARE:
                 return posts
             linked = linked or posts
     return linked

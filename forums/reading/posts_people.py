@@ -21,11 +21,11 @@ def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
     columns: dict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
     points: dict[str, list[float]] = defaultdict(list)
     for at, span in enumerate(posts.spans):
-        for name, node, worth in _names_in(posts, span):
+        for name, node, score in _names_in(posts, span):
             column = posts.column(span, node)
             if at not in columns[column]:
                 columns[column][at] = name, node
-                points[column].append(worth)
+                points[column].append(score)
     _add_loose(columns, points)
     n = len(posts.spans)
     scored = []
@@ -146,15 +146,15 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
         if page.moment(text) is not None or name in page.own_titles or name in titled:
             continue
         seen += 1
-        worth = _score(page, span, at, pictures) - 0.02 * min(seen, 20)
+        score = _score(page, span, at, pictures) - 0.02 * min(seen, 20)
         if heads_profile(posts, at, span):
-            worth += 0.7
+            score += 0.7
         if _follows_by(page, at):
-            worth += 0.8
+            score += 0.8
         elif _follows_last(page, at):
-            worth -= 0.8
-        if worth > 0:
-            yield name, link.node if link and link.text == text else node, worth
+            score -= 0.8
+        if score > 0:
+            yield name, link.node if link and link.text == text else node, score
 
 
 _FIELDS = frozenset({"created", "last", "edit", "joined", "replies", "posts", "topics", "views"})

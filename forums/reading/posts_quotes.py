@@ -91,7 +91,7 @@ def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str
     return said[-1:] in (":", "：") and said[:-1].rstrip() in authors
 
 
-def called(page: Page, node: int) -> str:
+def class_and_role(page: Page, node: int) -> str:
     """Returns the classes of an element and its `data-role` attribute, as one string."""
     role = page.outline.elements[node].get("data-role")
     return f"{page.outline.classes[node]} {role}" if role else page.outline.classes[node]
@@ -152,7 +152,7 @@ def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlEl
             node += 1  # An element that contains the whole text is not a quote in it.
             continue
         element = outline.elements[node]
-        roles = class_roles(called(page, node))
+        roles = class_roles(class_and_role(page, node))
         if is_quote(page, node, body, authors):
             quotes.add(element)
             node = outline.ends[node]
@@ -167,7 +167,7 @@ def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlEl
         ):
             others.add(element)
         node += 1
-    return quotes, others | _offers(page, body)
+    return quotes, others | _action_links(page, body)
 
 
 _OFFERS = re.compile(
@@ -175,7 +175,7 @@ _OFFERS = re.compile(
 )
 
 
-def _offers(page: Page, body: int) -> set[HtmlElement]:
+def _action_links(page: Page, body: int) -> set[HtmlElement]:
     """Returns the links at the end of a post's text for replying to, quoting or reporting it."""
     outline, found = page.outline, set()
     for piece in range(outline.piece_to[body] - 1, outline.piece_from[body] - 1, -1):

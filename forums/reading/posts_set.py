@@ -9,7 +9,7 @@ from functools import cached_property
 from forums.reading.document import Link, Page
 from forums.reading.pagetimes import Time
 from forums.reading.posts_bodies import bodies_of
-from forums.reading.posts_links import repeats, spells, writers
+from forums.reading.posts_links import address_ends_in_name, repeats, writers
 from forums.reading.posts_people import heads_profile, people_of
 from forums.reading.posts_quotes import is_edit_line
 from forums.reading.posts_spans import PostSpans
@@ -50,7 +50,7 @@ class PostSet(PostSpans):
         n = len(self.spans)
         whole = sum(1 for people, length in zip(self.people, self.body_lengths, strict=True) if people and length) / n
         bodies = [length for length in self.body_lengths if length]
-        unlinked = self.own_words
+        unlinked = self.plain_share
         share = min(1.0, sum(bodies) / max(1, self.page.text_total))
         fine = sum(1 for span in self.spans if span.anchor.moment.precision_seconds < 86_400) / n
         if n == 1:
@@ -100,7 +100,7 @@ class PostSet(PostSpans):
         end = self.page.line_range.get(outline.pieces[high].line, (high, high))[1]
         return sum(len(piece.text) for piece in outline.pieces[start:end]) < len(name) + 60
 
-    def tells_of_member(self, at: int) -> bool:
+    def shows_joining_date(self, at: int) -> bool:
         """Tells whether post number `at` shows when its author joined the forum, which lists of threads do not show."""
         pieces = self.page.outline.pieces
         return any(
@@ -121,11 +121,11 @@ class PostSet(PostSpans):
         if 2 * len(links) < len(self.spans):
             return False
         if len(self.spans) == 1:
-            return spells(links[0]) and self.has_byline(0)
-        return repeats(links) or 2 * sum(spells(link) for link in links) > len(links)
+            return address_ends_in_name(links[0]) and self.has_byline(0)
+        return repeats(links) or 2 * sum(address_ends_in_name(link) for link in links) > len(links)
 
     @cached_property
-    def own_words(self) -> float:
+    def plain_share(self) -> float:
         """The share of the posts' text that is outside links and buttons, in [0, 1]: texts of posts are mostly plain text,
         lists are links."""
         outline, plain, total = self.page.outline, 0, 0

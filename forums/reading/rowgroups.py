@@ -80,7 +80,7 @@ def _cell_path(page: Page, node: int) -> tuple[int, str]:
 LONGEST_LONE = 500
 
 
-def _lone(page: Page) -> Callable[[int], bool]:
+def _can_be_only_row(page: Page) -> Callable[[int], bool]:
     """Returns a function that tells whether an element can be the only row of a list: by its tag, and because it contains one or
     two times, links to at most four targets and at most LONGEST_LONE characters of text."""
 
@@ -114,7 +114,7 @@ def _rows(page: Page, links: list[Link]) -> list[Row]:
     names: dict[Hashable, Link] = {}
     for link in links:
         names.setdefault(link.key, link)
-    found = records_around(page.outline, anchors, _lone(page))
+    found = records_around(page.outline, anchors, _can_be_only_row(page))
     return [Row(page, _below_day(page, record, names[key]), names[key]) for key, record in found]
 
 
@@ -134,7 +134,7 @@ def groups(page: Page) -> list[Group]:
     named = [link for link in page.links if _names(link, page)]
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
     for link in named:
-        places[family(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
+        places[loose_pattern(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
     for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
@@ -167,9 +167,9 @@ def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
 def _holds_others(row: Row) -> bool:
     """Tells whether a supposed single row contains more links with the same form of address as its title link: then it is
     itself a list of rows."""
-    own = family(row.title.pattern)
+    own = loose_pattern(row.title.pattern)
     return any(
-        link.key != row.title.key and not link.is_user and not link.fragment and family(link.pattern) == own
+        link.key != row.title.key and not link.is_user and not link.fragment and loose_pattern(link.pattern) == own
         for link in row.links
     )
 
@@ -210,7 +210,7 @@ def _varied(links: list[Link]) -> bool:
 
 
 @lru_cache(maxsize=8_192)
-def family(pattern: str) -> str:
+def loose_pattern(pattern: str) -> str:
     """Returns a pattern in which slugs with and without a number, and with and without ".html", are written alike, so that
     patterns that differ only in this are equal."""
     return re.sub(r"\*\.html?(?=$|\?)", "*", re.sub(r"\*[-_]#|#[-_]\*", "*", pattern))
@@ -229,7 +229,7 @@ def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> lis
     keys = {row.title.key for row in rows}
     added = []
     for link in named:
-        if family(link.pattern) != family(pattern) or link.key in keys:
+        if loose_pattern(link.pattern) != loose_pattern(pattern) or link.key in keys:
             continue
         node = link.node
         while node >= 0 and (outline.paths[node], outline.depths[node]) not in levels:

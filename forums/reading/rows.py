@@ -123,10 +123,10 @@ class Row:
         for at in self.pieces:
             if at in title:
                 continue
-            found.extend(self._told_inside(at) if at in timed else self._counts_of(at))
+            found.extend(self._labelled_counts(at) if at in timed else self._counts_of(at))
         return found
 
-    def _told_inside(self, at: int) -> list[Count]:
+    def _labelled_counts(self, at: int) -> list[Count]:
         """Returns the counts inside text number `at` that have a word for their role directly before or after them, as in "(3
         replies, last 2014-3-1 10:15)". Digits of the text's time are left out."""
         text, node, _ = self.page.outline.pieces[at]
@@ -150,7 +150,7 @@ class Row:
         if not any(map(str.isdigit, text)):
             return []
         if len(text) > 60:
-            return self._told_inside(at)
+            return self._labelled_counts(at)
         column, top = self.column(node), self._top(node)
         if page.tags[node][:1] == "h" or page.tags[page.parents[node]] in ("h1", "h2", "h3", "h4"):
             # In headings, numbers without a named role are badges beside a name, not counts.
@@ -298,7 +298,7 @@ class Row:
             node = page.parents[node]
         return node
 
-    def said_before(self, at: int) -> str:
+    def text_before(self, at: int) -> str:
         """Returns up to 80 characters of the text before text number `at` on its line, beginning after the row's title and
         after the last time before it. If there is no such text, the text of the element before it if that is its term;
         otherwise ""."""

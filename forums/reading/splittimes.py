@@ -22,7 +22,7 @@ _RECORD_LEVELS = 6  # number of levels that are searched from the date upwards f
 _DAY_SECONDS = 86_400
 
 
-class Leaf(NamedTuple):
+class SplitDate(NamedTuple):
     """A date in separate elements: the node of the element that contains it, its range of text numbers from `first` to before
     `end`, and the date as one text, such as "12 May 2024"."""
 
@@ -41,8 +41,8 @@ class SplitTimes(NamedTuple):
 
 
 def split_times(page: Outline, told: Set[int], dates: DateContext) -> SplitTimes:
-    """Returns the dates of a page that are in separate elements (see `Leaf`), each with the time of day of its record if there
-    is one: the only one in the smallest element that contains the date and a time of day, but no other date. The texts in
+    """Returns the dates of a page that are in separate elements (see `SplitDate`), each with the time of day of its record if
+    there is one: the only one in the smallest element that contains the date and a time of day, but no other date. The texts in
     `told` are parts of other times and are not used."""
     leaves = [leaf for leaf in _leaves(page, dates) if told.isdisjoint(range(leaf.first, leaf.end))]
     clocks = [at for at, piece in enumerate(page.pieces) if at not in told and CLOCK.fullmatch(piece.text)] if leaves else []
@@ -61,19 +61,19 @@ def split_times(page: Outline, told: Set[int], dates: DateContext) -> SplitTimes
     return SplitTimes(moments, frozenset(parts))
 
 
-def _leaves(page: Outline, dates: DateContext) -> list[Leaf]:
+def _leaves(page: Outline, dates: DateContext) -> list[SplitDate]:
     """Returns the dates of a page that are in separate elements, in page order."""
-    found: list[Leaf] = []
+    found: list[SplitDate] = []
     for at, (text, node, _) in enumerate(page.pieces):
         if len(text) > 5 or not _DAY.fullmatch(text) or (found and at < found[-1].end):
             continue
-        best: Leaf | None = None
+        best: SplitDate | None = None
         for _ in range(_LEVELS):
             node = page.parents[node]
             if node < 0 or page.piece_to[node] - page.piece_from[node] > _MOST_PARTS:
                 break
             day = _day_of([piece.text for piece in page.pieces[page.piece_from[node] : page.piece_to[node]]], dates)
-            best = Leaf(node, page.piece_from[node], page.piece_to[node], day) if day else best
+            best = SplitDate(node, page.piece_from[node], page.piece_to[node], day) if day else best
         if best:
             found.append(best)
     return found
@@ -115,7 +115,7 @@ def _is_day(text: str, dates: DateContext) -> bool:
     return moment is not None and moment.precision_seconds == _DAY_SECONDS
 
 
-def _clock_of(page: Outline, leaf: Leaf, leaves: list[Leaf], clocks: list[int]) -> int | None:
+def _clock_of(page: Outline, leaf: SplitDate, leaves: list[SplitDate], clocks: list[int]) -> int | None:
     """Returns the number of the text with the time of day that belongs to the date `leaf`; None if there is none. `leaves` are
     all such dates in order, `clocks` the numbers of all texts that are times of day, ascending."""
     node = leaf.node

@@ -188,10 +188,10 @@ class ThreadFields:
     def _label(self, row: Row, time: Time) -> str:
         """Returns the label of a time: the text before it in its own piece of text if that names a role (such as "last"),
         otherwise also the text before that piece on the line."""
-        if time.said and text_roles(time.said) & {"last", "created", "edit", "joined"}:
-            return time.said
-        before = row.said_before(time.piece) if time.piece in row.pieces else time.label
-        return f"{before} {time.said}".strip()
+        if time.own_label and text_roles(time.own_label) & {"last", "created", "edit", "joined"}:
+            return time.own_label
+        before = row.text_before(time.piece) if time.piece in row.pieces else time.label
+        return f"{before} {time.own_label}".strip()
 
     def _roles_by_class(self, row: Row, node: int) -> frozenset[str]:
         told, steps = frozenset[str](), 0

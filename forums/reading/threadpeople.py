@@ -178,7 +178,7 @@ class ThreadPeople(ThreadFields):
                 continue
             text, node, line = outline.pieces[at]
             previous = outline.pieces[at - 1] if at - 1 in row.pieces and at - 1 not in title else None
-            follows = previous is not None and ends_by(previous.text) and (previous.line == line or ends_by(row.said_before(at)))
+            follows = previous is not None and ends_by(previous.text) and (previous.line == line or ends_by(row.text_before(at)))
             name = ""
             after = self._after_time(row, at) if at in timed else []
             if after:
@@ -245,7 +245,7 @@ class ThreadPeople(ThreadFields):
             return frozenset({"author"})
         told = self._role_after_time(row, at)
         if not told and at in row.pieces:
-            told = text_roles(row.said_before(at)[-40:]) & {"last", "created"}
+            told = text_roles(row.text_before(at)[-40:]) & {"last", "created"}
         if not told:
             told = self.heads.of(row, node) & {"last", "created", "author"}
             if "last" in told:
@@ -265,7 +265,7 @@ class ThreadPeople(ThreadFields):
             return True
         pieces, at = self.page.outline.pieces, self.page.outline.piece_from[person.node]
         if at < last.piece:
-            return not last.said and last.piece - at <= 1
+            return not last.own_label and last.piece - at <= 1
         between = pieces[row.time_end(last) : at]
         return all(len(piece.text) < 12 and (ends_by(piece.text) or not piece.text.strip("·|•- ")) for piece in between)
 
@@ -277,7 +277,7 @@ class ThreadPeople(ThreadFields):
             # In a definition list, "Last reply": 10:15 作者 anna names the author of the last reply, not of the thread.
             defined = "dd" in (outline.tags[node], outline.tags[outline.parents[node]])
             return not (defined and "last" in self._role_after_time(row, at))
-        return at - 1 in row.pieces and bool(row.said_before(at)) and bool(_AUTHOR.fullmatch(pieces[at - 1].text))
+        return at - 1 in row.pieces and bool(row.text_before(at)) and bool(_AUTHOR.fullmatch(pieces[at - 1].text))
 
     def _role_after_time(self, row: Row, at: int) -> frozenset[str]:
         """Returns the role ("last" or "created") of the time before text number `at` on its line, with at most a word such as

@@ -12,7 +12,7 @@ from lxml.html import HtmlElement
 
 from forums.reading.document import Link, Page
 from forums.reading.model import Shapes
-from forums.reading.rowgroups import family
+from forums.reading.rowgroups import loose_pattern
 
 _LEVELS = 4
 _NUMBERED = re.compile(r"\d")
@@ -42,7 +42,7 @@ def markup_shape(element: HtmlElement) -> str:
 def title_shape(page: Page, link: Link) -> str:
     """Returns the shape of a link: the form of its address and its `markup_shape`; "" if the latter is empty."""
     shape = markup_shape(page.outline.elements[link.node])
-    return f"{family(link.pattern)} {shape}" if shape else ""
+    return f"{loose_pattern(link.pattern)} {shape}" if shape else ""
 
 
 def shapes_of(page: Page, titles: Iterable[Link]) -> Shapes:

@@ -12,7 +12,7 @@ from lxml.html import HtmlElement
 from crawlmgr.web.outline import Outline
 from forums.reading.addresses import names_board, names_user
 from forums.reading.document import Page
-from forums.reading.kinds import ENOUGH, Choice, describe_authors, has_people, inside
+from forums.reading.kinds import MIN_QUALITY, BestCandidates, describe_authors, has_people, inside
 from forums.reading.lists import RowSet
 from forums.reading.model import PageKind
 from forums.reading.patterns import leads_to
@@ -23,7 +23,7 @@ from forums.reading.words import class_roles
 class Verdict(NamedTuple):
     """The scores of a page as a list of threads, an index of boards and a thread's posts, by the hand-written rules, and the
     codes of the evidence that changed them (`evidence`). A score is 0 if the page cannot be read so; it is accepted from
-    `ENOUGH`."""
+    `MIN_QUALITY`."""
 
     threads: float
     boards: float
@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
     evidence: tuple[str, ...]
 
 
-def verdict_of(page: Page, found: Choice) -> Verdict:
+def verdict_of(page: Page, found: BestCandidates) -> Verdict:
     """Returns the scores of a page as each kind; `found` are its best readings."""
     evidence: list[str] = []
     threads, boards = _lists(page, found, evidence)
@@ -45,20 +45,20 @@ def ruled(page: Page, verdict: Verdict, expect: PageKind | None) -> tuple[PageKi
     """Returns the kind of the page by the hand-written rules, and their certainty in [0, 1].
 
     `verdict` holds the scores of the page as each kind; that of `expect`, the kind that the site's model expects, is raised. If
-    no score reaches `ENOUGH`, the kind is `thread` with certainty 0 for a thread's address, otherwise `other`."""
+    no score reaches `MIN_QUALITY`, the kind is `thread` with certainty 0 for a thread's address, otherwise `other`."""
     values = {PageKind.threadlist: verdict.threads, PageKind.index: verdict.boards, PageKind.thread: verdict.posts}
-    if expect in values and values[expect] >= 0.5 * ENOUGH:
+    if expect in values and values[expect] >= 0.5 * MIN_QUALITY:
         values[expect] *= 1.5
     kind = max(values, key=lambda name: values[name])
     best = values[kind]
-    if best < ENOUGH:
+    if best < MIN_QUALITY:
         if page.is_thread_address and leads_to(page.pattern) == "thread":
             return PageKind.thread, 0.0
         return PageKind.other, min(1.0, 1 - best)
     return kind, min(1.0, best) * min(1.0, 0.5 + (best - sorted(values.values())[-2]))
 
 
-def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float]:
+def _lists(page: Page, found: BestCandidates, evidence: list[str]) -> tuple[float, float]:
     """Returns the page's scores as a list of threads and as an index of boards. Adds codes of what lowered them to `evidence`.
     """
     threads = found.threads.quality if found.threads else 0.0
@@ -72,7 +72,7 @@ def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float
     if found.threads and found.boards and inside(found.threads, found.boards):
         threads *= 0.3
         evidence.append("threads-in-boards")
-    if found.threads and threads >= ENOUGH and len(found.threads.rows) >= 3 and boards and names_board(page.board_key):
+    if found.threads and threads >= MIN_QUALITY and len(found.threads.rows) >= 3 and boards and names_board(page.board_key):
         boards *= 0.7
         evidence.append("board-address")
     if page.is_thread_address:
@@ -82,7 +82,7 @@ def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float
     return threads, boards
 
 
-def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
+def _posts(page: Page, found: BestCandidates, evidence: list[str]) -> float:
     """Returns the page's score as a thread. Adds codes of what changed it to `evidence`."""
     if not found.posts:
         return 0.0
@@ -118,7 +118,7 @@ def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
             value *= 0.3
             if rows is found.threads:
                 evidence.append("rows-not-posts")
-    if found.threads and len(posts.spans) > 1 and not found.threads.told and _names_posts(posts, found.threads):
+    if found.threads and len(posts.spans) > 1 and not found.threads.is_labelled and _names_posts(posts, found.threads):
         evidence.append("names-of-posts")
     return value
 
@@ -155,7 +155,9 @@ def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
     times and images as well."""
     if sum(bool(_DATED.search(row.title.url)) for row in rows.rows) * 2 > len(rows.rows):
         return False
-    if rows.told or (leads_to(rows.group.pattern) == "thread" and (rows.group.share("times") >= 0.5 or rows.is_bare)):
+    if rows.is_labelled:
+        return True
+    if leads_to(rows.group.pattern) == "thread" and (rows.group.share("times") >= 0.5 or rows.is_titles_only):
         return True
     counted = sum(any(found.roles & _FORUM_COUNTS for found in row.counts) for row in rows.rows)
     if counted * 2 >= len(rows.rows):
@@ -176,7 +178,7 @@ def _takes_text(form: HtmlElement) -> bool:
 def _replies(posts: PostSet, other: PostSet) -> bool:
     """Tells whether the set `other` is a single reply to `posts`: one text with a line of a name and a time, whose time,
     position and text differ from those of the first post."""
-    if len(other.spans) != 1 or other.own_words < 0.8 or not other.has_byline(0) or not other.body_lengths[0]:
+    if len(other.spans) != 1 or other.plain_share < 0.8 or not other.has_byline(0) or not other.body_lengths[0]:
         return False
     apart = other.spans[0].anchor.node != posts.spans[0].anchor.node and other.bodies[0] != posts.bodies[0]
     return apart and other.spans[0].anchor.moment != posts.spans[0].anchor.moment
@@ -238,10 +240,10 @@ def _is_heading(page: Outline, node: int, top: int) -> bool:
 def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
     """Tells whether the supposed posts are really rows of the list `rows`: at least 70 % of their times are inside those rows,
     and nothing shows that the rows' title links belong to posts or are buttons."""
-    if posts.own_words >= 0.5 and not rows.told and (len(rows.rows) < 2 or _names_posts(posts, rows)):
+    if posts.plain_share >= 0.5 and not rows.is_labelled and (len(rows.rows) < 2 or _names_posts(posts, rows)):
         return False
     spans = rows.group.spans
-    if len(rows.rows) > 1 and posts.own_words >= 0.5 and len({row.title.text for row in rows.rows}) == 1:
+    if len(rows.rows) > 1 and posts.plain_share >= 0.5 and len({row.title.text for row in rows.rows}) == 1:
         return False  # Links with the same text to many pages are buttons.
     inside = sum(any(start <= span.anchor.node < end for start, end in spans) for span in posts.spans)
     return inside >= 0.7 * len(posts.spans)
@@ -249,7 +251,7 @@ def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
 
 def _names_posts(posts: PostSet, rows: RowSet) -> bool:
     """Tells whether the title links of the rows are permalinks or subjects of posts, whose own texts are longer."""
-    if posts.own_words < 0.5:
+    if posts.plain_share < 0.5:
         return False
     longer = sum(posts.body_lengths) / len(posts.spans) > 1.5 * sum(len(row.title.text) for row in rows.rows) / len(rows.rows)
     if longer and rows.page.is_thread_address and _carry_ids(posts, rows):

@@ -51,14 +51,14 @@ def test_every_table_is_printed_and_kept_scores_are_used(
 def test_scores_of_other_pages_or_of_another_recipe_are_not_used(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = fitting.samples_of(list(saved_pages(folder))[:6], NOW, "engine")
     file = tmp_path / "scores.npz"
-    assert not stored.give_stored(samples, file)
+    assert not stored.load_scores(samples, file)
     fitting.first_stage(samples)
     stored.store(samples, file)
     given = [sample.given["links"].copy() for sample in samples]
     for sample in samples:
         sample.given.clear()
-    assert stored.give_stored(samples, file)
+    assert stored.load_scores(samples, file)
     assert all((one == sample.given["links"]).all() for one, sample in zip(given, samples, strict=True))
-    assert not stored.give_stored(samples[:5], file)
+    assert not stored.load_scores(samples[:5], file)
     monkeypatch.setattr(fitting, "ROUNDS", 3)
-    assert not stored.give_stored(samples, file)
+    assert not stored.load_scores(samples, file)

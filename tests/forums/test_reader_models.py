@@ -9,12 +9,12 @@ import pytest
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 from forums.reading.document import Page
-from forums.reading.kinds import Choice
+from forums.reading.kinds import BestCandidates
 from forums.reading.learned.assemble import identities, row_set
 from forums.reading.learned.assemble_posts import LearnedPosts
 from forums.reading.learned.choose import chosen_bodies, chosen_links
 from forums.reading.learned.groups import Groups, numbered
-from forums.reading.learned.second import Second
+from forums.reading.learned.second import TwoReadings
 from forums.reading.learned.weights import FILE, read_weights, shipped
 from forums.reading.model import PageKind
 from forums.reading.threadrows import ThreadRows
@@ -80,17 +80,17 @@ def test_a_learned_list_is_a_rival_only_where_it_has_other_rows() -> None:
         for at in range(1, 7)
     )
     page = _page(f"<table>{rows}</table><p><a href='/help/page'>A page with help</a></p><p>{'Words. ' * 80}</p>")
-    second = Second(page, None)
+    second = TwoReadings(page, None)
     table = second.links.links
     titles = np.asarray([[0.1, 0.9, 0.0] if "topic" in link.url else [0.9, 0.1, 0.0] for link in table])
     second.given["links"] = titles
     assert second.rivals(0)[1] is None and second.threads is second.lists.threads
-    other = Second(page, None, {"links": np.full((len(table), 3), 1 / 3)}, {0: [0.3, 0.8]})
+    other = TwoReadings(page, None, {"links": np.full((len(table), 3), 1 / 3)}, {0: [0.3, 0.8]})
     assert len(other.offered(0)) == 2 and other.threads is not None
     assert len(other.threads.rows) == 7
-    other = Second(page, None, other.given, {0: [0.8, 0.3]})
+    other = TwoReadings(page, None, other.given, {0: [0.8, 0.3]})
     assert other.threads is not None and len(other.threads.rows) == 6
-    little = Second(
+    little = TwoReadings(
         _page(f"<table>{rows}</table><p><a href='/help/page'>A page with help</a></p>"), None, other.given, {0: [0.3, 0.8]}
     )
     assert len(little.offered(0)) == 1 and little.threads is little.lists.threads
@@ -103,7 +103,7 @@ def test_the_same_rows_with_parts_of_them_are_no_rival(labels: int) -> None:
         f"<td>{at}</td><td>2026-01-{at:02} 10:15</td></tr>"
         for at in range(1, 13)
     )
-    second = Second(_page(f"<table>{rows}</table><p>{'Words. ' * 80}</p>"), None)
+    second = TwoReadings(_page(f"<table>{rows}</table><p>{'Words. ' * 80}</p>"), None)
     named = ("topic", "label") if labels else ("topic",)
     shares = [[0.1, 0.9, 0.0] if any(name in link.url for name in named) else [0.9, 0.1, 0.0] for link in second.links.links]
     second.given["links"] = np.asarray(shares)
@@ -118,18 +118,18 @@ def test_headings_of_rows_are_no_rival_of_the_rows() -> None:
         + "</ul></li>"
         for part in range(1, 4)
     )
-    second = Second(_page(f"<ul>{parts}</ul><p>{'Words. ' * 80}</p>", "http://forum.example/"), None)
+    second = TwoReadings(_page(f"<ul>{parts}</ul><p>{'Words. ' * 80}</p>", "http://forum.example/"), None)
     shares = [[0.1, 0.0, 0.9] if "/part/" in link.url else [0.9, 0.0, 0.1] for link in second.links.links]
     second.given["links"] = np.asarray(shares)
     assert second.lists.boards is not None and len(second.lists.boards.rows) == 12
     assert second.offered(1) == [second.lists.boards]
-    below = Second(second.page, None)  # sub-boards of some boards, which the rules took for the list
+    below = TwoReadings(second.page, None)  # sub-boards of some boards, which the rules took for the list
     below.given["links"] = np.asarray(
         [[0.9, 0.0, 0.1] if "/forum/1" in link.url else row for link, row in zip(second.links.links, shares, strict=True)]
     )
     some = row_set(second.page, [link for link in second.links.links if "/forum/1" in link.url])
     assert some is not None
-    below.__dict__["lists"] = Choice(None, some)
+    below.__dict__["lists"] = BestCandidates(None, some)
     assert [len(rows.rows) for rows in below.offered(1)] == [4, 3]
 
 
@@ -143,7 +143,7 @@ LAST_ROWS = (
 def test_an_expected_kind_of_which_the_rules_are_certain_stands_against_the_models() -> None:
     page = _page(f"{LAST_ROWS}<p>{'Words. ' * 80}</p>", "http://forum.example/forumdisplay.php?fid=3&page=3")
     shares = np.asarray([0.03, 0.95, 0.01, 0.01])
-    second = Second(page, None, {"kind": shares})
+    second = TwoReadings(page, None, {"kind": shares})
     assert second.settled(second.kind_shares(PageKind.threadlist), PageKind.threadlist) is PageKind.index
     assert second.agreed(PageKind.threadlist) is PageKind.threadlist
     assert second.agreed(PageKind.index) is None and second.agreed(PageKind.thread) is None and second.agreed(None) is None
@@ -153,11 +153,11 @@ def test_two_rows_that_the_rules_take_for_one_are_two() -> None:
     rows = "".join(
         f'<tr><td>{at}</td><td><a href="/topic/{at}-name">Some title {at}</a></td><td>by anna</td></tr>' for at in range(12)
     )
-    second = Second(_page(f"<table>{rows}</table><p>{'Words. ' * 80}</p>"), None)
+    second = TwoReadings(_page(f"<table>{rows}</table><p>{'Words. ' * 80}</p>"), None)
     second.given["links"] = np.asarray([[0.1, 0.9, 0.0] for _ in second.links.links])
     every_other = row_set(second.page, second.links.links[::2])
     assert every_other is not None and {len(row.record) for row in every_other.rows} == {2}
-    second.__dict__["lists"] = Choice(every_other)
+    second.__dict__["lists"] = BestCandidates(every_other)
     rival = second.rivals(0)[1]
     assert rival is not None and len(rival.rows) == 12
 
@@ -175,14 +175,14 @@ def test_the_rules_settle_a_kind_that_the_models_doubt(words: int, shares: tuple
         f'<tr><td><a href="/topic/{at}-name-{at}">Some title number {at}</a></td><td>{at}</td><td>2026-01-0{at} 10:15</td></tr>'
         for at in range(1, 7)
     )
-    second = Second(_page(f"<table>{rows}</table><p>{'Words. ' * words}</p>"), None)
+    second = TwoReadings(_page(f"<table>{rows}</table><p>{'Words. ' * words}</p>"), None)
     assert second.settled(np.asarray(shares), None) is kind
 
 
 def test_no_posts_are_learned_on_a_page_that_shows_too_little() -> None:
     body = "<div>{}</div>"
     for text, is_read in (("Loading.", False), ("A text that goes on and on. " * 30, True)):
-        second = Second(_page(body.format(text)), None)
+        second = TwoReadings(_page(body.format(text)), None)
         second.given["bodies"] = np.full(len(second.bodies.nodes), 0.9)
         assert (second.posts is not None) is is_read
 
@@ -251,7 +251,7 @@ def test_a_text_in_the_place_of_most_texts_is_one_however_low_its_score() -> Non
     nodes = np.asarray([node for node, name in enumerate(outline.classes) if name in ("text", "foot")])
     scores = np.asarray([0.6, 0.1, 0.6, 0.6, 0.1])
     assert chosen_bodies(outline, nodes, scores) == [0, 2, 3]
-    assert chosen_bodies(outline, nodes, scores, Second(page, None).signals.chains) == [0, 1, 2, 3]
+    assert chosen_bodies(outline, nodes, scores, TwoReadings(page, None).signals.chains) == [0, 1, 2, 3]
 
 
 def test_rows_stand_around_links_of_several_shapes() -> None:

@@ -12,7 +12,7 @@ from forums.commands import reader_train
 from forums.reading import to_json
 from forums.reading.document import Page
 from forums.reading.learned.assemble import row_set
-from forums.reading.learned.second import Second
+from forums.reading.learned.second import TwoReadings
 from forums.reading.page import read_page
 from forums.reading.training import fit as fitting
 from forums.reading.training.labels import body_labels, link_labels
@@ -107,7 +107,7 @@ def test_truth_of_drawn_threads_begins_texts_that_are_on_them(drawn: Path) -> No
     pages = [saved for saved in saved_pages(drawn) if saved.engine.startswith("random-thread-")]
     assert len(pages) >= 90
     for saved in pages[::4]:
-        second = Second(parsed(saved, NOW), None)
+        second = TwoReadings(parsed(saved, NOW), None)
         labels = body_labels(second.page, second.bodies, saved.truth, None)
         assert (labels == 1).sum() == len(saved.truth["records"]), saved.file
 
@@ -121,10 +121,10 @@ def test_what_a_list_is_worth_falls_with_rows_missed_and_rows_that_are_none() ->
     }  # fmt: skip
     saved = Saved(Path("f.html"), "http://forum.example/f/7", "drawn", "drawn", truth, True)
     page = Page(html, saved.url, NOW)
-    sample = fitting.Sample(saved, Second(page, None), np.zeros(0), np.zeros(0), "drawn")
+    sample = fitting.Sample(saved, TwoReadings(page, None), np.zeros(0), np.zeros(0), "drawn")
     threads = [link for link in page.links if "topic" in link.url]
-    worths = [fitting.worth_of(sample, 0, made) for links in (threads, threads[:4], page.links) if (made := row_set(page, links))]
-    assert worths[0] == 1.0 and 0 < worths[1] < worths[2] < 1.0
+    qualities = [fitting.quality_of(sample, 0, made) for links in (threads, threads[:4], page.links) if (made := row_set(page, links))]
+    assert qualities[0] == 1.0 and 0 < qualities[1] < qualities[2] < 1.0
 
 
 def test_a_title_that_leads_off_the_site_is_the_one_to_learn() -> None:

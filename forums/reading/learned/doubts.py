@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forums.reading.learned.choose import COMPLETED, best_of
-from forums.reading.learned.second import KINDS, Second
+from forums.reading.learned.second import KINDS, TwoReadings
 from forums.reading.model import PageKind, PageReading, PostRecord
 
 _UNLIKELY = 0.6  # if the chosen kind has less than this probability, a doubt about the kind is reported
@@ -23,7 +23,7 @@ class Doubt(NamedTuple):
     doubts: tuple[str, ...]
 
 
-def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
+def doubt_of(second: TwoReadings, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
     """Returns how reliable the reading of the page is. second: the page with its two readings; shares: the probability of each
     kind in `KINDS`; is_stated: the kind is certain, because the operator stated it or the shapes of links on the site's other
     pages decided it."""
@@ -37,7 +37,7 @@ def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated
     return Doubt(round(sure, 3), complete, tuple(_words(second, shares, reading, features[0], complete)))
 
 
-def _words(second: Second, shares: np.ndarray, reading: PageReading, features: np.ndarray, complete: bool) -> list[str]:
+def _words(second: TwoReadings, shares: np.ndarray, reading: PageReading, features: np.ndarray, complete: bool) -> list[str]:
     made = []
     rivals = {kind: share for kind, share in zip(KINDS, shares, strict=True) if kind is not reading.kind}
     if shares[KINDS.index(reading.kind)] < _UNLIKELY:
@@ -55,7 +55,7 @@ def _words(second: Second, shares: np.ndarray, reading: PageReading, features: n
     return made or ["Records may be missing."]
 
 
-def _left_out(second: Second, reading: PageReading) -> int:
+def _left_out(second: TwoReadings, reading: PageReading) -> int:
     """Returns the number of addresses of links that may name missing records: links that name no record, but are in a cluster
     with links of records and have a score of at least COMPLETED times the mean of the page's three best."""
     scores = second.link_scores[:, 1 if reading.kind is PageKind.threadlist else 2] if len(second.link_scores) else np.zeros(0)

@@ -18,7 +18,7 @@ from forums.reading.document import Link, Page
 from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.signals import HEADINGS, Signals
 from forums.reading.patterns import leads_to
-from forums.reading.rowgroups import family
+from forums.reading.rowgroups import loose_pattern
 from forums.reading.values import count
 from forums.reading.words import NOT_NAMES
 
@@ -270,7 +270,7 @@ def link_table(page: Page, signals: Signals) -> LinkTable:
         numbered([page.outline.paths[link.node] for link in links]),
         numbered(whole[seen.nodes].tolist()),
         numbered(near[seen.nodes].tolist()),
-        numbered([family(link.pattern) for link in links]),
+        numbered([loose_pattern(link.pattern) for link in links]),
     ]
     parts, beside = [_own(page, signals, links, Groups(seen.keys))], _Beside(page, links)
     for width, numbers in enumerate(widths):

@@ -16,7 +16,8 @@ def rows_view(rows: RowSet) -> list[float]:
     weights = rows.weights
     return [
         1.0, log1p(n), rows.quality, rows.group.share("times"), rows.group.share("counts"), rows.group.text_share,
-        float(rows.told), float(rows.is_bare), sum(any(link.is_user for link in row.links) for row in rows.rows) / n,
+        float(rows.is_labelled), float(rows.is_titles_only),
+        sum(any(link.is_user for link in row.links) for row in rows.rows) / n,
         sum(len(row.title.text) for row in rows.rows) / n / 40, sum(len(row.text) for row in rows.rows) / n / 200,
         *(weights.get(name, 0.0) for name in WEIGHTS),
     ]  # fmt: skip

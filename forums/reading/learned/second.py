@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from forums.reading.document import Link, Page
-from forums.reading.kinds import Choice, weigh, weigh_lists
+from forums.reading.kinds import BestCandidates, best_candidates, best_lists
 from forums.reading.learned.assemble import row_set
 from forums.reading.learned.assemble_posts import LearnedPosts
 from forums.reading.learned.bodies import BodyTable, body_table
@@ -33,7 +33,7 @@ from forums.reading.learned.views import (
 from forums.reading.learned.weights import Weights
 from forums.reading.lists import RowSet
 from forums.reading.model import PageKind, Shapes
-from forums.reading.rowgroups import family
+from forums.reading.rowgroups import loose_pattern
 from forums.reading.titleshapes import title_shape
 from forums.reading.verdict import Verdict, ruled, verdict_of
 
@@ -63,30 +63,30 @@ EXPECTED = 4.0
 
 
 @dataclass
-class Second:
+class TwoReadings:
     """A page with its two readings, one by the rules and one by the models. Each step is computed when first used.
 
     Lists have the number of their kind in `KINDS`: 0 for threads, 1 for boards. In training, `weights` is None; then scores
-    (`given`, by name) and predicted qualities of lists (`worth`, by number of the kind) are given, computed by models that were
+    (`given`, by name) and the predicted `qualities` of lists (by number of the kind) are given, computed by models that were
     trained without the page's group. `known`: link shapes from the site's other lists of threads.
     """
 
     page: Page
     weights: Weights | None
     given: dict[str, np.ndarray] = field(default_factory=dict)
-    worth: dict[int, list[float]] = field(default_factory=dict)
+    qualities: dict[int, list[float]] = field(default_factory=dict)
     known: Shapes = Shapes()
     _chosen_rows: dict[int, RowSet | None] = field(default_factory=dict)
 
     @cached_property
-    def lists(self) -> Choice:
+    def lists(self) -> BestCandidates:
         """The best list of threads and the best list of boards that the rules find on the page, without regard to posts."""
-        return weigh_lists(self.page)
+        return best_lists(self.page)
 
     @cached_property
-    def found(self) -> Choice:
+    def found(self) -> BestCandidates:
         """The best posts that the rules find, and the best lists outside these posts."""
-        return weigh(self.page)
+        return best_candidates(self.page)
 
     @cached_property
     def signals(self) -> Signals:
@@ -138,7 +138,7 @@ class Second:
 
     def _fits(self, titles: Sequence[Link]) -> bool:
         addresses = {shape.partition(" ")[0] for shape in self.known.titles}
-        alike = sum(family(link.pattern) in addresses for link in titles)
+        alike = sum(loose_pattern(link.pattern) in addresses for link in titles)
         return 2 * alike >= len(titles) and any(map(self._is_known, titles))
 
     def _is_known(self, link: Link) -> bool:
@@ -199,23 +199,23 @@ class Second:
         scores = self.link_scores[:, kind + 1] if len(self.link_scores) else np.zeros(0)
         return np.asarray([list_view(self.links, scores, rows, kind) for rows in lists], dtype=np.float32)
 
-    def worths(self, kind: int) -> list[float]:
+    def qualities_of(self, kind: int) -> list[float]:
         """Returns the predicted quality of each list in `offered(kind)`, in [0, 1]; 1 means all records with all fields, and
         nothing else."""
-        if kind not in self.worth:
+        if kind not in self.qualities:
             lists = self.offered(kind)
-            self.worth[kind] = []
+            self.qualities[kind] = []
             if self.weights and lists:
-                self.worth[kind] = self.weights.worth.predict(self.list_features(kind, lists))[:, 1].tolist()
-        return self.worth[kind]
+                self.qualities[kind] = self.weights.worth.predict(self.list_features(kind, lists))[:, 1].tolist()
+        return self.qualities[kind]
 
     def _better(self, kind: int) -> RowSet | None:
         """Returns the list of `offered(kind)` with the highest predicted quality; None if there is none."""
         lists = self.offered(kind)
         if len(lists) < 2:
             return lists[0] if lists else None
-        worths = self.worths(kind)
-        return lists[worths.index(max(worths))]
+        qualities = self.qualities_of(kind)
+        return lists[qualities.index(max(qualities))]
 
     def _rows(self, label: int) -> RowSet | None:
         if label not in self._chosen_rows:
@@ -311,7 +311,7 @@ class Second:
             rows = self.threads if kind is PageKind.threadlist else self.boards
             other = self.lists.threads if kind is PageKind.threadlist else self.lists.boards
             rest = list_doubt(self.links, self.link_scores[:, place + 1], urls_of(rows), urls_of(other))
-            rest = [*rest, max(self.worths(place), default=0.0)]
+            rest = [*rest, max(self.qualities_of(place), default=0.0)]
         elif kind is PageKind.thread and records and len(self.body_scores):
             learned = [int(self.bodies.nodes[at]) for at in self.chosen]
             known = self.found.posts if not self.are_posts_elsewhere else None

@@ -73,7 +73,7 @@ def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> 
 def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
     """Returns 20 features of a page's links for predicting its kind. For titles and for boards: how high the links' scores
     are, how many are high, and what share of the page's text those links contain. scores: (links, 3), as in
-    `Second.link_scores`."""
+    `TwoReadings.link_scores`."""
     if not len(scores):
         return [0.0] * 20
     made: list[float] = []

@@ -14,7 +14,7 @@ import numpy as np
 from crawlmgr.web.pagination import find_pages
 from forums.reading.boardrows import BoardRows
 from forums.reading.jsonform import record_json
-from forums.reading.learned.second import KINDS, Second
+from forums.reading.learned.second import KINDS, TwoReadings
 from forums.reading.learned.views import urls_of
 from forums.reading.learned.weights import Model, Weights
 from forums.reading.lists import RowSet, row_sets
@@ -49,7 +49,7 @@ WORTH = Shape(200, 6, 0.3)
 DOUBT = Shape(200, 16, 0.3)
 CUT = Shape(200, 12, 0.3)
 _FIELDS = 0.25
-"""Weight of the share of correct fields, relative to that of the records found, in the quality of a list (`worth_of`)."""
+"""Weight of the share of correct fields, relative to that of the records found, in the quality of a list (`quality_of`)."""
 
 
 @dataclass
@@ -58,18 +58,18 @@ class Sample:
     its candidate `links` and texts (`bodies`), see `labels`.
 
     `group` is its forum software or site; all pages of a group are in the same `fold` of the cross-validation. `weight` is 1 /
-    sqrt(number of pages with the same software), a quarter of that for pages used only for training. `given` and `worth` are the
-    cross-validated scores that `second` uses."""
+    sqrt(number of pages with the same software), a quarter of that for pages used only for training. `given` and `qualities` are
+    the cross-validated scores that `second` uses."""
 
     saved: Saved
-    second: Second
+    second: TwoReadings
     links: np.ndarray
     bodies: np.ndarray
     group: str
     weight: float = 1.0
     fold: int = 0
     given: dict[str, np.ndarray] = field(default_factory=dict)
-    worth: dict[int, list[float]] = field(default_factory=dict)
+    qualities: dict[int, list[float]] = field(default_factory=dict)
 
 
 def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sample]:
@@ -78,7 +78,7 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
     made = []
     for saved in pages:
         page = parsed(saved, now)
-        second = Second(page, None)
+        second = TwoReadings(page, None)
         links = link_labels(second.links.links, saved.truth)
         bodies = body_labels(page, second.bodies, saved.truth, second.found.posts if saved.truth["kind"] == "thread" else None)
         group = saved.engine if leave_out == "engine" or not saved.is_forum else saved.site
@@ -89,7 +89,7 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
     for sample in made:
         sample.weight = (1.0 if sample.saved.measured else _MORE) / np.sqrt(sizes[sample.saved.engine])
         sample.fold = folds[sample.group]
-        sample.second.given, sample.second.worth = sample.given, sample.worth
+        sample.second.given, sample.second.qualities = sample.given, sample.qualities
     return made
 
 
@@ -136,14 +136,14 @@ def _kinds(samples: Sequence[Sample]) -> Model:
 
 class Listed(NamedTuple):
     """The candidate lists on a page (`sample`): their features as lists of the page's true kind, (lists, features), and the
-    quality of each (`worths`)."""
+    quality of each (`qualities`)."""
 
     sample: Sample
     features: np.ndarray
-    worths: np.ndarray
+    qualities: np.ndarray
 
 
-def worth_of(sample: Sample, kind: int, rows: RowSet) -> float:
+def quality_of(sample: Sample, kind: int, rows: RowSet) -> float:
     """Returns the quality of a list as a reading of the sample's page, in [0, 1]: (2 * correct / (true + returned records) +
     _FIELDS * share of records with all fields correct) / (1 + _FIELDS). kind: 0 threads, 1 boards."""
     records = (ThreadRows(rows) if kind == 0 else BoardRows(rows)).records()
@@ -163,19 +163,19 @@ def _listed(samples: Sequence[Sample]) -> list[Listed]:
             found = [*sample.second.offered(kind), *row_sets(sample.second.page)]
             lists = list({frozenset(urls_of(rows)): rows for rows in reversed(found)}.values())
             if lists:
-                worths = np.asarray([worth_of(sample, kind, rows) for rows in lists])
-                made.append(Listed(sample, sample.second.list_features(kind, lists), worths))
+                qualities = np.asarray([quality_of(sample, kind, rows) for rows in lists])
+                made.append(Listed(sample, sample.second.list_features(kind, lists), qualities))
     return made
 
 
-def _worths(listed: Sequence[Listed]) -> Model:
+def _quality_model(listed: Sequence[Listed]) -> Model:
     """Trains the model of a list's quality. Each list is an example of both classes, with its quality q as the weight of the
     second and 1 - q as that of the first. A page has the same weight however many lists it has."""
     features = np.vstack([each.features for each in listed])
-    worths = np.concatenate([each.worths for each in listed])
-    weights = np.concatenate([np.full(len(each.worths), each.sample.weight / len(each.worths)) for each in listed])
-    labels = np.repeat([1, 0], len(worths))
-    examples = Examples(np.vstack([features, features]), labels, np.concatenate([weights * worths, weights * (1 - worths)]))
+    qualities = np.concatenate([each.qualities for each in listed])
+    weights = np.concatenate([np.full(len(each.qualities), each.sample.weight / len(each.qualities)) for each in listed])
+    labels = np.repeat([1, 0], len(qualities))
+    examples = Examples(np.vstack([features, features]), labels, np.concatenate([weights * qualities, weights * (1 - qualities)]))
     return Model((averaged(examples, 2, WORTH),))
 
 
@@ -278,7 +278,7 @@ def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outc
     judged = judge(samples)
     links, bodies = all_trained([_links(samples), _bodies(samples)], workers)
     doubts = _doubts(samples, judged.outcomes)
-    return Weights(links, bodies, _kinds(samples), _worths(judged.listed), *doubts, judged.whole), judged.outcomes
+    return Weights(links, bodies, _kinds(samples), _quality_model(judged.listed), *doubts, judged.whole), judged.outcomes
 
 
 class Judged(NamedTuple):
@@ -297,12 +297,12 @@ def judge(samples: Sequence[Sample]) -> Judged:
     listed = _listed(samples)
     for fold in range(FOLDS):
         known, kept = _parts(samples, fold)
-        kinds, worth = _kinds(known), _worths([each for each in listed if each.sample.fold != fold])
+        kinds, quality = _kinds(known), _quality_model([each for each in listed if each.sample.fold != fold])
         for sample in kept:
             for kind in range(_LISTS):
                 lists = sample.second.offered(kind)
                 features = sample.second.list_features(kind, lists) if lists else None
-                sample.worth[kind] = [] if features is None else worth.predict(features)[:, 1].tolist()
+                sample.qualities[kind] = [] if features is None else quality.predict(features)[:, 1].tolist()
             sample.given["kind"] = kinds.predict(sample.second.kind_features)[0]
     outcomes = [_interpret(sample) for sample in samples]
     for fold in range(FOLDS):

@@ -14,7 +14,7 @@ from forums.reading.training.fit import Sample, first_stage, recipe
 _MARK = "made_of"
 
 
-def made_of(samples: Sequence[Sample]) -> str:
+def digest_of(samples: Sequence[Sample]) -> str:
     """Returns a digest of all inputs of the scores: features, labels, weights and folds of the candidates, and the settings of
     the models."""
     digest = sha256(recipe().encode())
@@ -25,14 +25,14 @@ def made_of(samples: Sequence[Sample]) -> str:
     return digest.hexdigest()
 
 
-def give_stored(samples: Sequence[Sample], file: Path) -> bool:
+def load_scores(samples: Sequence[Sample], file: Path) -> bool:
     """Sets the samples' scores from a file. Returns False, and sets nothing, if the file is absent or belongs to other
     samples."""
     if not file.exists():
         return False
     with np.load(file) as stored:
         arrays: Mapping[str, np.ndarray] = dict(stored)
-    if _MARK not in arrays or str(arrays[_MARK]) != made_of(samples):
+    if _MARK not in arrays or str(arrays[_MARK]) != digest_of(samples):
         return False
     for name in ("links", "bodies"):
         ends = np.cumsum([len(getattr(sample, name)) for sample in samples])
@@ -45,14 +45,14 @@ def store(samples: Sequence[Sample], file: Path) -> None:
     """Saves the samples' scores to a file: writes a temporary file beside it and renames that."""
     arrays = {name: np.concatenate([sample.given[name] for sample in samples]) for name in ("links", "bodies")}
     beside = file.with_suffix(".part.npz")
-    np.savez_compressed(beside, **arrays, **{_MARK: np.asarray(made_of(samples))})  # type: ignore[arg-type]  # as in weights.py
+    np.savez_compressed(beside, **arrays, **{_MARK: np.asarray(digest_of(samples))})  # type: ignore[arg-type]  # as in weights.py
     beside.replace(file)
 
 
 def scored(samples: Sequence[Sample], workers: int, file: Path | None) -> bool:
     """Sets the samples' scores of the first stage: loads them from the file if it fits these samples, otherwise computes them
     with `workers` processes and saves them. Returns whether they came from the file. With `file` None nothing is stored."""
-    if file is not None and give_stored(samples, file):
+    if file is not None and load_scores(samples, file):
         return True
     first_stage(samples, workers)
     if file is not None:
