@@ -55,8 +55,8 @@ class Outcome:
     """The results of one entry of a comparison. The pages to find (`wanted` is their number, `relevant` the number of those
     found) are those labelled relevant or, without labels, the pages fetched by any entry that are similar enough to the topic.
 
-    `curve` and the other curves hold pairs (pages fetched, such pages among them); "important" pages are those ranked highest by
-    HITS, "pagerank" ones those by PageRank. `seconds` are seconds of CPU time."""
+    `curve` holds pairs (pages fetched, pages to find among them); `important_curve` and `pagerank_curve` count instead the 100
+    pages ranked highest by HITS and by PageRank. `seconds` are seconds of CPU time."""
 
     entry: Entry
     trail: Trail
@@ -148,9 +148,9 @@ def label_rows(lines: Iterable[str]) -> Iterator[tuple[str, Label]]:
 
 
 TRAIL = ("strategy", "number", "url", "parent", "depth", "similarity", "on_topic", "label", "target", "before", "found")
-"""Columns of a trail (the list of a run's fetches). `on_topic` is the crawler's own judgement of the page, `label` the
-label's, `target` whether it counts as found, `before` the number of consecutive off-topic pages on the path to it, `found`
-the number of targets so far."""
+"""Columns of a trail (the list of a run's fetches). `on_topic` (1 or 0) is the crawler's own judgement of the page, `label`
+whether its label says relevant ("" without label), `target` 1 for a page to find, `before` the number of consecutive
+off-topic pages on the path to it, `found` the number of targets so far."""
 
 
 def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) -> Iterator[tuple[object, ...]]:
@@ -232,9 +232,10 @@ def compare(
 
     Deterministic: the same arguments give the same pages in the same order. Without labels, a page counts as relevant if its
     similarity to the topic, under word weights from all runs' pages, reaches the topic's threshold; recall is then undefined
-    (None). `random_ties` orders links of equal priority at random instead of first come, first served. `growing` computes the
-    word weights of the similarity curve from what each run had fetched at each point, as the Dolphin patent does, instead of
-    from all runs' pages. `further` maps names of strategies outside this package to the dotted names of their classes.
+    (None). `checkpoints` is the number of points of each curve. `random_ties` orders links of equal priority at random instead
+    of first come, first served. `growing` computes the word weights of the similarity curve from what each run had fetched at
+    each point, as the Dolphin patent does, instead of from all runs' pages. `further` maps names of strategies outside this
+    package to the dotted names of their classes.
     `progress` is called with the name of each entry before its run.
     """
     topic = with_seed_pages(topic, archive)

@@ -222,9 +222,10 @@ class TopicCrawler:
         return session.addresses[parent]
 
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
-        """Takes the page of an address from the archive, if the run allows it and the page is not too old, and processes it.
-        Returns False if the address must be requested from the network instead. In a run from the archive alone, an address
-        without archived page is counted as failed."""
+        """Takes the page of an address from the archive and processes it. Returns True if the address is dealt with. Returns
+        False if it must be requested from the network: the run uses only the network, or it uses both and the archive has no
+        page of it that is younger than the option `fresh_days`. In a run from the archive alone, an address without archived
+        page is counted as failed."""
         options = session.options
         if options.source == "net":
             return False
@@ -251,7 +252,8 @@ class TopicCrawler:
 
 
 def _copy(run: Run, page: Page, url: str, outcome: pages.Outcome, session: Session) -> None:
-    """Adds a page that was taken from the archive to the stored pages of this run, with the run's title, similarity and depth."""
+    """Stores a page that was taken from the archive as a page of this run too, with the title, similarity and depth that it has
+    in this run."""
     node = session.graph.node(url)
     columns = [field.attname for field in Page._meta.concrete_fields if field.attname not in ("id", "run_id")]
     values: dict[str, Any] = {name: getattr(page, name) for name in columns}

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 IMPORTANT_PAGES = 100
 MANY_HOSTS = 5
-"""If the pages of a graph are on at least this many hosts, links inside one host are not counted."""
+"""If the pages of a graph are on at least this many hosts, HITS and PageRank ignore links inside one host; if they are on
+fewer, all links count."""
 DAMPING = 0.85
 Item = TypeVar("Item")
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol
 from crawlmgr.web.url import host_key
 
 LOOKED_AT = 64
-"""Number of nodes at the front of a queue that are searched for one whose host can be requested now."""
+"""Number of nodes at the front of a queue that are searched for one whose host can be requested now. If none of them is on
+such a host, no node is taken, although one may wait further back."""
 
 
 class State(IntEnum):

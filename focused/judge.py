@@ -49,8 +49,8 @@ latter counts as."""
 
 
 def otsu_means(scores: Vector) -> tuple[float, float]:
-    """Divides scores into two groups by the threshold that separates them best (Otsu's method). Returns the mean of the lower
-    group (taken for off-topic pages) and the mean of the higher one (relevant pages).
+    """Divides at least two scores into two groups by the threshold that separates them best (Otsu's method). Returns the mean
+    of the lower group (taken for off-topic pages) and the mean of the higher one (relevant pages).
     """
     ordered = np.sort(scores)
     size = len(ordered)
@@ -137,7 +137,8 @@ class Feedback:
             self.marks[number] = on_topic
 
     def due(self) -> bool:
-        """Tells whether enough pages have arrived since the last ranking to make a new one."""
+        """Tells whether enough pages have arrived since the last ranking to make a new one: FIRST (10) as long as there are at
+        most fifty pages, then EVERY (50) or, if that is more, a twentieth of the pages then ranked."""
         return len(self) - self.ranked >= (FIRST if len(self) <= EVERY else max(EVERY, self.ranked // 20))
 
     def rank(self, parents: Rows = NONE, children: Rows = NONE) -> Vector:

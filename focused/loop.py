@@ -108,8 +108,8 @@ class Walk:
 
     def expand(self, node: Node, page: Page, repeats: int | None = None) -> None:
         """Passes the page to the strategy, which queues its links. If `repeats` is given, the page nearly duplicates the page
-        with that number: only links that are not yet known or queued are passed on, since the strategy has seen the others with
-        the earlier page.
+        with that number: then only those links are passed on that are unknown or that the strategy has dropped
+        (`needs_queueing`), since it has queued the others already.
         """
         if repeats is not None:
             new = tuple(link for link in page.links if self._has_no_place(link.url))

@@ -107,7 +107,8 @@ def read_csv(text: str) -> Ontology:
     """Reads an ontology from CSV text with the header `concept,broader[,labels]` or `concept_id,parent_id[,terms]`. Several
     broader concepts or labels are separated by `;` or `|`; a concept without labels has its name as label.
 
-    Raises ValueError, with the line's number if a line is invalid.
+    Raises ValueError if a column or a concept's name is missing (with the line's number), if there is no concept, or if the
+    broader concepts form a cycle.
     """
     rows = csv.DictReader(text.splitlines())
     rows.fieldnames = [ALSO.get(name, name) for name in rows.fieldnames or ()]
@@ -127,7 +128,7 @@ def read_csv(text: str) -> Ontology:
 def read_turtle(data: bytes) -> Ontology:
     """Reads an ontology from RDF in Turtle: concepts are all resources with a label (rdfs:label, skos:prefLabel, altLabel or
     hiddenLabel, in any language) or in skos:broader, skos:narrower or rdfs:subClassOf. Raises ValueError if the data is
-    not Turtle or has no concept."""
+    not Turtle, has no concept, or the broader concepts form a cycle."""
     import rdflib  # imported here because it takes a fifth of a second and is only needed for reading an ontology
 
     graph = rdflib.Graph()

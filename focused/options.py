@@ -11,15 +11,17 @@ from focused.parameters import gettext_noop, parameter
 SOURCES = ("net", "archive", "mixed")
 GRAPHS = ("memory", "database")
 PAGES_PER_HOST = 20_000
-"""Default limit of pages from one host. Without a limit, a host that generates addresses without end (search results,
-filters) would use up a run over many hosts. 20,000 pages take five hours at the usual delay."""
+"""Default limit of pages fetched from one host in a run; its further addresses are dropped. Without a limit, a host that
+generates addresses without end (search results, filters) would use up a run over many hosts. 20,000 pages take five hours at
+the usual delay."""
 CONTEXTS = ("plain", "weighted")
 """Names of the ways to weigh the words around a link; keys of `focused.parse.CONTEXTS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Options of a topic run. For budgets 0 means no limit, except that the budget of pages always applies."""
+    """Options of a topic run. The budgets `minutes`, `relevant` and `pages_per_host` are unlimited if 0; the budget `pages` is
+    at least 1 and always applies."""
 
     pages: int = parameter(
         1000, gettext_noop("Maximum number of pages to fetch"), 1, 100_000_000, title=gettext_noop("Number of pages")

@@ -24,9 +24,9 @@ from focused.pages import Content
 from focused.parse import Parser
 
 LEAST = 15
-"""Minimum number of pages of a topic."""
+"""Minimum number of pages of a topic; smaller groups of pages do not become topics."""
 LARGEST_SHARE = 0.2
-"""Largest share of the web's pages in one topic."""
+"""Largest share of the web's pages in one topic; larger groups of pages do not become topics."""
 SAMPLES = 4
 KEYWORDS = 12
 TRIES = 60
@@ -34,7 +34,7 @@ TRIES = 60
 FAR = 2
 """Minimum number of clicks between an off-topic seed and the nearest relevant page."""
 WITHIN_REACH = 0.5
-"""Minimum share of a topic's pages that must be reachable from the seeds."""
+"""Minimum share of a topic's pages that must be reachable from the seeds; otherwise the topic is not made."""
 LONGEST_WAY_UP = 20
 STRUCTURES = ("auto", "sections", "folders")
 
@@ -173,8 +173,8 @@ def distances(starts: Iterable[str], links: Mapping[str, Iterable[str]]) -> dict
 
 def draw(web: Web, name: str, group: frozenset[str], mode: str, seed: int) -> DrawnTopic | None:
     """Makes a topic of a group of relevant pages, with random seeds and samples. Returns None if the best of TRIES draws of seeds
-    reaches less than half of the group or too few of its pages for the samples, or if there are too few off-topic pages to start
-    from.
+    reaches less than half of the group or fewer than SAMPLES + 2 of its pages, or if there are too few off-topic pages to serve
+    as seeds.
 
     With the mode "tunnel" the seeds are three pages at least two clicks from any relevant page; with "mixed", two relevant pages
     and one such page."""

@@ -48,8 +48,8 @@ def open_archive(pack: Path, parser: Parser) -> Archive:
 
 
 def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: frozenset[str] = frozenset()) -> Iterator[PackTopic]:
-    """Yields the topics of a pack in the order of their names: all, or those in `wanted`. With `keywords`, the topics have the
-    pack's keywords besides their samples.
+    """Yields the topics of a pack in the order of their names: all or, if `wanted` is not empty, those named in it. With
+    `keywords`, the topics have the pack's keywords besides their samples.
     """
     references = json.loads(read_text(pack / "baselines.json"))["topics"]
     for folder in sorted(path for path in (pack / "topics").iterdir() if not wanted or path.name in wanted):
@@ -60,7 +60,7 @@ def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: froz
 
 
 def draws(one: PackTopic, archive: Archive, others: int, random_seed: int = 7) -> list[tuple[Topic, frozenset[str]]]:
-    """Returns the topic of a pack with its own samples, and `others` times with samples drawn at random; each with the set of
-    sample pages that are not to be scored (see `comparison.sample_draws`).
+    """Returns pairs of a topic and the set of sample pages that must not be scored: first the topic with its own samples (and
+    an empty set), then `others` copies of it with samples drawn at random (see `comparison.sample_draws`).
     """
     return sample_draws(one.topic, archive, one.labels, others, random_seed)

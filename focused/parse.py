@@ -61,8 +61,8 @@ quadratic in their number."""
 
 
 def main_text(html: str, whole: str) -> str:
-    """Returns the text of a page without navigation; `whole`, the whole text of the page, if what is left is shorter than 400
-    characters and than a quarter of `whole`."""
+    """Returns the text of a page without navigation. If that text has less than 400 characters and also less than a quarter of
+    `whole`, the page's whole text, returns `whole` instead."""
     markup = _OPTION.sub(" ", bounded_markup(html, READ_TAGS)[0])
     found = extract_plain_text(markup, main_content=True, list_bullets=False)
     return found if len(found) * 4 >= len(whole) or len(found) >= 400 else whole

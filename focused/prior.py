@@ -53,9 +53,9 @@ class Lesson(NamedTuple):
 
 @dataclass(slots=True)
 class FrontierSamples:
-    """Training data of one crawl, from samples of the frontier. `features` (scaled, an array for each) and `values` (true values,
-    see `value_of`) are parallel lists over the sampled links; `fetched` is a matrix of the unscaled features of the fetched
-    links, one row per link."""
+    """Training data of one crawl, from samples of the frontier. `features` and `values` are parallel lists over the sampled
+    links: an array of the link's features, scaled as `adaptive` scaled them at that point of the crawl, and the true value of its
+    target (see `value_of`). `fetched` is a matrix of the unscaled features of the fetched links, one row per link."""
 
     features: list[Vector]
     values: list[float]
@@ -64,8 +64,8 @@ class FrontierSamples:
 
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
     """Returns a function from a URL to the true value of its page, None if the web does not contain it. The value of a page alone
-    is the mean of its label (1 if relevant, else 0) and its reward by similarity. The true value is that of the page alone, plus
-    half the mean value of the five best pages that it links to (missing ones count as 0)."""
+    is the mean of its label (1 if relevant, else 0) and its reward min(1, Sim / 2 tau) (see `adaptive.reward`). The true value is
+    that of the page alone, plus half the mean value of the five best pages that it links to (missing ones count as 0)."""
     relevance = Relevance(lesson.topic)
     own: dict[str, float | None] = {}
     whole: dict[str, float | None] = {}
@@ -128,8 +128,9 @@ def sample_frontier(lesson: Lesson, prior: Prior, seed: str = "") -> FrontierSam
 
 
 def fit(all_samples: Sequence[FrontierSamples]) -> Prior:
-    """Trains a prior by ridge regression of the true values of links on their scaled features, each as the difference from its
-    mean over the crawl. All crawls have equal weight; those without samples are left out."""
+    """Trains a prior by ridge regression of the true values of links on their scaled features. Before that the mean over the
+    crawl is subtracted, from the values as well as from each feature. All crawls have equal weight; those without samples are
+    left out."""
     size = len(FEATURES)
     square, moment = RIDGE * np.eye(size), np.zeros(size)
     means, squares = [], []

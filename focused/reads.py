@@ -143,8 +143,8 @@ def pages_by_id(ids: Sequence[int]) -> list[TopicPage]:
 
 
 def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
-    """Returns the path of pages from a seed to `page`, both included, found by following each page's parent; at most `limit`
-    pages.
+    """Returns the path of pages from a seed to `page`, both included, found by following each page's parent. Of a path of more
+    than `limit` pages, returns the last `limit`.
     """
     found = [page]
     while found[-1].parent_id is not None and len(found) < limit:

@@ -23,14 +23,16 @@ from focused.topics import Topic
 TOPIC_WORDS = 200
 """Number of words kept in the topic's vector."""
 FREQUENT_WORDS = 150
-"""Number of words kept in f_kt, the raw frequencies that anchor texts are compared with (the patent keeps 100 to 200)."""
+"""Number of the samples' most frequent words with which the strategy `dolphin` compares anchor texts: the size of f_kt of the
+Dolphin patent, which keeps 100 to 200."""
 NEAR_SHARE = 0.6
-"""Weight of similarity to the near-topic lexicon relative to similarity to the topic."""
+"""Default weight of a word of the near-topic lexicon relative to a word of the topic, in the scores of links by the strategy
+`dynamic_tunnel`."""
 KNOWN_WORDS = 30
 """Number of the topic's heaviest words to which other words are compared through the ontology."""
 THRESHOLD_QUANTILE = 0.1
 FALLBACK_THRESHOLD = 0.1
-"""The threshold if there are fewer than two samples to validate with."""
+"""The similarity from which a page is relevant, if there are fewer than two samples from which to compute it."""
 
 _URL_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
 

@@ -17,7 +17,8 @@ from focused.pages import Content
 
 MAX_DEPTH = 1000
 REMEMBERED = 50_000
-"""Number of addresses whose refusal or permission is cached, since most links occur on several pages."""
+"""Number of addresses whose refusal or permission is cached, since most links occur on several pages; then the cache is
+emptied."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def convert(draft: Draft, parser: Parser) -> None:
 
 def run_stages(stages: Iterable[Stage], draft: Draft, parser: Parser) -> Draft:
     """Runs the stages, up to the first that finds a problem, and returns the draft. Its problem is OVER_BUDGET if the stages
-    take too much CPU time.
+    together take more than 1.5 seconds of CPU time.
     """
     try:
         with cpu_budget():

@@ -25,7 +25,7 @@ LINES_TOLD = 12
 MOST_FILES = 200
 MOST_FILE_BYTES = 5_000_000
 MOST_FILES_BYTES = 20_000_000
-MOST_SEEDS = 10_000  # maximum number of addresses in one form, one per line, which take about a second to process
+MOST_SEEDS = 10_000  # a form with more addresses (lines) is refused; so many take about a second to process
 
 
 class TopicForm(forms.Form):

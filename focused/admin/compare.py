@@ -31,13 +31,13 @@ from focused.services import comparisons, tuning
 from focused.sweeps import SWEEPS, TAU, heat
 
 PATENT = "dolphin *"
-"""Value in the form that stands for the four runs of the Dolphin patent."""
+"""Value of a checkbox in the form that stands for the four runs of the Dolphin patent (see PATENT_WEIGHTS)."""
 OTHERS_DRAWS = 3
 CURVES = 8
-"""Maximum number of entries drawn in a chart."""
+"""Maximum number of entries drawn in a chart, those with the largest area under the recall curve; all are in the table."""
 MOST_LABELS_BYTES = 4_000_000
 RELEVANT = 4
-"""Position of the mark "on topic" in a step of a stored trail."""
+"""Index (from 0) of the value that tells whether the page is on topic, in a step of a stored trail (a list of values)."""
 POINTS = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far")
 FIRST = ("adaptive", "breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
 
@@ -210,8 +210,8 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _finished(found: Comparison, names: Sequence[str]) -> dict[str, list[bool]]:
-    """Returns for each entry that has finished a repetition whether the pages of one of them were on topic, in the order of
-    their fetches; by the entry's display name.
+    """Returns for each entry, by its display name, whether the pages of one of its finished runs were on topic, in the order of
+    their fetches. Entries without a finished run are left out.
     """
     keys = {key.rpartition("#")[0]: key for key in found.parts.order_by("-id").values_list("key", flat=True)}
     parts = {part.key: part.trail["steps"] for part in found.parts.filter(key__in=[keys[name] for name in names if name in keys])}

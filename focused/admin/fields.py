@@ -15,7 +15,7 @@ from focused.admin import titles
 from focused.parameters import Parameter
 
 SLIDER = 10
-"""Greatest upper bound of a parameter's range for which a slider is shown."""
+"""A slider is shown for parameters with a fraction whose range ends at this value or below."""
 NO_BOUND = 100_000
 """Upper bounds from this value on are not shown beside the field."""
 
@@ -47,7 +47,7 @@ class Field:
 
     @property
     def bounds(self) -> str:
-        """Range and default as text; a very large upper bound is left out."""
+        """Range and default as text; an upper bound of NO_BOUND (100,000) or more is left out."""
         low, high = self.parameter.low, self.parameter.high
         near = high is not None and high < NO_BOUND
         named = {"low": _plain(low, ","), "high": _plain(high, ","), "default": _plain(self.parameter.default, ",")}
@@ -56,13 +56,13 @@ class Field:
 
     @property
     def step(self) -> str:
-        """The `step` attribute of the HTML input."""
+        """The `step` attribute of the HTML input: "1" for whole numbers, otherwise "any"."""
         return "1" if self.parameter.kind == "int" else "any"
 
     @property
     def slides(self) -> bool:
-        """True if a slider is shown beside the number: for numbers with a fraction whose range is small enough, except shares
-        that sum to 1.
+        """True if a slider is shown beside the number: for numbers with a fraction whose range ends at SLIDER (10) or
+        below, except shares that sum to 1.
         """
         one = self.parameter
         return not self.linked and one.kind == "float" and one.low is not None and one.high is not None and one.high <= SLIDER

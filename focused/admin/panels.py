@@ -32,7 +32,8 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Returns the branch of the navigation tree with the topics by name; None if the user may not see topics."""
+    """Returns the branch of the navigation tree with the topics by name, at most TREE_LIMIT; None if the user may not see topics.
+    `item`, the key of the page that is open, is not used."""
     if not request.user.has_perm("focused.view_topic"):
         return None
     rows = reads.tree_topics()

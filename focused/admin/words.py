@@ -24,7 +24,7 @@ from focused.services import readings, samples, topics, trying
 from focused.topics import read_keywords
 
 MOST_TEXT = 200_000
-MOST_WORDS = 50_000  # maximum number of characters of a submitted list of words
+MOST_WORDS = 50_000  # characters; a longer submitted list of words is refused
 LISTS = ("keywords", "near", "negative", "url_words", "user_words")
 
 

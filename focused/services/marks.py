@@ -21,10 +21,11 @@ from focused.services import sessions, topics
 from focused.topics import Topic
 
 MOST_PAGES = 2000
-"""Maximum number of a run's newest pages that are scored together."""
+"""Maximum number of pages of a run that the learning judge scores together for the list of pages to mark: the newest."""
 KEPT_SECONDS = 600.0
 MOST_CHECKED = 20
-"""Maximum number of marks that are left out, one at a time, to check whether the judge would have predicted them."""
+"""Maximum number of marks, those on the newest pages, that are left out one at a time to check whether the judge would have
+predicted them."""
 
 
 class Judged(NamedTuple):

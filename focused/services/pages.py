@@ -72,8 +72,8 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a fetched address: the kind of its row in the run's log, and the page's title, similarity and relevance if
-    it became a page, otherwise the problem.
+    """What became of a fetched address: the kind of its row in the run's log (`TopicPage.Kind`), and the page's title, similarity
+    and whether it is relevant if it became a page, otherwise a code of the problem.
     """
 
     kind: int

@@ -28,14 +28,17 @@ from focused.services import topics
 KIND = "topic-texts"
 DRAWN_WORDS = 30
 SMALL_CHARACTERS = 30_000
-"""Maximum number of characters of all samples that are processed while the user waits, which takes half a second at most."""
+"""If the samples of a topic have at most this many characters together, they are processed while the user waits, which takes
+half a second at most; longer ones are processed by a worker."""
 FORM = 2
 """Version of the stored reading, raised when its contents change."""
 MOST_SAMPLE_CHARACTERS = 300_000
 MOST_WORDING = 100_000
-"""Number of characters of all samples from which display forms of words are taken while the user waits."""
+"""Number of characters of all samples from which display forms of words are taken while the user waits: an equal number from
+the beginning of each sample."""
 MOST_TOPIC_CHARACTERS = 2_000_000
-"""Maximum number of characters of all samples of a topic: they are weighted against each other, and every run keeps a copy."""
+"""Maximum number of characters of all samples of a topic together; samples that would exceed it are left out. Limited because
+samples are weighted against each other, and every run keeps a copy."""
 
 
 class Bounded(NamedTuple):
@@ -50,7 +53,7 @@ class Bounded(NamedTuple):
 
 def bounded(texts: Iterable[tuple[str, str]], used: int = 0) -> Bounded:
     """Returns the samples, given as pairs of name and text, that fit into a topic that already has `used` characters of
-    samples; long ones are truncated, those that do not fit are left out.
+    samples; those longer than MOST_SAMPLE_CHARACTERS are truncated, those that would exceed MOST_TOPIC_CHARACTERS are left out.
     """
     found = Bounded([], [], [])
     for name, text in texts:

@@ -32,8 +32,8 @@ def delete(topic: Topic, now: datetime) -> None:
 
 
 def start(topic: Topic, now: datetime, user: Any = None) -> Run | None:
-    """Deletes a small topic at once and returns None; for a large one starts a run that deletes it and returns that run. Raises
-    runs.Busy if it is already being deleted.
+    """Deletes a small topic (fewer than `removals.AT_ONCE` rows) at once and returns None; for a larger one starts a run that
+    deletes it and returns that run. Raises runs.Busy if it is already being deleted.
     """
     stop_runs = partial(_stop_runs, topic, now)
     return removals.start(KIND, topic.pk, topic.name, _removal(topic), stop_runs, now=now, user=user)

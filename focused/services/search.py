@@ -19,8 +19,8 @@ from crawlmgr.text.tokens import Tokenizer
 from focused.models import TopicPage, TopicRun
 from focused.services.pages import Arrival
 
-MOST_WORDS = 16_000  # maximum number of word positions of one text that PostgreSQL's index stores
-MOST_RANKED = 2_000  # maximum number of pages that are ranked: the newest matches
+MOST_WORDS = 16_000  # maximum number of words of a page that are indexed (a limit of PostgreSQL); later ones are not found
+MOST_RANKED = 2_000  # if more pages match a search, only this many, the newest, are counted and ranked
 _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 
 

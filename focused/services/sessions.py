@@ -54,7 +54,6 @@ _parsed: OrderedDict[tuple[object, ...], Draft] = OrderedDict()
 class Session:
     """The state of one run in the memory of one process. `steps` and `mark` are the number and the random identifier of the
     last stored step that it includes.
-
     `outstanding` holds the chosen addresses whose pages have not arrived, with the parts of their priority."""
 
     def __init__(self, run: Run, row: TopicRun) -> None:
@@ -237,7 +236,8 @@ def _rebuilt(run: Run, row: TopicRun, pulse: Callable[[], None]) -> Session:
 
 
 def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """Restores a session from the run's tables: strategy's state, document frequencies, words since then, fingerprints, edits."""
+    """Restores a session from the run's tables, without processing its pages again: the document frequencies as last stored
+    and the words of the pages since, the pages' fingerprints, the edits, the strategy's state, and the chosen addresses."""
     if row.frequencies is not None:
         stored = json.loads(zlib.decompress(row.frequencies))
         session.walk.strategy.topic.restore(Idf(stored["documents"], stored["counts"]))
@@ -318,7 +318,7 @@ def words_of(page: TopicPage) -> Counter[str]:
 
 
 def read_stages() -> list[Callable[..., None]]:
-    """Returns the stages that convert a response to a page, as named in the settings."""
+    """Returns the stages that convert a response to a page, which the setting TOPIC_READ_STAGES names."""
     return [import_string(name) for name in settings.TOPIC_READ_STAGES]
 
 
@@ -354,7 +354,7 @@ def stored_page(url: str) -> StoredPage | None:
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
-    """Returns a stored page converted as after a fetch; None if the archive no longer contains it. Recent results are cached."""
+    """Returns a stored page converted as after a fetch; None if the archive has lost it. Caches the last `options.cache`."""
     key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
     if key in _parsed:
         _parsed.move_to_end(key)

@@ -27,8 +27,8 @@ class Snippet(NamedTuple):
 
 def around(steps: Sequence[TopicPage], words: frozenset[str]) -> list[Snippet]:
     """Returns an excerpt of each page around its first search hit, in the order of `steps`. If there is no hit in the first
-    MOST_CHARS characters of its HTML, the excerpt is the page's beginning; it is empty if the archive no longer contains the
-    page.
+    MOST_CHARS (200,000) characters of its HTML, the excerpt is the page's beginning; it is empty if the archive no longer
+    contains the page.
     """
     runs, hashes = {step.run_id for step in steps}, {step.url_hash for step in steps}
     found = Page.objects.filter(run_id__in=runs, key_hash__in=hashes).select_related("warc")

@@ -27,8 +27,9 @@ from focused.strategies import strategy_class
 from focused.topics import Topic
 
 MOST_MARKED = 100
+"""Maximum number of marked pages that a new run learns from: those that were fetched last."""
 MOST_WORDS = 2000
-"""Maximum number of marked pages that a new run learns from, and of words kept of each."""
+"""Maximum number of words kept of each marked page: its first ones."""
 
 
 def definition(topic: StoredTopic) -> Topic:

@@ -88,7 +88,7 @@ def choose(
 @transaction.atomic
 def undo(topic: Topic, *, now: datetime) -> None:
     """Undoes the newest recorded change of the topic's strategy, parameters and options. Raises ValueError with a one-line
-    message if it is not possible."""
+    message if there is no change to undo, or the values have changed since without a record."""
     _store(topic, settings_history.undo(KIND, topic.pk, values_of(topic), now=now))
 
 

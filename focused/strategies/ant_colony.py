@@ -21,14 +21,13 @@ from focused.strategies.pareto import best_spread
 from focused.strategies.pheromone import TAU_MAX, TAU_MIN, Pheromone, Vector, transition
 
 ENOUGH_SCORES = 20
-"""Number of known links from which on the least score for fetching a link is computed from the scores of links."""
+"""As long as fewer links are known, eta, the least score for fetching a link, keeps its initial value."""
 STILL_CYCLES = 3
 
 
 @dataclass(slots=True)
 class Ant:
-    """One ant's walk in one cycle: its present page, the numbers of the pages visited (`tabu`), the rows of the links taken
-    (`path`)."""
+    """One ant's walk in one cycle: its present page, numbers of visited pages (`tabu`), and rows of the links taken (`path`)."""
 
     page: str
     tabu: set[int]
@@ -291,7 +290,8 @@ class AntColony(Strategy):
                 yield from self._best_open()
 
     def _weigh(self) -> None:
-        """Sets eta, the score below which links are not fetched, to a quantile of the open links' scores if there are enough."""
+        """Sets eta, the score below which links are not fetched, to the quantile `quantile` of the open links' scores; leaves it
+        unchanged if fewer than ENOUGH_SCORES links are known or none is open."""
         rows = self._links.open_rows()
         if len(self._links) >= ENOUGH_SCORES and len(rows):
             self._eta = float(np.quantile(self.score(rows), self.settings.quantile))

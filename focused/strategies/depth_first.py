@@ -1,5 +1,5 @@
-"""The strategy `depth_first`, after Yang et al.: follows the newest links first, the links of one page in the order of their
-words' similarity to the topic's words, and postpones links that a decision tree predicts to lead off topic."""
+"""The strategy `depth_first`, after Yang et al.: follows the newest links first, of the links of one page those whose
+words are most similar to the topic's words, and postpones links that a decision tree predicts to lead off topic."""
 
 from __future__ import annotations
 

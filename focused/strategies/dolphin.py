@@ -18,7 +18,8 @@ from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
 
 HUGE = 1e300
-"""Upper limit of the unnormalised TimelyRank, which grows with the number of paths and would overflow."""
+"""Upper limit of the unnormalised TimelyRank, which grows with the number of paths and would overflow; larger values are set
+to it."""
 
 
 class Dolphin(Strategy):

@@ -15,7 +15,8 @@ Vector = NDArray[np.float64]
 TAU_MIN = 0.01
 TAU_MAX = 5.0
 STILL = 1e-3
-"""Standard deviation of the pheromone on links below which it is treated as equal on all of them."""
+"""If the standard deviation of the pheromone on links is below this, it is treated as equal on all of them: it no longer
+guides the ants, and the strategy's stopping rule may end the crawl."""
 
 
 class Pheromone:
