@@ -106,8 +106,8 @@ def _minute(at: time) -> int:
 
 @room("alarms/", "alarms")
 def alarm_list(request: HttpRequest) -> HttpResponse:
-    """Lists open and recently ended alarms, the channels, and the messages sent through them. The list of alarms updates itself
-    in the browser."""
+    """Lists the alarms that have not ended (the newest SHOWN), the last 20 that ended, the channels, and the newest SHOWN
+    messages sent through them. The list of alarms updates itself in the browser."""
     manages = request.user.has_perm(MANAGES)
     sent = AlarmMessage.objects.select_related("channel", "alarm").order_by("-pk")[:SHOWN]
     past = Alarm.objects.filter(ended__isnull=False).order_by("-ended", "-pk")[:20]
@@ -138,7 +138,7 @@ REASONS = {
     "ended": gettext_noop("Not sent: the problem was resolved before."),
     "silenced": gettext_noop("Not sent: the alarm was silenced."),
 }
-"""Sentences for the codes with which `detail` of a message begins."""
+"""Sentences on why a message was not delivered, by the code with which the field `detail` of the message begins."""
 
 
 def _why(detail: str) -> tuple[str, str]:

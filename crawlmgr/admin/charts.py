@@ -41,8 +41,8 @@ class Series:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A chart as the template needs it. `figure` is the Plotly JSON; `legend` are pairs of name and colour. If `empty` is set,
-    only that sentence is shown. `brush` names the table below the chart that is filtered by the days selected in the
-    chart."""
+    that sentence is shown instead of the chart. `brush` names the table below the chart that is filtered by the days selected in
+    the chart; "" for none."""
 
     id: str
     title: str
@@ -89,8 +89,8 @@ def chart(
 
 
 def _few_whole(series: Sequence[Series]) -> bool:
-    """Tells whether all values are whole numbers and so small (together, for stacked bars) that Plotly would put fractions on
-    the axis."""
+    """Tells whether all values are whole numbers and the axis reaches at most FEW_COUNTED (5), so that Plotly would put fractions
+    on it. The heights of stacked bars are estimated by the sum of all bars."""
     lines = [value for one in series if one.line for value in one.y if value is not None]
     bars = [value for one in series if not one.line for value in one.y if value is not None]
     height = max(max(map(abs, lines), default=0), sum(map(abs, bars)))

@@ -20,7 +20,7 @@ from crawlmgr.reads import status as status_reads
 from crawlmgr.services import demonstration, holds, queue
 
 RUNS_SHOWN = 8
-LEAST_ENDED = 4  # ended runs are listed too, at least this many, or as many as there are active ones
+LEAST_ENDED = 4  # number of ended runs listed; if more active runs are listed, as many as these
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
 ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 
@@ -100,8 +100,8 @@ def requests_chart(now: datetime) -> charts.Chart:
 
 
 def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
-    """Returns the current problems for the home page: dicts with a sentence, the time, the address of a page about the problem,
-    and for a failed run the address of the button that resumes it, if the user may do so."""
+    """Returns the current problems for the home page, as dictionaries: `text` (a sentence), `at` (its time), `url` (of a page
+    about the problem, "" for none) and, for a failed run, `again` (address that resumes it, "" if the user may not)."""
     may = request.user.has_perm("crawlmgr.change_run")
     lines: list[dict[str, Any]] = []
     if (hold := holds.current()) is not None:
@@ -154,7 +154,8 @@ def status(request: HttpRequest) -> HttpResponse:
 
 
 def _rate(now: str) -> str:
-    """The speed now; while the demonstration replays the past, the time that it has reached: its pages carry that time."""
+    """Returns the text of the status bar about speed: `now`, the present figures. While the demonstration replays past days, the
+    time that it has reached instead, because its pages are stored with that time and do not count as fetched now."""
     replayed = demonstration.replaying()
     return now if replayed is None else _("the demonstration replays %(time)s UTC") % {"time": f"{replayed:%m-%d %H:%M}"}
 

@@ -14,8 +14,8 @@ from crawlmgr.services import nodes
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Returns the state of database and workers as JSON, with status 200 if the database answers and a worker node sent a
-    heartbeat recently, otherwise with 503."""
+    """Returns the state of database and workers as JSON, with status 200 if the database answers and a heartbeat of some
+    worker node is recent enough that the node does not count as lost, otherwise with 503."""
     now = timezone.now()
     try:
         living = nodes.living(now)

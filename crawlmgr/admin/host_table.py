@@ -54,14 +54,15 @@ def _robots(host: Host) -> str:
 
 
 def _seconds(name: str, title: Any, *, usual: bool = True) -> Column:
-    """Makes a column for a duration in seconds."""
+    """Makes a column for the host's field `name`, a duration in seconds. With `usual` false it is hidden until chosen."""
     return Column(
         name, title, lambda host: getattr(host, name), lambda host: tags.duration(getattr(host, name)), look="num", usual=usual
     )
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """Makes a column for a counter, sorted by the largest number first."""
+    """Makes a column for the host's counter `name`; the list can be sorted by it, the largest number first. With `usual` false it
+    is hidden until chosen."""
 
     def value(host: Host) -> int:
         return int(getattr(host, name))

@@ -27,7 +27,7 @@ def words_in(*names: str) -> Callable[[Rows, str], Rows]:
 
 def newest_with(most: int, time: str, *names: str) -> Callable[[Rows, str], Rows]:
     """Makes a search filter like `words_in` with bounded cost: it searches only the newest `most` rows by the indexed field
-    `time`. If there are fewer, up to `most` rows without a time are searched too."""
+    `time`. If fewer rows have a time, the newest `most` rows without one are searched too."""
     plain = words_in(*names)
 
     def search(rows: Rows, text: str) -> Rows:
@@ -46,8 +46,8 @@ def _newest(rows: Rows, time: str, most: int) -> Q:
 
 
 def few(rows: Rows, **wish: Any) -> Rows:
-    """Filters rows by the values of fields. If at most MOST_FEW rows match, they are found through a partial index and then
-    sorted; otherwise the rows are read in order until enough of them match, which is soon."""
+    """Filters rows by the values of fields (`wish`). If at most MOST_FEW rows match, they are found through a partial index and
+    then sorted; if more match, the database reads the rows in the list's order until a page is full, which is soon."""
     # without further conditions, which would make the database choose another index
     whole = rows.model._default_manager.filter(**wish).order_by()
     keys = list(whole.values_list("pk", flat=True)[: MOST_FEW + 1])

@@ -68,8 +68,8 @@ def _speeds(found: Sequence[Node], minutes: Sequence[int]) -> list[dict[int, flo
 
 
 def _shares(found: Sequence[Node], minutes: Sequence[int]) -> list[dict[int, float]]:
-    """Returns each node's share in the weights of all nodes at the end of each minute, in [0, 1]; minutes without any page are
-    left out."""
+    """Returns for each node a dictionary from minute to its share, in [0, 1], in the weights of all nodes at the end of that
+    minute (weights: see `crawlmgr.shares`). Minutes at whose end no node has a weight are left out."""
     counts = {node.name: dict(node.minutes) for node in found}
     values: list[dict[int, float]] = [{} for _ in found]
     for minute in minutes:

@@ -108,8 +108,8 @@ def _page(kind: Kind, item: Item) -> dict[str, Any]:
 
 
 def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterator[dict[str, Any]]:
-    """Yields the actions whose verb is at the start or the end of the text, each with an item that the other words of the text
-    name."""
+    """Yields, as dictionaries for JSON, the actions whose verb is at the start or the end of the text `wanted`: one for each item
+    whose name contains the other words of the text, at most MOST_OF_A_KIND items for each verb."""
     for kind in kinds:
         for verb in kind.verbs:
             rest = _without(verb.words, wanted)

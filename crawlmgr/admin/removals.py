@@ -31,8 +31,8 @@ def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | N
 
 
 def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Returns template values for the progress of a deletion run: the number of rows, the number deleted, and the
-    percentage."""
+    """Returns template values for the progress of a deletion run: `rows` (number of rows to delete, None until they are counted),
+    `removed` (number deleted so far), `percent` and the name of the `template`."""
     rows, removed = run.result.get("rows"), run.result.get("removed", 0)
     share = 0 if rows is None else min(100, 100 * removed // rows) if rows else 100
     return {"template": "desk/removal.html", "rows": rows, "removed": removed, "percent": share}

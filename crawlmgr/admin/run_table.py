@@ -60,7 +60,8 @@ def _failed(run: Run) -> str:
 
 
 def _counter(name: str, title: Any, *, by: bool = False, show: Callable[[Any], str] | None = None, usual: bool = True) -> Column:
-    """Makes a column for one of a run's counters; with `by` the list can be sorted by it."""
+    """Makes a column for the run's counter `name`. With `by` the list can be sorted by it; `show` formats the cell of a run (by
+    default as a number); with `usual` false the column is hidden until chosen."""
     return Column(
         name, title, lambda run: getattr(run, name), show or (lambda run: tags.number(getattr(run, name))),
         falling(name) if by else None, look="num", usual=usual,

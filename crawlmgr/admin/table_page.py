@@ -23,9 +23,9 @@ from crawlmgr.services import deletions, export_formats
 SIZE = 30
 AT_A_TIME = 500  # number of rows read per query when a file is written
 MOST_COUNTED = 10_000
-# maximum number of search results that are counted; lower than MOST_COUNTED, because counting them reads every row
+# if a search finds more rows, "more than 1,000" is shown; lower than MOST_COUNTED, because counting them reads every row
 MOST_COUNTED_BY_SEARCH = 1_000
-MOST_GONE = 20  # maximum number of deleted items that are named above a list
+MOST_GONE = 20  # maximum number of deletions that can still be undone shown above a list; further ones are left out
 
 
 class Line(NamedTuple):
@@ -144,7 +144,8 @@ def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare
 
 
 def _counted(shown: ListPage, asked: Asked, rows: Rows) -> str:
-    """Returns the number of rows as text; counting stops at MOST_COUNTED, or for a search at MOST_COUNTED_BY_SEARCH."""
+    """Returns the number of rows as text, or "more than N" if there are more than N: MOST_COUNTED, for a search
+    MOST_COUNTED_BY_SEARCH."""
     most = MOST_COUNTED_BY_SEARCH if asked.q else MOST_COUNTED
     found = asked.rows(rows).order_by()[: most + 1].count() if shown.count is None else shown.count
     return _("more than %(number)s") % {"number": f"{most:,}"} if found > most else f"{found:,}"

@@ -90,12 +90,12 @@ class Table:
 
 def by(*names: str, downwards: bool = False, nullable: bool = False) -> Order:
     """Returns the order by these fields, ascending or with `downwards` descending, and of equal values by id. `nullable`: the
-    fields may be empty."""
+    first field may be NULL; those rows come last."""
     return Order((*names, "id"), downwards, nullable)
 
 
 def falling(*names: str, nullable: bool = False) -> Order:
-    """Returns a descending order by fields; used for numbers and times."""
+    """Returns a descending order by fields (see `by`); used for numbers and times."""
     return by(*names, downwards=True, nullable=nullable)
 
 

@@ -78,7 +78,8 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def operations() -> dict[str, list[dict[str, Any]]]:
-    """Returns the API's operations by tag, from its OpenAPI description, in the current language."""
+    """Returns the API's operations by the display name of their tag, from the API's OpenAPI description, in the current language:
+    dictionaries with `method`, `path`, `summary` and `text` (HTML)."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, one in methods.items():

@@ -31,8 +31,8 @@ def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, 
     """Runs the modules `ours` and `theirs` in turn, each in its own process, and returns their results and the ratio of the
     median rates. `pages`, `links` and `size_bytes` are those of the local web (see `local_server.make_page`).
 
-    A module gets an address, a number of pages and a file for items as arguments, and prints one line of JSON: pages,
-    cpu_seconds."""
+    A module gets an address, a number of pages and a file for items as arguments, and prints one line of JSON with `pages` and
+    `cpu_seconds`. The rates are in pages per CPU second."""
     command = [sys.executable, "-m", "crawlmgr.benches.local_server", str(pages), str(links), str(size_bytes)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
     found: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])

@@ -28,7 +28,8 @@ HELP = (
 ROOT = Path(__file__).resolve().parents[2]
 FLOOR_MS = 10.0  # shorter times count as this in ratios
 LIMITS = {"palette": 100.0, "lists": 300.0, "searches": 500.0}
-"""Limits in CPU milliseconds: for a palette search, a sorted, filtered or paged list, and a search in the text of pages."""
+"""Targets in CPU milliseconds for a palette search, a sorted, filtered or paged list, and a search in the text of pages. The
+table shows each beside the slowest such request; exceeding it is no error."""
 SEARCHES = ("topic-search", "topic-pages")  # views whose `q` asks the full-text index
 LISTS = (
     "runs", "hosts", "events", "forums", "boards", "threads", "posts", "board", "topic-pages", "records",
@@ -44,8 +45,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Measures each view with each query: CPU milliseconds on both databases, and their ratio. The databases take turns for each
-    page, so that other load on the machine affects both. Addresses that cannot be measured are in `left_out`, with the reason."""
+    """Measures each view with each query. Returns `pages` (rows with the median CPU milliseconds on both databases and their
+    ratio, the largest first), `left_out` (reason by address that cannot be measured), `rows` (sizes of the large database) and
+    `limits` (see `dearest`). The databases take turns for each page, so that other load on the machine affects both."""
     folder = Path(options["data"] or settings.DATA_DIR / "bench-desk")
     sides: dict[str, _Side] = {}
     with ExitStack() as stack:
@@ -69,7 +71,8 @@ def run(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def dearest(what: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Returns the request of the kind `what` ("palette", "lists", "searches") that is slowest on the large database, as a
-    dictionary: number of such requests, the view, its milliseconds and the limit; None if none was measured."""
+    dictionary: `what`, `asked` (number of such requests), `dearest` (the view with its query), `ms` (its CPU milliseconds) and
+    `limit_ms`. None if none was measured."""
     asked = [(one["big_ms"], one["room"]) for one in pages if is_of(what, one["room"])]
     if not asked:
         return None

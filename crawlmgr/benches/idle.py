@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Starts `serve` on an empty folder with its default number of workers, waits until it is idle, and measures it."""
+    """Starts `serve` on an empty folder with its default number of workers, waits until it is idle, and measures it. Returns the
+    number of `processes`, their memory (`pss_bytes`), their CPU seconds per second (`cpu_share`), the results of `_asked` if
+    requests were wanted, and `commands` (see `_commands`)."""
     with tempfile.TemporaryDirectory(prefix="crawlmgr-idle-") as folder:
         (Path(folder) / "data").mkdir()
         place = Place(Path(folder), "sqlite")

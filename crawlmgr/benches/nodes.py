@@ -27,7 +27,7 @@ HELP = (
 )
 WARM_MINUTES = 10.0
 HOSTS = 200
-"""Hosts of the web that real nodes crawl."""
+"""Number of hosts of the local web that real nodes crawl."""
 MEAN_SPEED = 10.0
 """Mean speed of the simulated nodes, pages a second."""
 
@@ -91,7 +91,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 def _plenty(counts: Sequence[int], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Simulates, for each number of nodes, many hosts with Zipf-distributed numbers of addresses: more work than all nodes can
-    do. Nodes fail as often as the options say."""
+    do. Nodes fail as often as the options say. Returns a row of results for each number of nodes and each policy."""
     sizes = zipf_sizes(options["hosts"], 50 * options["hosts"])
     rows = []
     for nodes in counts:
@@ -102,7 +102,8 @@ def _plenty(counts: Sequence[int], options: dict[str, Any]) -> list[dict[str, An
 
 
 def _scarce(counts: Sequence[int], minutes: float) -> list[dict[str, Any]]:
-    """Simulates, for each number of nodes, a tenth more hosts than are needed, at their crawl delay, to keep all nodes busy."""
+    """Simulates, for each number of nodes, a tenth more hosts than are needed, at their crawl delay, to keep all nodes busy.
+    Returns a row of results for each number of nodes and each policy."""
     rows = []
     for nodes in counts:
         speeds = unequal_speeds(nodes, random.Random(nodes), MEAN_SPEED)  # noqa: S311 - a simulation

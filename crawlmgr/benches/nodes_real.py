@@ -98,7 +98,7 @@ class Cluster:
         self.until(lambda: self.number(query) >= count, START_SECONDS, f"{count} nodes did not start to work")
 
     def until(self, condition: Callable[[], bool], seconds: float, otherwise: str) -> None:
-        """Waits until a condition holds. Raises CommandError after a time limit."""
+        """Waits until a condition holds. Raises CommandError with the text `otherwise` after `seconds`."""
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
@@ -106,8 +106,8 @@ class Cluster:
             time.sleep(0.5)
 
     def watched(self, warm: float, seconds: float) -> dict[str, float]:
-        """Waits `warm` seconds, then measures pages per second and the database's transactions per second over `seconds`
-        seconds."""
+        """Waits `warm` seconds, then measures for `seconds` seconds. Returns `pages_a_second` and `transactions_a_second` (of the
+        database)."""
         time.sleep(warm)
         began, before = time.monotonic(), self._counts()
         time.sleep(seconds)
@@ -158,9 +158,9 @@ def speeds(nodes: int, page_seconds: float) -> list[float]:
 
 
 def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, seconds: float) -> dict[str, Any]:
-    """Measures, one after the other, a node alone, a slow node alone, and `nodes` nodes together, of which the last is slow.
-    Returns the speeds, the ratio of the last to the sum of what the nodes do alone, the transactions of idle nodes, and the
-    number of pages stored twice."""
+    """Measures, one after the other, a node alone, a slow node alone, and `nodes` nodes together, of which one is slow. Returns
+    the three speeds, the speed together divided by the sum of the speeds that these nodes have alone (`share_of_sum`), the
+    database transactions per second of idle nodes, and the number of pages stored twice (`doubled`)."""
     told: dict[str, Any] = {}
     unequal = speeds(nodes, page_seconds)
     with installation() as cluster, web(hosts, answer, told) as port:
@@ -184,8 +184,8 @@ def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: f
 
 def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, pages: int, cut: float) -> dict[str, Any]:
     """Crawls `pages` pages of every host with `nodes` nodes; two of these are killed for good, a third is frozen for longer than
-    a lease and later disconnected from the database for `cut` seconds. Returns the numbers of expected and stored pages, of pages
-    stored twice and of addresses left."""
+    a lease and later disconnected from the database for `cut` seconds. Returns, among others, the numbers of `expected` and
+    stored `pages`, of pages stored `twice`, and of addresses that were never finished (`unended`)."""
     told: dict[str, Any] = {}
     counts = nodes + 2
     with installation() as cluster, web(hosts, answer, told) as port:

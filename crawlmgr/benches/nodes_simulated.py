@@ -112,15 +112,16 @@ class _Node:
     up: bool = True
     minutes: dict[int, int] = field(default_factory=dict)
     batches: dict[int, tuple[int, int, float, float, float]] = field(default_factory=dict)
-    """Batches by number: host, addresses, time of assignment, start and end."""
+    """The node's batches by number: host's number, number of addresses, and times of assignment, start and end in seconds."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """The result of a simulation. `throughput` is the share of what all nodes could do, `utilisation` that share for each node,
-    in the measured period; `repeated` counts pages fetched again after failures, `too_soon` batches begun before the host's delay
-    was over; `held` are the seconds for which each batch was leased, `warm_seconds` the time until the end of the first minute
-    with 90 % of the full speed, None if there was none."""
+    """The result of a simulation. `throughput` is the number of addresses fetched in the measured period, divided by what all
+    nodes could fetch while they were up; `utilisation` is the same for each node; `repeated` counts pages fetched again after
+    failures, `too_soon` batches begun before the host's delay was over; `held` are the seconds for which each
+    batch was leased, `warm_seconds` the time until the end of the first minute with 90 % of the full speed, None if there was
+    none."""
 
     fetched: int = 0
     repeated: int = 0
@@ -151,8 +152,8 @@ class Outcome:
 
 
 def zipf_sizes(hosts: int, total: int, exponent: float = 1.0) -> list[int]:
-    """Returns the numbers of addresses of `hosts` hosts, `total` in all: that of the r-th largest is proportional to 1 /
-    r^exponent, and at least 1."""
+    """Returns the numbers of addresses of `hosts` hosts, largest first, about `total` in all: that of the r-th host is
+    proportional to 1 / r^exponent, rounded, and at least 1."""
     parts = [1 / rank**exponent for rank in range(1, hosts + 1)]
     scale = total / sum(parts)
     return [max(1, round(scale * part)) for part in parts]

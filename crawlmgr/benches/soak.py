@@ -33,7 +33,7 @@ KILLS_A_ROUND = 25
 STUCK_SECONDS = 120.0
 """A run counts as stuck if it makes no progress for so many seconds in which no process was killed."""
 HASTE = 0.2
-"""Share of the kills that hit the installation before it has recovered from the previous kill."""
+"""Probability that the benchmark does not wait, after a kill, until the installation has recovered before the next kill."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
