@@ -120,8 +120,8 @@ class Outcome:
 
 
 def read_labels(lines: Iterable[str], archive: Archive) -> dict[str, Label]:
-    """Reads labels from lines of CSV `url,label[,role][,depth]`. Returns a dictionary from the URL under which the archive has
-    the page to its label.
+    """Reads labels from lines of CSV `url,label[,role][,depth]` (label: 1 for relevant, 0 for not). Returns a dictionary from the
+    URL under which the archive has the page, after redirects, to its label.
 
     Raises ValueError with the line's number for an invalid URL or label.
     """

@@ -95,7 +95,7 @@ class Web:
 
 def sections(up: Mapping[str, str]) -> Groups:
     """Groups pages by section, from `up`, which maps each page to the section that it declares. Returns for each section's
-    address the set of all pages below it, directly or through other sections, and the section's own page."""
+    address a set of pages: the section's own page and all pages below it, directly or through other sections."""
     found: dict[str, set[str]] = {}
     for url in up:
         way, here = {url}, up[url]
@@ -150,8 +150,8 @@ def chosen(groups: Groups, pages: int, most: int) -> Groups:
 
 
 def structure(web: Web, kind: str) -> Groups:
-    """Groups the pages of a web by sections or by folders (`kind`); "auto" uses sections if at least half of the pages declare
-    one.
+    """Groups the pages of a web by sections if `kind` is "sections", by folders if it is "folders"; "auto" uses sections if at
+    least half of the pages declare one, otherwise folders. Returns what the function of that name returns.
     """
     if kind == "sections" or (kind == "auto" and 2 * len(web.up) >= len(web.pages)):
         return sections({url: to for url, to in web.up.items() if to in web.pages})

@@ -120,8 +120,8 @@ def tunnels(run_id: int) -> dict[int, int]:
 
 
 def edits(run_id: int) -> list[dict[str, Any]]:
-    """Returns the changes that the operator made to a run, in the form in which they are stored: first those carried out, then
-    those not carried out yet."""
+    """Returns the changes that the operator made to a run, with the keys that `services.topics.edit_run` describes: first
+    those carried out, then those not carried out yet."""
     made = TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.EDIT).order_by("step").values_list("why", flat=True)
     return [*made, *TopicRun.objects.values_list("edits", flat=True).get(pk=run_id)]
 
@@ -158,7 +158,8 @@ def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
 @dataclass(frozen=True, slots=True)
 class AddressOutcome:
     """What became of an address in a run. `code`: page (fetched), failed, same (it leads to a page already fetched), waiting
-    (in the queue), dropped, refused (by the scope), or unknown."""
+    (in the queue), dropped, refused (by the scope), or unknown. `page` is its step in the run's log, `waiting` its row in the
+    frontier (None for none), `reason` the code of why it failed, was dropped or refused ("" for none)."""
 
     code: str
     url: str

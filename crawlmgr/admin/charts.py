@@ -68,7 +68,8 @@ def chart(
     ticks: str = "",
     empty: str = "",
 ) -> Chart:
-    """Makes a chart of stacked bars and lines. `x`, `y` and `y2` are the titles of the axes, with units.
+    """Makes a chart of stacked bars and lines. `x`, `y` and `y2` are the titles of the axes, with units; `key` is the id of the
+    chart's HTML element, `note` a remark shown with it.
 
     The x values are times by default, numbers with `numbers`, and categories if `dates` is False. With `each`, every
     category gets a label. `ticks` is the format of time labels, for charts of less than a day. `empty` is the sentence shown

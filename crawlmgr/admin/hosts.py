@@ -106,8 +106,8 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _tried(host: Host, text: str) -> dict[str, Any] | None:
-    """Returns the text and style that tell whether the stored robots.txt allows an address; None if `text` is empty. A path is
-    completed to an address of this host."""
+    """Tells whether the stored robots.txt allows the address `text` (a path is completed to an address of this host). Returns a
+    dictionary with `text`, the sentence to show, and `look`, its style; None if `text` is empty."""
     text = text.strip()
     if not text:
         return None

@@ -13,7 +13,7 @@ from crawlmgr.demo.topic_words import BEES, OTHERS, Subject
 CLUSTERS, CLUSTER_PAGES = 6, 22
 OTHER_PAGES = 48  # number of pages of each subject other than the topic
 SEEDED = 2  # number of clusters that contain seeds; the others can be reached only through tunnels
-TUNNEL_LENGTHS = (1, 2, 2, 3)  # number of off-topic pages on the paths to clusters 3, 4, 5 and 6
+TUNNEL_LENGTHS = (1, 2, 2, 3)  # number of off-topic pages on the paths to clusters 3, 4, 5 and 6 (counted from 1)
 SEED = 5
 
 

@@ -55,8 +55,8 @@ class TopicForm(forms.Form):
 
 def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
     """Returns the submitted samples as pairs of name and text: from pasted text (a line of three or more dashes separates two
-    samples) and from files. Empty ones are left out. Raises ValueError with a one-line message if there are too many files, or
-    one of them or all together are too large."""
+    samples) and from files. Empty ones are left out. Raises ValueError with a one-line message if there are more than MOST_FILES
+    files, or one of them or all together are larger than MOST_FILE_BYTES or MOST_FILES_BYTES."""
     parts: list[list[str]] = [[]]
     for line in request.POST.get("texts", "").splitlines():
         if line.strip().strip("-—") == "" and len(line.strip()) >= 3:
@@ -80,7 +80,8 @@ def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def text_of(file: UploadedFile) -> str:
-    """Returns the text of an uploaded file. Raises ValueError with a one-line message if it is too large."""
+    """Returns the text of an uploaded file. Raises ValueError with a one-line message if it is larger than
+    MOST_FILE_BYTES."""
     if (file.size or 0) > MOST_FILE_BYTES:
         told = {"name": (file.name or "")[:80], "size": MOST_FILE_BYTES // 1_000_000}
         raise ValueError(_("%(name)s is larger than %(size)s MB.") % told)
@@ -89,7 +90,7 @@ def text_of(file: UploadedFile) -> str:
 
 def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
     """Returns the lines of addresses that were pasted into the form field `field` or uploaded as `file`. Raises ValueError with
-    a one-line message if there are too many.
+    a one-line message if there are more than MOST_SEEDS, or more than 100 characters per line for so many.
     """
     upload = request.FILES.get(file)
     lines = request.POST.get(field, "").splitlines() + (text_of(upload).splitlines() if upload else [])

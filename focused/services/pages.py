@@ -84,8 +84,8 @@ class Outcome:
 
 
 def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled: bool = False) -> Outcome:
-    """Handles the page that was fetched for a chosen address: runs the stages of TOPIC_STORE_STAGES, queues the page's links and
-    stores the step. `recalled` is true if the page comes from the archive."""
+    """Handles the page that was fetched for a chosen address: runs the stages of TOPIC_STORE_STAGES, queues the page's links,
+    stores the step and returns the outcome. `recalled` is true if the page comes from the archive."""
     why = session.outstanding.get(url, {})
     arrival = Arrival(session, session.take(url), draft, why, now, recalled)
     for name in settings.TOPIC_STORE_STAGES:
@@ -107,7 +107,8 @@ def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled
 
 
 def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
-    """Handles a chosen address that could not be fetched: reports it to the strategy and stores the step."""
+    """Handles a chosen address that could not be fetched: reports it to the strategy, stores the step with the code
+    `reason`, and returns the outcome."""
     why = session.outstanding.get(url, {})
     node = session.take(url)
     session.walk.failed(node)

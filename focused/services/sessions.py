@@ -158,8 +158,7 @@ class Session:
             listed.queue(self.walk, self.parser, named["url"], named["addresses"])
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
-        """Returns the page with only the links that the run may follow, and the number of removed links by the code of the
-        rule."""
+        """Returns the page with only the links that the run may follow, and the number of removed links by code of the rule."""
         content, refused = self.scope.apply(content, node.depth)
         if self.options.source == "archive":
             held = in_archive([link.url for link in content.links])
@@ -306,7 +305,8 @@ def _again(session: Session, node: Node, step: TopicPage) -> None:
 
 
 def counts(options: RunOptions, recalled: bool, problem: str) -> int:
-    """Returns what an address costs of the page budget: 0 if no request was sent or archived pages are free, else 1."""
+    """Returns what an address costs of the page budget: 0 if it came from the archive (`recalled`) and the options make archived
+    pages free, or if it failed (code `problem`) before a request was sent; else 1."""
     free = (recalled and options.source == "mixed" and options.known == "free") or problem.startswith(NO_FETCH)
     return 0 if free else 1
 

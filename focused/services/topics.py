@@ -131,8 +131,9 @@ def crawl(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Starts a run of a topic; omitted values are the topic's own. `start` false creates the run without starting it. Raises
-    runs.Busy if the topic has an active run or is being deleted, ValueError with a one-line message if a value is invalid.
+    """Starts a run of a topic; omitted values are the topic's own. `start` false creates the run without starting it; `scheduled`
+    marks a run that its schedule started. Raises runs.Busy if the topic has an active run or is being deleted, ValueError with a
+    one-line message if a value is invalid or the scope refuses every seed.
     """
     chosen = strategy or topic.strategy
     found = strategy_class(chosen, django_settings.TOPIC_STRATEGIES)

@@ -14,7 +14,8 @@ RESERVE = "reserve"
 
 class BestFirst(Strategy):
     """Orders links by pv = (1 - a) Sim(page) + a Sim(anchor), where Sim is the similarity to the topic and a the parameter
-    `anchor`. If several pages link to a URL, the greatest of the values is its priority.
+    `anchor`. If several pages link to a URL, the greatest of the values is its priority. Links of off-topic pages are treated
+    alike, or wait behind all others, or are dropped (parameter `off_topic`).
 
     With a = 0 all links of a page have the same priority, as in the tunnelling paper. Of the values of a tried, from 0 to 0.4,
     the last one found most relevant pages on recorded university sites, and on a Chinese manual, whose pages have many links."""

@@ -23,7 +23,7 @@ to it."""
 
 
 class Dolphin(Strategy):
-    """Orders URLs by D = alpha Ra + beta Rd + gamma TR.
+    """Orders URLs by D = alpha Ra + beta Rd + gamma TR. With the default values of the other parameters:
 
     - Ra, anchor relevance: cosine of the raw frequencies of the topic's words and of the words of all anchors (and, with lower
       weight, the words around them) that pointed to the URL so far; the same anchor from the same host counts once.

@@ -28,10 +28,11 @@ class DynamicTunnel(Tunnelling):
 
     After a relevant page k is infinite. The first off-topic page after it sets k to the parameter `depth` and subtracts one for
     every link; each further off-topic page subtracts one for a link unless R(link) >= tau_u (the parameter `hold`). Links for
-    which k is used up are kept until no other link waits, or dropped (parameter `beyond`). R = w1 R_anchor + w2 R_context + w3
-    R_url, eq. (3) of the tunnelling paper, over the topic's words and the near-topic lexicon. R decides whether a link keeps its
-    k; the order within tunnels uses R and Sim(page) together, because anchors such as "CS 384G" on a nearly relevant page are not
-    informative on their own.
+    which k is used up, or which follow `cap` consecutive off-topic pages, are kept until no other link waits, or dropped
+    (parameter `beyond`). Links of off-topic pages to hosts with `host_budget` off-topic pages since their last relevant one are
+    kept until no other link waits. R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's
+    words and the near-topic lexicon. R decides whether a link keeps its k; the order within tunnels uses R and Sim(page)
+    together, because anchors such as "CS 384G" on a nearly relevant page are not informative on their own.
 
     By default a tenth of the fetches goes to links of off-topic pages. With this share more relevant pages were found than with a
     fifth, and more than by `best_first` if all seeds are far from relevant pages."""

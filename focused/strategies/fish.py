@@ -21,7 +21,7 @@ class Fish(Strategy):
     page get potential 0.5 and one step less than the page itself.
 
     The other links of a page get the same number of steps and potential 0. The links of an off-topic page without remaining steps
-    are dropped."""
+    are dropped. With the parameter `front` the links of the newest relevant page precede those of earlier ones."""
 
     name = "fish"
     title = gettext_noop("Fish search")

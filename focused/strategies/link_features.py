@@ -57,7 +57,7 @@ def anchor_bucket(word: str) -> int:
 
 @lru_cache(maxsize=MOST_WORDS)
 def address_bucket(word: str) -> int:
-    """Returns the hash bucket of a word of a URL, from 0 to BUCKETS - 1, which differs from that of the same word in an anchor.
+    """Returns the hash bucket of a word of a URL, from 0 to BUCKETS - 1; in general another than for the same word in an anchor.
     """
     return zlib.crc32(b"/" + word.encode()) % BUCKETS
 
@@ -99,14 +99,14 @@ class LinkFeatures:
         self._page_of = array("q")
         self._last_link = array("q")
         self._first_word = array("q")
-        """By target number: the page fetched from it (-1 for none), its newest link (-1 for none), and the index in `_words`
-        where its words begin."""
+        """These three arrays hold, by target number: the page fetched from it (-1 for none), its newest link (-1 for none), and
+        the index in `_words` where its words begin."""
         self._template = array("q")
         self._host = array("q")
         self._link_page = array("q")
         self._link_target = array("q")
         self._earlier = array("q")
-        """By link number: its page, its target, and the previous link to the same target (-1 for none)."""
+        """These three hold, by link number: its page, its target, and the previous link to the same target (-1 for none)."""
         self._words = array("q")
         """The hash buckets of the words of all targets, one target after the other."""
         self._page = Columns(reward=float, closed=float, sum=float, run=float, template=np.intp, host=np.intp)
@@ -183,9 +183,9 @@ class LinkFeatures:
         return best
 
     def add(self, url: str, depth: int, reward: float, found: Sequence[Found], parent: int, relevant: bool) -> int:
-        """Adds the page fetched from `url` with its `reward` and its links `found`, and returns its number. `parent` is the
-        number of the page through whose link it was fetched (-1: none). If `relevant` is true, the count of consecutive off-topic
-        pages on the path restarts at 0."""
+        """Adds the page fetched from `url` at `depth` (clicks from the nearest seed) with its `reward` and its links `found`, and
+        returns its number. `parent` is the number of the page through whose link it was fetched (-1: none). If `relevant` is
+        true, the count of consecutive off-topic pages on the path restarts at 0."""
         number = len(self.names)
         self.names.append(url)
         place = self._page.extend(1).start

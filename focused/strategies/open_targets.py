@@ -51,7 +51,8 @@ MOST_CLOSED (a quarter) of all columns."""
 class Means(NamedTuple):
     """Mean rewards from which features are computed. `pages` is the number of pages fetched. `reward` (the page's reward) and
     `siblings` (mean reward of the pages that the page's links led to) are indexed by page; `templates` and `hosts` by the
-    number of the URL pattern or host; `words` (relative to the mean of all pages) by the word's hash bucket.
+    number of the URL pattern or host; `words` (relative to the mean of all pages) by the word's hash bucket. All
+    but `reward` are shrunk: towards the mean of all pages, `siblings` towards the middle between this and the page's own reward.
     """
 
     pages: int

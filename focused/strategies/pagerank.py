@@ -18,7 +18,8 @@ START = 1.0
 
 class PageRank(Strategy):
     """Orders URLs by a score PR, which is 1 when the URL is first found. When another page that links to it is fetched, that
-    page's score, divided by the number of its links, is added."""
+    page's score, divided by the number of its links, is added. Links of off-topic pages wait behind all others, or are dropped,
+    or treated alike (parameter `off_topic`)."""
 
     name = "pagerank"
     title = gettext_noop("PageRank")

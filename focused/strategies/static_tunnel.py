@@ -13,7 +13,8 @@ from focused.strategies.tunnel import Tunnelling
 
 class StaticTunnel(Tunnelling):
     """Follows links through up to `length` consecutive off-topic pages. Each link has a number k of remaining steps: `length`
-    if its page is relevant, otherwise one less than the page's own k. Links of an off-topic page with k = 0 are dropped."""
+    if its page is relevant, otherwise one less than the page's own k. Links of an off-topic page with k = 0 are dropped. Links
+    are ordered by the similarity of their page to the topic."""
 
     name = "static_tunnel"
     title = gettext_noop("Fixed tunnels")
