@@ -44,7 +44,8 @@ def client_address(request: HttpRequest) -> str | None:
 
 
 def barred(request: HttpRequest, name: str) -> bool:
-    """Tells whether logins from the address of the request are blocked, for this user name or for everybody."""
+    """Tells whether logins from the address of the request are blocked: with this user name, after too many failures with it, or
+    with any, after LOGIN_FAILURES_OF_ADDRESS failures within AXES_COOLOFF_TIME. In the second case records an event."""
     if not AxesProxyHandler.is_allowed(request, {"username": name}):
         return True
     failures = _failures_of(client_address(request), timezone.now())

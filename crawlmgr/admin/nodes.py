@@ -109,9 +109,9 @@ MEASURES = {
 
 
 def chart_of(asked: str, found: Sequence[Node], among: Sequence[Node], now: datetime) -> dict[str, Any]:
-    """Returns template values for the chart of a measure over the last hour, with one line per node of `found`, and for the
-    tabs that choose the measure (`asked` is its name). Shares are those among the nodes `among`. The current minute is left
-    out, since it is not over."""
+    """Returns template values for the chart of a measure over the last hour, with a line for each node of `found` (the nine
+    busiest if there are more), and for the tabs that choose the measure. `asked` is its name; "speed" is used if it is unknown.
+    Shares are those among the nodes `among`. The current minute is left out, since it is not over."""
     key = asked if asked in MEASURES else "speed"
     measure, last = MEASURES[key], int(now.timestamp()) // 60
     minutes = range(last - nodes.HISTORY_MINUTES + 1, last)

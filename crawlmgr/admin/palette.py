@@ -123,8 +123,8 @@ def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterat
 
 
 def _without(words: Sequence[str], wanted: str) -> str | None:
-    """Returns the text `wanted` without the verb in it, one of `words`: "" if the text is the beginning of a verb, None if it
-    contains none.
+    """Returns the text `wanted` without the verb, one of `words`, with which it begins or ends; "" if the text is the beginning
+    of a verb (at least LEAST_OF_A_VERB letters), None in other cases.
 
     >>> _without(("crawl now", "抓取"), "crawl now riverside"), _without(("抓取",), "抓取河边"), _without(("crawl",), "cr")
     ('riverside', '河边', '')

@@ -100,8 +100,9 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def story(run: Run, now: datetime) -> dict[str, Any]:
-    """Describes a run's state for its page: what it is doing, why it waits, or why it ended. Returns a dict with style, icon
-    and text; `until` is a time to show after the text."""
+    """Describes a run's state for its page: what it is doing, why it waits, or why it ended. Returns a dictionary with
+    `look` (style), `icon` and `text`, in some states also `until` (a time to show after the text) and `detail` (a further
+    reason)."""
     if run.wanted == "stop":
         return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the current page.")}
     if run.wanted == "pause":

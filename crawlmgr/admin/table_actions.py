@@ -41,8 +41,8 @@ def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
 
 
 def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str) -> HttpResponse:
-    """Schedules the deletion of the selected rows, or cancels scheduled deletions. `name` is the field with a row's display
-    name; `usual` is the list's address."""
+    """Schedules the deletion of the selected rows (at most MOST_DELETED) or, for the action UNDO, cancels all scheduled deletions
+    of this kind that have not begun. `name` is the field with a row's display name; `usual` is the list's address."""
     if not any(one.do == DELETE and request.user.has_perm(one.permission) for one in table.actions):
         raise PermissionDenied
     if request.POST.get("do") == UNDO:
@@ -61,8 +61,9 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
 def carry_out(
     request: HttpRequest, table: Table, rows: Rows, verbs: Mapping[str, Verb], usual: str, told: Callable[[int], str]
 ) -> HttpResponse:
-    """Applies the submitted action to each selected row, or schedules or cancels deletions, and redirects to the list. `verbs`
-    are functions by action; `told` returns the message, given the number of changed rows."""
+    """Applies the submitted action to each selected row (at most MOST_TICKED), or schedules or cancels deletions (see `delete`),
+    and redirects to the list. Rows for which the action is not possible now are skipped and counted in a message. `verbs` are
+    functions by action; `told` returns the message of success, given the number of changed rows."""
     wish, needed = request.POST.get("do", ""), {one.do: one.permission for one in table.actions}
     if table.deletes and wish in (DELETE, UNDO):
         return delete(request, table, rows, "name", usual)

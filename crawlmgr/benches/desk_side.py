@@ -77,7 +77,7 @@ def _no_page(client: Client, address: str) -> str:
 
 
 def _filled(sizes: dict[str, int]) -> Sizes:
-    """Inserts the rows unless they exist already, and returns their numbers."""
+    """Inserts the rows unless they exist already, and returns their numbers. Exits if the folder has rows of other sizes."""
     mark = Path(settings.DATA_DIR) / FILLED
     if mark.exists():
         known = json.loads(mark.read_text(encoding="utf-8"))

@@ -120,8 +120,8 @@ class Outcome:
     """The result of a simulation. `throughput` is the number of addresses fetched in the measured period, divided by what all
     nodes could fetch while they were up; `utilisation` is the same for each node; `repeated` counts pages fetched again after
     failures, `too_soon` batches begun before the host's delay was over; `held` are the seconds for which each
-    batch was leased, `warm_seconds` the time until the end of the first minute with 90 % of the full speed, None if there was
-    none."""
+    batch was leased, `warm_seconds` the time until the end of the first minute with at least 90 % of the full speed, None if
+    there was none."""
 
     fetched: int = 0
     repeated: int = 0

@@ -50,8 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @dataclass(slots=True)
 class Tally:
     """Totals over all rounds. `lost` and `doubled` count posts, pages and records; `failed` and `wedged` (stuck) count runs;
-    `most_at_once` is the maximum number of simultaneous requests to a site; `recovery` are the seconds after each kill until
-    everything worked again; `desk` counts HTTP responses by status."""
+    `most_at_once` is the maximum number of simultaneous requests to a site; `recovery` are the seconds from a kill until
+    everything worked again, for the kills after which the benchmark waited for that (see HASTE); `desk` counts HTTP responses by
+    status."""
 
     kills: int = 0
     lost: int = 0
@@ -78,7 +79,8 @@ class Tally:
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
     """Runs rounds of three crawls of new sites each, until the wanted number of kills is reached and their runs have ended.
-    Returns the totals (`Tally.result`), which are kept in the folder after each round."""
+    Returns the totals (`Tally.result`). They are stored in the folder after each round; if the folder has totals of an earlier
+    call, these are continued."""
     began = time.monotonic()
     if options["nodes"] and options["database"] != "postgresql":
         raise CommandError("--nodes needs --database postgresql: SQLite serves one machine")
