@@ -183,7 +183,7 @@ def sample_draws(
     """Returns pairs of a topic and the set of URLs of its sample pages, which must not be scored: first the topic as given (with
     an empty set), then `others` copies whose samples are `SAMPLES` pages drawn at random from the relevant ones.
 
-    Raises ValueError if there are too few relevant pages to draw from."""
+    Raises ValueError if `others` is not 0 and there are at most `SAMPLES` relevant pages."""
     found = [(topic, frozenset[str]())]
     pool = sorted(targets(labels))
     if others and len(pool) <= SAMPLES:
@@ -235,8 +235,7 @@ def compare(
     (None). `checkpoints` is the number of points of each curve. `random_ties` orders links of equal priority at random instead
     of first come, first served. `growing` computes the word weights of the similarity curve from what each run had fetched at
     each point, as the Dolphin patent does, instead of from all runs' pages. `further` maps names of strategies outside this
-    package to the dotted names of their classes.
-    `progress` is called with the name of each entry before its run.
+    package to the dotted names of their classes. `progress` is called with the name of each entry before its run.
     """
     topic = with_seed_pages(topic, archive)
     trails: list[tuple[Entry, Trail, float]] = []

@@ -53,7 +53,7 @@ def again(topic: Topic, now: datetime, user: Any = None) -> Run:
 
 def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
     """Schedules crawls of the topic with this id, as `repeat` does. Raises ValueError with a one-line message if there is no
-    such topic or the interval is out of range.
+    such topic or the interval is shorter than an hour or longer than a year.
     """
     found = Topic.objects.filter(pk=topic).first()
     if found is None:

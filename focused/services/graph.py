@@ -33,8 +33,8 @@ class DatabaseGraph:
     which `pop` calls first.
 
     The caller calls `settle` in the transaction that stores the page. `pushes` is the number of pushes so far: each push
-    increases it and gives the node this number as its position in the queue. `cached` is the number of nodes above which the
-    cache is emptied."""
+    increases it and gives the node this number as its position in the queue. `cached` is the number of nodes above which
+    `settle` empties the cache."""
 
     def __init__(self, run_id: int, pushes: int = 0, cached: int = 50_000) -> None:
         self.pushes = pushes

@@ -94,7 +94,7 @@ class Shown(NamedTuple):
 
 def shown(run: TopicRun, marked: bool, most: int) -> Shown:
     """Returns the first `most` rows of `verdict` among the marked pages (`marked` true) or the unmarked ones. The verdict is
-    cached until a page or mark is added or changed, since the judge reads thousands of pages for it."""
+    cached for KEPT_SECONDS, or until a page or mark is added or changed, since the judge reads thousands of pages for it."""
     marks = dict(TopicPage.objects.filter(run_id=run.pk, marked__isnull=False).order_by("pk").values_list("pk", "marked"))
     fetched = TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE)
     newest = fetched.order_by("-number").values_list("pk", flat=True).first()

@@ -63,8 +63,8 @@ def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: 
 
 
 def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
-    """Replaces the topic's near-topic lexicon by words of those off-topic pages of an earlier run that led to relevant pages.
-    Returns the words with their weights."""
+    """Replaces the topic's near-topic lexicon by words of those off-topic pages of an earlier run (among its first 5,000 pages)
+    that led to relevant pages. Returns the words with their weights."""
     relevance = Relevance(topics.definition(topic))
     pages = sessions.history_of(run_id)
     found = near_lexicon(pages, dict.fromkeys(relevance.words, 1.0), LEXICON_WORDS)
@@ -77,8 +77,9 @@ def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
 
 
 def draw_hosts(topic: Topic, run_id: int) -> tuple[int, dict[str, float]]:
-    """Adds keywords to the topic from the relevant host pages of an earlier run (entry pages of sites, by the tunnelling paper's
-    rules). Returns the number of host pages, and the new words with their weights; existing words keep their form and weight."""
+    """Adds keywords to the topic from the relevant host pages (entry pages of sites, by the tunnelling paper's rules) among the
+    first 5,000 pages of an earlier run. Returns the number of host pages, and the new words with their weights; existing words
+    keep their form and weight."""
     pages = sessions.history_of(run_id)
     relevant = {page.content.url for page in pages if page.relevant}
     texts = [text for host in host_pages(pages) if host.url in relevant and (text := _text_of(run_id, host.url))]
