@@ -93,8 +93,8 @@ class UrlGraph(Protocol):
     """Hosts (`host_key`) that cannot be requested now, because enough of their addresses are in progress."""
 
     def pop(self, queue: str = "") -> Node | None:
-        """Removes the first node of a queue whose host is not in `resting`, among the first `LOOKED_AT` nodes, and returns it;
-        skipped nodes keep their places. Returns None if there is none.
+        """Removes the first node of a queue whose host is not in `resting` (hosts that cannot be requested now) and returns it;
+        skipped nodes keep their places. Returns None if the queue is empty or its first LOOKED_AT nodes are all on such hosts.
         """
 
     def drop(self, node: Node) -> None:

@@ -120,8 +120,8 @@ class DatabaseGraph:
         return node
 
     def _first(self, queue: str) -> tuple | None:
-        """Returns the database row of the first node of a queue whose host is not in `resting`, among the first LOOKED_AT nodes;
-        None if there is none."""
+        """Returns the database row of the first node of a queue whose host is not in `resting` (hosts that cannot be requested
+        now); None if the queue is empty or its first LOOKED_AT nodes are all on such hosts."""
         for looked_at in (1, LOOKED_AT) if self.resting else (1,):
             rows = sql.fetch(_NEXT, (self._run, queue, looked_at))
             for row in rows:

@@ -106,11 +106,11 @@ class Adaptive(Strategy):
 
     After every few fetches all open links are scored and the best few are chosen. A page's reward y is r = min(1, Sim / 2 tau)
     (Sim: its similarity to the topic, tau: the threshold), raised to a power that grows as relevant pages are found
-    (`exponent`). After 60 relevant pages, or marks by the operator, y is 3/4 r plus 1/4 of the learning judge's score. The
-    regression predicts for a link the credit of its page, G = y + tunnel * mean(G of the pages fetched from it), so that pages
-    that lead to relevant pages are rewarded. Mean and spread (standard deviation) are those of the fetched links' features, in
-    which the prior counts as 30 pages. Two of the features, age and rank, favour links that have waited long and links from
-    relevant pages.
+    (`exponent`). After 60 relevant pages (with the parameter `feedback`), or marks by the operator, y is 3/4 r plus 1/4 of the
+    learning judge's score. The regression predicts for a link the credit of its page, G = y + tunnel * mean(G of the pages
+    fetched from it), so that pages that lead to relevant pages are rewarded. Mean and spread (standard deviation) are those of
+    the fetched links' features, in which the prior counts as 30 pages. Two of the features, age and rank, favour links that have
+    waited long and links from relevant pages.
 
     The links are kept in memory even if the graph is in a database, so that the order is the same in both cases. A run is
     resumed by passing its stored pages to a new object.
@@ -309,8 +309,9 @@ class Adaptive(Strategy):
         return self._examples.rows
 
     def _best(self, number: int, resting: frozenset[int] = NOWHERE) -> list[int]:
-        """Returns the numbers of the `number` open targets with the highest scores, without those that are already chosen or on
-        the hosts with the numbers `resting`; of equal scores the first found. Stores their present features for training.
+        """Returns the numbers of the `number` open targets with the highest scores, without those that are already selected
+        (`select`) or on the hosts with the numbers `resting`; of equal scores the first found. Stores their present features for
+        training.
         """
         table = self.links.table
         _, scores = self._score()

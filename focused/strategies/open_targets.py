@@ -34,9 +34,9 @@ FEATURES = (
 """In this order: similarity of the anchor to the topic (maximum over the pages with the link) and of the words around it (on
 the first of these pages); reward of these pages (maximum, mean); mean reward of their other links' targets (maximum, mean
 over the pages); mean reward of pages with the same URL pattern, and of pages on the same host; log(1 + number of links to
-it); 1 / (1 + depth); number of consecutive off-topic pages before it; sum of the rewards that the pages pass on to their
-links in equal parts, as log(1 + 10 sum); share of the run's pages since it was found; mean reward of links with the words of
-its anchor and URL, relative to the mean of all pages."""
+it); 1 / (1 + depth); number of consecutive off-topic pages before it (minimum over the pages); sum of the rewards that the pages
+pass on to their links in equal parts, as log(1 + 10 sum); share of the run's pages since it was found; mean reward of links with
+the words of its anchor and URL, relative to the mean of all pages."""
 WIDTH = len(FEATURES)
 ANCHOR, CONTEXT, OF_PAGES, TEMPLATE, HOST, IN_LINKS, DEPTH, RUN, RANK, AGE, WORDS = 0, 1, 2, 6, 7, 8, 9, 10, 11, 12, 13
 LINKS, LEAST_DEPTH, SHARE, SEEN = range(WIDTH, WIDTH + 4)
@@ -162,7 +162,7 @@ class OpenTargets:
 
     def close(self, targets: Sequence[int]) -> None:
         """Marks the targets with these numbers, all of which must have columns, as closed; removes the columns of all closed
-        targets if these have become many."""
+        targets if these have become many (see MOST_CLOSED)."""
         self._slot.open[self._column.number[np.array(targets, dtype=np.intp)]] = False
         self._closed += len(targets)
         if self._closed > self._fewest_closed and MOST_CLOSED * self._closed > self.size:
