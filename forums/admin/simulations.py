@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +17,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils.functional import lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin import runs as run_rooms
 from crawlmgr.admin import tags
@@ -193,10 +194,29 @@ def _trail() -> list[tuple[str, str]]:
     return [(_("Forums"), reverse("admin:forums"))]
 
 
+PROBLEMS = (
+    (r"no board has enough events before (?P<day>[\d-]+)", gettext_noop("No board has enough events before %(day)s.")),
+    ("the log has no history before the window, or no post in it",
+     gettext_noop("The event file has no event before the first day, or none after it.")),
+)
+"""Sentences for the reasons, stored in English, why a simulation is not possible."""
+
+
+def problem(simulation: Simulation) -> str:
+    """Returns why a simulation is not possible, in the current language; "" if it is."""
+    for pattern, text in PROBLEMS:
+        if found := re.fullmatch(pattern, simulation.problem):
+            return _(text) % found.groupdict()
+    return simulation.problem
+
+
 @room("forums/simulations/", "simulations", "forums.view_simulation")
 def simulation_list(request: HttpRequest) -> HttpResponse:
     """Lists all simulations and the event logs they use."""
-    context = {"slice": reads.page(request.GET.dict()), "logs": reads.logs(), "first": _("To the top"), "keep": ""}
+    shown = reads.page(request.GET.dict())
+    for one in shown.rows:
+        one.problem = problem(one)
+    context = {"slice": shown, "logs": reads.logs(), "first": _("To the top"), "keep": ""}
     return page(request, "forums/simulations.html", context, title=_("Simulations"), item="simulations", trail=_trail())
 
 
@@ -277,6 +297,7 @@ def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
     active = simulation.run is not None and simulation.run.active
     context = {
         "simulation": simulation,
+        "problem": problem(simulation),
         "setup": _settings(simulation),
         "run": simulation.run,
         "story": run_rooms.story(simulation.run, now) if simulation.run is not None else None,

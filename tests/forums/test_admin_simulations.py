@@ -215,3 +215,16 @@ def test_a_broken_gzip_file_is_told_at_once() -> None:
     answer = client_of("operator").post("/admin/forums/simulations/new/", {**FORM, "upload": upload(content=b"\x1f\x8b" + b"x" * 200)})
     assert answer.status_code == 422 and "the gzip file is broken" in answer.content.decode()
     assert not EventLog.objects.exists()
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "No board has enough events before 2020-01-01."), ("zh-hans", "在 2020-01-01 之前")])
+def test_why_a_simulation_is_not_possible_is_said_in_the_readers_language(language: str, said: str) -> None:
+    log = EventLog.objects.create(name="log", file="log.csv", added=NOW)
+    made = Simulation.objects.create(
+        log=log, kind="schedules", setup={**SCHEDULES, "start": "2020-01-01"}, result={"rows": []}, created=NOW, problem="no board has enough events before 2020-01-01",
+        run=Run.objects.create(kind="simulation", label="log", state="finished", stopped_by="unusable_log", created=NOW),
+    )  # fmt: skip
+    client = client_of("viewer")
+    client.cookies["django_language"] = language
+    for room in ("", f"{made.pk}/"):
+        assert said in client.get(f"/admin/forums/simulations/{room}").content.decode()
