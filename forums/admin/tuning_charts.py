@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from unicodedata import east_asian_width
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -14,7 +16,7 @@ from forums.intensity import DAY_HOURS
 from forums.timetable import Timetable
 
 BARS = 40
-NAME_LENGTH = 28
+NAME_LENGTH = 18  # columns of an axis label; a Chinese character takes two
 
 
 def delays(
@@ -68,12 +70,19 @@ def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
     )  # fmt: skip
 
 
+def _shortened(name: str) -> str:
+    widths = [1 + (east_asian_width(sign) in "WF") for sign in name]
+    if sum(widths) <= NAME_LENGTH:
+        return name
+    return name[: sum(1 for width in accumulate(widths) if width < NAME_LENGTH)] + "…"
+
+
 def _distinct(names: Sequence[str]) -> list[str]:
     """Returns names shortened to the length that fits an axis; equal ones get a number."""
     seen: dict[str, int] = {}
     found = []
     for name in names:
-        short = name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+        short = _shortened(name)
         seen[short] = seen.get(short, 0) + 1
         found.append(short if seen[short] == 1 else f"{short} ({seen[short]})")
     return found
