@@ -49,7 +49,7 @@ def _site(record: Record) -> str:
 
 def _page(record: Record) -> str:
     if record.detail_at:
-        return format_html('<span class="badge ok">{}</span>', _("detail page read"))
+        return format_html('<span class="badge ok">{}</span>', _("detail page was read"))
     return format_html('<span class="badge">{}</span>', _("list only")) if record.url else tags.NOTHING
 
 
