@@ -285,7 +285,7 @@
         const text = select.selectedOptions[0]?.text.trim() || "", look = getComputedStyle(select);
         if (select.nextElementSibling?.classList.contains("whole-choice")) select.nextElementSibling.remove();
         pen.font = `${look.fontWeight} ${look.fontSize} ${look.fontFamily}`;
-        const long = select.offsetWidth > 0 && pen.measureText(text).width > select.clientWidth - parseFloat(look.paddingLeft) - Math.max(18, parseFloat(look.paddingRight));
+        const long = select.offsetWidth > 0 && pen.measureText(text).width > select.clientWidth - parseFloat(look.paddingLeft) - parseFloat(look.paddingRight) - 18;
         if (!long) return;
         const whole = document.createElement("span");
         whole.className = "whole-choice soft small"; whole.textContent = text; whole.ariaHidden = "true";
