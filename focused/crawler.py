@@ -211,7 +211,7 @@ class TopicCrawler:
         return links
 
     def _found_on(self, session: Session, parent: str | None) -> int | None:
-        """Returns the id in the frontier of the page on which an address was found; None if it is unknown."""
+        """Returns the id in the frontier of the page `parent`, on which an address was found; None if it is unknown."""
         if not parent:
             return None
         if parent not in session.addresses:

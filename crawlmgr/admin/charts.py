@@ -131,8 +131,9 @@ def heatmap(
     note: str = "",
     empty: str = "",
 ) -> Chart:
-    """Makes a heat map of `values`, given row by row from the top; None leaves a cell empty. `x`, `y` and `z` are the titles of
-    the two axes and of the values; `empty` is the sentence shown if all values are None."""
+    """Makes a heat map of `values`, given row by row from the top; None leaves a cell empty. `columns` and `rows` are the labels
+    of columns and rows. `x`, `y` and `z` are the titles of the two axes and of the values; `empty` is the sentence shown if all
+    values are None."""
     if not any(value is not None for row in values for value in row):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     trace = go.Heatmap(

@@ -49,8 +49,9 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
-    """Returns the template values of the home page for an installation without runs: the kinds of crawls that can be added, and
-    the state of the demonstration and of its guided tour."""
+    """Returns the template values of the home page for an installation without runs or with the demonstration: the kinds of
+    crawls that can be added, and the state of the demonstration and of its guided tour. `active` tells whether a run is
+    active."""
     kinds = [
         {"kind": one, "url": reverse(f"admin:{one.room}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)

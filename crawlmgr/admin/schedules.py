@@ -117,7 +117,7 @@ def days(found: Sequence[Entry], now: datetime, zone: ZoneInfo) -> list[tuple[da
 
 
 def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneInfo) -> dict[tuple[str, int], list[Starts]]:
-    """Returns the starts of those items that have no fixed interval but a plan, by (kind, id)."""
+    """Returns by (kind, id) the starts between `now` and `until` of those items that have no fixed interval but a plan."""
     targets: dict[str, list[int]] = {}
     for entry in found:
         if entry.one.seconds is None:

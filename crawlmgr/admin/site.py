@@ -71,7 +71,7 @@ class DeskSite(UnfoldAdminSite):
 
     def add_panel(self, order: int, panel: Panel) -> None:
         """Registers a panel of the home page: a callable that returns a dict with the name of a `template` and the values for
-        it, or None."""
+        it, or None to show nothing. Lower orders come first."""
         self.panels = sorted([*self.panels, (order, panel)], key=lambda entry: entry[0])
 
     def add_tile(self, order: int, make: Callable[..., Any]) -> None:
@@ -84,7 +84,7 @@ class DeskSite(UnfoldAdminSite):
 
     def add_tour(self, order: int, make: Callable[[], Step | None]) -> None:
         """Registers a step of the demonstration's tour: a callable that returns the step, or None while it has nothing to
-        show."""
+        show. Lower orders come first."""
         self.tour = sorted([*self.tour, (order, make)], key=lambda entry: entry[0])
 
     def extra_urls(self) -> list[URLPattern]:

@@ -28,8 +28,8 @@ class SideFailed(Exception):
 
 
 def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, rounds: int) -> dict[str, Any]:
-    """Runs the modules `ours` and `theirs` in turn, each in its own process, and returns their results and the ratio of the
-    median rates. `pages`, `links` and `size_bytes` are those of the local web (see `local_server.make_page`).
+    """Runs the modules `ours` and `theirs` in turn, `rounds` times, each in its own process, and returns their results and the
+    ratio of the median rates. `pages`, `links` and `size_bytes` are those of the local web (see `local_server.make_page`).
 
     A module gets an address, a number of pages and a file for items as arguments, and prints one line of JSON with `pages` and
     `cpu_seconds`. The rates are in pages per CPU second."""

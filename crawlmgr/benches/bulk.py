@@ -38,8 +38,8 @@ def ago(seconds: str, now: datetime) -> Sql:
 
 
 def insert(model: type[models.Model], number: int, /, **columns: Any) -> None:
-    """Inserts `number` rows. The value of each column is an `Sql` expression or a plain value; other columns get the field's
-    default. Raises ValueError for an unknown column."""
+    """Inserts `number` rows into the table of `model`. The value of each column is an `Sql` expression or a plain value; other
+    columns get the field's default. Raises ValueError for an unknown column."""
     names, cells, values = [], [], []
     for field in model._meta.concrete_fields:
         if field.attname not in columns and field.primary_key and isinstance(field, models.AutoField):

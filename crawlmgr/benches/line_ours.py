@@ -93,7 +93,7 @@ def side_by_side(ids: list[int], pages: int) -> dict[str, float]:
 
 def main(port: int, hosts: int, pages: int, in_flight: int, delay: float, workers: int) -> dict[str, Any]:
     """Crawls the web of many hosts, `pages` pages in all, and returns the measurements; with several workers, each crawls the
-    same hosts in a run of its own."""
+    same hosts in a run of its own. A run has up to `in_flight` requests in flight and the crawl delay `delay` in seconds."""
     call_command("migrate", verbosity=0, interactive=False)
     ids = [begin(port, hosts, in_flight, delay) for _ in range(workers)]
     return work(ids[0], pages) if workers == 1 else side_by_side(ids, pages // workers)

@@ -19,7 +19,7 @@ SOCKET = ".s.PGSQL.5432"
 
 
 def signal_to(pid: int, number: int) -> None:
-    """Sends a signal to a process, which may have ended already."""
+    """Sends the signal `number` to a process; does nothing if it has ended already."""
     with suppress(ProcessLookupError):
         os.kill(pid, number)
 

@@ -160,7 +160,8 @@ def speeds(nodes: int, page_seconds: float) -> list[float]:
 def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, seconds: float) -> dict[str, Any]:
     """Measures, one after the other, a node alone, a slow node alone, and `nodes` nodes together, of which one is slow. Returns
     the three speeds, the speed together divided by the sum of the speeds that these nodes have alone (`share_of_sum`), the
-    database transactions per second of idle nodes, and the number of pages stored twice (`doubled`)."""
+    database transactions per second of idle nodes, and the number of pages stored twice (`doubled`). `answer` is the response
+    time of the hosts and `delay` their crawl delay, in seconds."""
     told: dict[str, Any] = {}
     unequal = speeds(nodes, page_seconds)
     with installation() as cluster, web(hosts, answer, told) as port:
@@ -185,7 +186,8 @@ def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: f
 def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, pages: int, cut: float) -> dict[str, Any]:
     """Crawls `pages` pages of every host with `nodes` nodes; two of these are killed for good, a third is frozen for longer than
     a lease and later disconnected from the database for `cut` seconds. Returns, among others, the numbers of `expected` and
-    stored `pages`, of pages stored `twice`, and of addresses that were never finished (`unended`)."""
+    stored `pages`, of pages stored `twice`, and of addresses that were never finished (`unended`). The other
+    arguments are those of `measure`."""
     told: dict[str, Any] = {}
     counts = nodes + 2
     with installation() as cluster, web(hosts, answer, told) as port:

@@ -48,7 +48,8 @@ class ManyHosts(fetch_ours.FollowAll):
 
 
 def main(port: int, hosts: int, count: int, in_flight: int, delay: float, pages: int) -> None:
-    """Queues `count` runs and prints their ids as JSON. With `pages` 0 each run begins on all hosts and follows every link;
+    """Queues `count` runs, each with up to `in_flight` requests in flight and a crawl delay of `delay` seconds, and prints their
+    ids as JSON. With `pages` 0 each run begins on all hosts and follows every link;
     otherwise the hosts are divided among the runs, and each run fetches `pages` pages of each of its hosts."""
     parameters = {"delay_seconds": delay, "in_flight": in_flight, "allow_private": "127.0.0.0/8", "follow": not pages}
     ids = []

@@ -67,8 +67,9 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
     def result(self, seconds: float) -> dict[str, Any]:
-        """Returns the totals as they are printed; `recovery_seconds` is the median time until every run had made progress and the
-        desk answered."""
+        """Returns the totals as they are printed, with `seconds` as the duration; `recovery_seconds` is the median time until
+        every run had made progress and the desk answered, None without any (beside it are the 90th percentile and the
+        maximum)."""
         found = asdict(self)
         recovery = sorted(found.pop("recovery"))
         found["recovery_seconds"] = round(statistics.median(recovery), 2) if recovery else None

@@ -91,7 +91,8 @@ def robots(path: str) -> Answer | None:
 
 
 def frame(title: str, language: str, body: str, menu: str = "") -> str:
-    """Returns a complete HTML page around a body; `menu` is the HTML of its navigation."""
+    """Returns a complete HTML page around the HTML `body`; `menu` is the HTML of its navigation, `language` a code such as
+    "en"."""
     top = f"<nav>{menu}</nav>" if menu else ""
     return (
         f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'

@@ -96,7 +96,7 @@ class TopicWeb:
 
     def _tunnels(self, links: list[list[int]], cluster: int, length: int, outside: range) -> None:
         """Adds three paths, each from a page of an earlier cluster through `length` off-topic pages to a page of the given
-        cluster."""
+        cluster. `links` are the links of each page, `outside` the numbers of all off-topic pages."""
         for _ in range(3):
             way = [self._draw.randrange(cluster * CLUSTER_PAGES), *self._draw.sample(outside, length)]
             way.append(cluster * CLUSTER_PAGES + self._draw.randrange(CLUSTER_PAGES))

@@ -73,8 +73,8 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
 
 def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
     """Makes charts for strategies that score links by three objectives (anchor, page, target): if the strategy uses pheromone, a
-    chart of that of each link when it was chosen; and a chart of the links by two of the objectives, with the Pareto fronts over
-    all three in different colours."""
+    chart of that of each link when it was chosen; and a chart of the links (`reasons`, from `reads.reasons`) by two of the
+    objectives, with the Pareto fronts over all three in different colours."""
     scored = [one for one in reasons if {"anchor", "page", "target"} <= one.parts.keys()]
     found = [_fronts(scored)]
     if any("pheromone" in one.parts for one in scored):
@@ -109,8 +109,9 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
 
 
 def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None = None) -> list[Chart]:
-    """Makes charts of the strategies' curves: pages found, harvest rate, similarity, important pages, and lengths of tunnels.
-    Charts of important pages are left out if the archive has no more pages than are counted as important."""
+    """Makes charts of the strategies' curves from `results`, the rows of `laboratory.gathered`: pages found, harvest rate,
+    similarity, important pages, and lengths of tunnels. Charts of important pages are left out if the archive has no more pages
+    than are counted as important."""
     found, rates, likeness, important, ranked = [], [], [], [], []
     for index, one in enumerate(results):
         colour = COLOURS[index % len(COLOURS)]

@@ -107,8 +107,9 @@ def _scope(request: HttpRequest) -> dict[str, Any]:
 def _carry_out(
     request: HttpRequest, topic: Topic, name: str, values: dict[str, Any], wishes: dict[str, Any]
 ) -> HttpResponse | None:
-    """Does what the pressed button means: saves the settings, starts a preview, or starts a run (saving first if that is
-    ticked). Returns the response, or None if it failed and the form is to be shown again with a message.
+    """Does what the pressed button means with the strategy `name`, its parameters `values` and the run options `wishes`: saves
+    the settings, starts a preview, or starts a run (saving first if that is ticked). Returns the response, or None if it failed
+    and the form is to be shown again with a message.
     """
     now, user = datetime.now(UTC), request.user
 

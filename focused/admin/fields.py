@@ -107,8 +107,8 @@ def fields(
 
 
 def read(parameters: Sequence[Parameter], posted: QueryDict, prefix: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Reads the submitted values of parameters. Returns the values in the parameters' types (as typed if invalid), and error
-    messages for invalid ones; both are by parameter name.
+    """Reads the submitted values of parameters from fields whose HTML names begin with `prefix`. Returns the values in the
+    parameters' types (as typed if invalid), and error messages for invalid ones; both are by parameter name.
     """
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}

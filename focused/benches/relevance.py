@@ -102,8 +102,8 @@ def between(pages: Sequence[Content], archive: Archive) -> tuple[NDArray[np.intp
 
 
 def auc(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Computes the area under the ROC curve: the probability that a relevant page scores above an irrelevant one, ties counting
-    half; 0.5 if there are only pages of one kind.
+    """Computes the area under the ROC curve, where `right` is True for relevant pages: the probability that a relevant page
+    scores above an irrelevant one, ties counting half; 0.5 if there are only pages of one kind.
     """
     on = int(right.sum())
     off = len(right) - on

@@ -224,8 +224,8 @@ class ComparisonJob:
         archive: Archive,
         pulse: Pulse,
     ) -> list[tuple[Cell, Outcome]]:
-        """Measures all runs and returns pairs of a run and its results. Runs with the same choice of samples are measured
-        together; sample pages are not scored."""
+        """Measures all runs, `every`, and returns pairs of a run and its results. `drawn` are the topics by draw of samples. Runs
+        with the same choice of samples are measured together; sample pages are not scored."""
         stored_trails, found = self.comparison.trails, []
         growing = bool(self.comparison.setup.get("growing"))
         for number, (about, left_out) in enumerate(drawn):

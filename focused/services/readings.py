@@ -79,8 +79,8 @@ def unread(topic: Topic) -> QuerySet[SampleDocument]:
 
 def of(topic: Topic) -> dict[str, Any] | None:
     """Returns the current reading of a topic as a dictionary: `threshold`, `drawn` (the threshold computed from the samples),
-    `words` (their number), and `vector` (weights by word). If the reading is outdated and the samples are short, it is computed
-    here; if they are long, a worker has to compute it, and the result is None until then.
+    `words` (number of words of the topic), and `vector` (weights by word). If the reading is outdated and the samples are short,
+    it is computed here; if they are long, a worker has to compute it, and the result is None until then.
     """
     if topic.reading.get("key") == key(topic):
         return dict(topic.reading)
