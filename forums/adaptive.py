@@ -227,9 +227,9 @@ class AdaptiveLoop:
         return left <= self.options.tick_seconds / HOUR_SECONDS
 
     def hours_left_to_wait(self, now: float) -> Floats:
-        """Returns the hours until each board must be visited whatever its index, (n,), 0 or less if overdue. This is the time
-        until its deadline, which counts from the last fetch of its posts, or until its own list has not been visited for too long
-        because overview sources replaced the visits, whichever is sooner."""
+        """Returns the hours until each board must be visited whatever its index, (n,); 0 or less if overdue, inf without a limit.
+        Limits are the deadline, counted from the last fetch of its posts, and, with overview sources, `longest_wait_hours` (or
+        four mean intervals between visits, if longer) from its last visit; the sooner one counts."""
         left = self.deadline_hours - (now - self.fetched_until()) / HOUR_SECONDS
         if self.overview is not None:
             most = max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day)

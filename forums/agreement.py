@@ -36,8 +36,8 @@ class Stored:
 
 
 def listed(model: SiteModel, visited: Mapping[str, str]) -> set[str]:
-    """Returns the keys of the threads in the first rows of those boards of a model that are in `visited` (board keys with names),
-    by key or by name. Other boards are left out, because their threads need not be stored."""
+    """Returns the keys of the threads in the first rows of a model's boards. Only boards whose key or name is in `visited` (names
+    of boards by key) are included, because the threads of others need not be stored."""
     names = {name.casefold() for name in visited.values()}
     boards = [board for board in model.boards if board_key(board.url) in visited or board.name.casefold() in names]
     return {thread_key(str(row["url"])) for board in boards for row in board.rows if row.get("url")}

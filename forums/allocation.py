@@ -111,12 +111,12 @@ def _convex(costs: Floats) -> Floats:
 
 
 def _gains(costs: Floats, extra: int) -> Floats:
-    """Returns the marginal gains D(m) - D(m + 1) for m = 1, 2, …, (n, k), with k large enough for any division of the `extra`
-    visits."""
+    """Returns the marginal gains D(m) - D(m + 1) of each board for m = 1, 2, …, (n, k), lowered where needed so that no row
+    increases; k is large enough for any division of the `extra` visits."""
     known = costs.shape[1]
     want = min(extra, known - 1)
     gains = costs[:, :want] - costs[:, 1 : want + 1]
-    if extra > want:  # a board may get more visits than the table has columns
+    if extra > want:  # a board may get more visits than `costs` has columns: add the gains by the asymptotic form
         more = np.arange(known, min(extra + 1, _max_visits(costs, extra)))
         tail = costs[:, -1:] * known * (1.0 / more - 1.0 / (more + 1.0))
         gains = np.concatenate([gains, tail], axis=1)
@@ -124,8 +124,8 @@ def _gains(costs: Floats, extra: int) -> Floats:
 
 
 def _max_visits(costs: Floats, extra: int) -> int:
-    """Returns an upper bound of the number of visits of one board: twice its share by the square root of D, plus the table's
-    length."""
+    """Returns an upper bound of the number of visits that `greedy` gives one board: the columns of `costs` and two, plus twice
+    the visits that the board with the largest cost gets if all are divided by the square roots of the last column."""
     roots = np.sqrt(np.maximum(costs[:, -1], 0.0))
     share = roots.max() / roots.sum() if roots.sum() > 0 else 1.0
     return int(costs.shape[1]) + 2 + math.ceil(2 * share * (extra + len(costs)))

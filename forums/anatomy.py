@@ -137,8 +137,8 @@ def _raw(row: HtmlElement) -> Iterator[_Raw]:
 
 
 def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST_TEXT) -> tuple[str, ...]:
-    """Returns a selector for each short text of a row, without duplicates; each also finds something in as many of `rows` as
-    possible.
+    """Returns the selectors (CSS or XPath, without duplicates) that find the short texts of `row`, each chosen so that it finds
+    something in as many of `rows` as possible.
 
     longest: texts with more characters are left out.
     """

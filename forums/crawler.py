@@ -32,7 +32,7 @@ from forums.services import layouts, logins, overviews, structures, visits
 THREADS_CHECKED = 3
 AFTER_ALL = 1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
 API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again
-PUT_BACK = 3  # number of times that a page may be queued again, for example until the site has been learned again
+PUT_BACK = 3  # how often a page may be queued again (until the site has been learned again, say); then its last reading counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ class ForumCrawler:
             return visits.store_list(run, item, response, read.reading, settings, now)
         stored = visits.store_thread(run, item, response, read.reading, settings, now)
         ended = stored.counts.get("new", 0) + stored.counts.get("updated", 0)
-        # the rule by which the model relates reply counts to post counts no longer holds
+        # learn the site again, because the model's rule relating reply counts to numbers of posts no longer holds
         if settings.use_teacher and ended and visits.contradicted(item.group):
             again = self._learn_again(run, item, LayoutChange("thread", ("contradiction",)), now)
             stored.links = [*stored.links, *(again.links if again is not None else ())]

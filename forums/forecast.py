@@ -14,7 +14,8 @@ from forums.intensity import DAY_HOURS, Intensity
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
-# product of boards and moments computed together in a forecast of visits: small enough for a processor's cache
+# a forecast of visits computes for at most so many pairs of board and moment at once, which fit in a processor's cache; values
+# for later moments are computed when they are asked for
 ROWS_AT_ONCE = 8192
 
 
@@ -24,7 +25,8 @@ class ForecastOptions:
 
     kernel: parameters of self-excitation for a site without own history. floor_per_day: least weighted events per day expected on
     a board. clock_floor: least activity of an hour relative to the mean hour. own_share: weight, in [0, 1], of the kernel fitted
-    to the site's own events against `kernel`. fit_after_days: first days of the history, used only as excitation in the fit.
+    to the site's own events against `kernel`. fit_after_days: the fit does not explain the events of this many first days
+    of the history, which only excite later ones; boards with a shorter history are left out of it.
     """
 
     kernel: Kernel = POOLED
@@ -118,8 +120,8 @@ class Forecast:
         return self._clock.mass(board, self.sites.local_hours(times, board))
 
     def _fitted(self, seen: Seen, since: float) -> list[Kernel]:
-        """Returns one kernel per site: `options.kernel`, averaged with the fit to the site's own events if its history is long
-        enough."""
+        """Returns one kernel per site: the mean of `options.kernel` and its fit to the site's own events, weighted by
+        `own_share`; `options.kernel` alone if no board of the site has events and a history longer than `fit_after_days`."""
         kernels, count = [], len(self.all)
         origin = self.time(np.full(count, since), self.all)
         first = self.time(np.full(count, since + self.options.fit_after_days * DAY_SECONDS), self.all) - origin

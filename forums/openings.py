@@ -18,34 +18,36 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Openings:
-    """The open intervals of a window of working hours within some days, in epoch seconds, for testing many moments at once."""
+    """The working hours of a site within some days, for testing many moments at once: parallel arrays with the start and the
+    end (exclusive) of each continuous part of them, epoch seconds, ascending."""
 
     starts: Floats
     ends: Floats
 
     @classmethod
     def of(cls, window: windows.Window, since: float, until: float) -> Openings:
-        """Returns the open intervals of a window of working hours between two moments (epoch seconds)."""
+        """Returns the working hours that `window` defines between two moments (epoch seconds)."""
         first, last = (datetime.fromtimestamp(at, UTC) for at in (since, until))
         parts = windows.between(window, first, last)
         return cls(np.array([one.timestamp() for one, _end in parts]), np.array([end.timestamp() for _start, end in parts]))
 
     def at(self, times: Floats) -> Bools:
-        """Tells for each of these moments whether it lies in an open interval."""
+        """Tells for each of these moments (epoch seconds) whether it lies within working hours."""
         place = np.searchsorted(self.starts, times, side="right") - 1
         if not len(self.ends):
             return np.zeros(np.shape(times), dtype=bool)
         return np.asarray((place >= 0) & (times < self.ends[np.maximum(place, 0)]))
 
     def around(self, at: float) -> tuple[float, float]:
-        """Returns the open interval that contains this moment; an unlimited one if none does."""
+        """Returns start and end (epoch seconds) of the working hours that contain the moment `at` (epoch seconds); (-inf, inf) if
+        none do, so that a time span is then not limited to them."""
         place = int(np.searchsorted(self.starts, at, side="right")) - 1
         inside = place >= 0 and at < self.ends[place]
         return (float(self.starts[place]), float(self.ends[place])) if inside else (-np.inf, np.inf)
 
     def next(self, at: float) -> float:
-        """Returns the moment itself if it lies in an open interval, otherwise the beginning of the next one; inf if none is
-        known."""
+        """Returns the moment `at` itself (epoch seconds) if it lies within working hours, otherwise the start of the next ones;
+        inf if there are none later in the days covered."""
         place = int(np.searchsorted(self.ends, at, side="right"))
         return max(float(self.starts[place]), at) if place < len(self.starts) else np.inf
 

@@ -16,7 +16,7 @@ Arrays = dict[str, "Floats | Bools | Ints"]
 DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
 SOURCE_DOUBTED_AT = 3  # number of consecutive contradictions, over all boards of a source, from which on the source is ignored
 MOST_WRONG = 8
-LONGEST_LAG_HOURS = 1.0  # largest lag of a source's figures by which posts found but not reported are explained
+LONGEST_LAG_HOURS = 1.0  # figures of a source may lag by up to this, so that visits find further posts; more is a contradiction
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
 
@@ -293,7 +293,7 @@ class Overview:
         return self.covers.board[pairs][self._trusted_pairs()[pairs]]
 
     def simulate_reading(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
-        """Simulates a reading of `source`: it reports the forecast weights `waiting` for `boards`; a newest list fetches them."""
+        """Simulates a reading that shows posts of the weights `waiting` on `boards`; of a newest list they count as fetched."""
         if self.newest[source]:
             self.clear(boards, now)
             return

@@ -118,7 +118,7 @@ def schedule(policy: str, given: DayInput, visits_per_day: int) -> Schedule:
     """Plans all boards within `visits_per_day`. A site that would exceed its request limit is planned by itself with as many
     visits as its limit allows; the remaining visits go to the other sites.
 
-    Both get at least one visit per day, even if the budget or the limit is smaller.
+    Each such site, and the other sites together, get at least one visit per day, even if the limit or the budget is smaller.
     """
     boards = np.arange(len(given.rates))
     parts: list[Part] = []

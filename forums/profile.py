@@ -24,11 +24,11 @@ EPOCH_WEEKDAY = 3  # weekday (0 is Monday) of the day 0: 1970-01-01 was a Thursd
 class ProfileOptions:
     """How a history is converted to rates.
 
-    half_life_days: an event that many days old counts half (None: all days alike). bins: parts of a day (24: one hour, the forum
-    paper's K). smooth_bins: width of the cyclic moving mean over the bins (1: none). kappa_factor: multiplies the strength kappa
-    with which a board's rhythm is shrunk to its site's, as found by maximum likelihood; 0: no shrinkage, infinity: all boards of
-    a site share one rhythm. prior_days: weight of the prior rate in days of history; prior_per_day: that rate, weighted events
-    per day.
+    window_days: length of the history used. half_life_days: an event that many days old counts half (None: all days alike). bins:
+    parts of a day (24: one hour, the forum paper's K). smooth_bins: width of the cyclic moving mean over the bins (1: none).
+    kappa_factor: multiplies the strength kappa with which a board's rhythm is shrunk to its site's, as found by maximum
+    likelihood; 0: no shrinkage, infinity: all boards of a site share one rhythm. prior_days: weight of the prior rate in days of
+    history; prior_per_day: that rate, weighted events per day.
     """
 
     window_days: float = 20.0

@@ -11,7 +11,7 @@ from forums.events import Ints
 
 LEAST_HOURS = 72
 LEAST_ITEMS = 30
-LEAST_EXPECTED = 5.0  # least number of items usual in a silence: a Poisson number with this mean is 0 once in 150 times
+LEAST_EXPECTED = 5.0  # with fewer items expected, a gap is no silence: a Poisson number with this mean is 0 once in 150 times
 BEYOND_LONGEST = 2.0
 
 DROP = 0.3
@@ -33,7 +33,8 @@ class Silence:
 
 
 def find_silence(counts: Ints, hours: Ints) -> Silence | None:
-    """Returns the silence at the end of a record of hours, None if it is not longer than usual or the record is too short.
+    """Returns the silence at the end of a record of hours; None if there is none that is unusual (as defined below), or if the
+    record has fewer than 72 hours or fewer than 30 items.
 
     counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered. hours: (n,) local hour of the
     day, 0 to 23. The expected number in an hour is the mean of its hour of the day up to the last item, so that nights count

@@ -352,7 +352,8 @@ def _midnight(day: date, zone: ZoneInfo) -> float:
 
 
 def latest_start(events: Events, setup_days: int, zone: ZoneInfo) -> date:
-    """Returns the first day of the last test period that the log covers completely."""
+    """Returns the first day of the last test period of `setup_days` days that the log covers completely, that is, which ends with
+    the day before its last event."""
     last = datetime.fromtimestamp(float(events.times[-1]), zone).date()
     return last - timedelta(days=setup_days)
 

@@ -25,7 +25,7 @@ from forums.admin.sites import find
 from forums.models import Board, Site
 from forums.services import sites
 
-PRIVATE = ("private", "proxy_private", "proxy_resolves")  # exceptions that only an administrator may allow
+PRIVATE = ("private", "proxy_private", "proxy_resolves")  # exceptions for private addresses; only administrators may allow them
 SWITCHES = ("respect_robots", "obey_robots_meta", "obey_nofollow", "use_apis")
 KEEP = ("", gettext_lazy("as set for each board"))
 

@@ -22,7 +22,7 @@ from forums.reads.standing import standing
 from forums.services import plan_days, plans
 
 SHOWN, MOST_SHOWN = 40, 1000
-FEWEST_DAYS = 3  # fewest planned days for which the chart is drawn
+FEWEST_DAYS = 3  # with fewer planned days than this, the chart of days is not drawn
 
 
 @room("forums/site/<int:pk>/plan/", "forum-plan", "forums.view_plan")

@@ -54,7 +54,7 @@ def _state(row: SiteRow) -> str:
 
 
 def engine(site: Site) -> str:
-    """Returns the usual name of a forum's software."""
+    """Returns the name of a forum's software; the word for "unknown" if it was not recognised."""
     return _("unknown") if site.engine == "unknown" else site.engine
 
 

@@ -17,7 +17,7 @@ from crawlmgr.admin.tree import address
 from crawlmgr.reads.paging import Order
 from forums.models import Post, Site, Thread
 
-SEARCHED = 20_000  # number of newest threads of a list that are searched for words in title and author
+SEARCHED = 20_000  # a search for words in title and author covers the newest threads of a list up to this number, no older ones
 MOST_SITES = 500
 SHOWN_OF_A_POST = 160  # characters of a post's text that the list shows
 OLDEST = Order(("id",), downwards=False)

@@ -267,8 +267,9 @@ def _sentence(mean: float, equal: float, visits: int) -> str:
 
 
 def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[str, Any]:
-    """Returns the requests per day that the visits need (`asked`), their limit (None: none), the number of sites above theirs
-    (`over`), and the visits that remain within the limits. For a single site (`one`) the limit is the submitted one."""
+    """Returns `asked`, the requests per day that the visits need; `limit`, the sum of the sites' limits (None: none); `over`, the
+    number of sites above theirs; `visits`, the visits per day that remain within the limits; and `one`, whether there is a single
+    site, whose limit is then the submitted one. per_board: visits per day of each board."""
     first = {board.site_id: board.site for board in known.boards}
     limits = [first[pk].requests_per_day for pk in known.rhythm.sites]
     if len(limits) == 1 and "requests_per_day" in form.data:
@@ -280,8 +281,8 @@ def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[s
 
 
 def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:
-    """Returns how the delay of `bra` compares with that of `era` and with the best one, and the best one with `era`, in percent:
-    above 0 if posts wait longer."""
+    """Returns by how many percent the first of two delays is longer, below 0 if it is shorter, as `bra_to_era`, `bra_to_best` and
+    `best_to_era`; `bra_worse_than_era` tells whether the first figure, rounded, is above 0."""
     return {
         "bra_worse_than_era": round(_longer(bra, era)) > 0,
         "bra_to_era": _longer(bra, era),
@@ -330,9 +331,10 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
 
 
 def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
-    """Returns, as `rows`, the visits and delays that era, bra, optimal and the adaptive policy would have had over the last days
-    of stored posts, with the length of test and history; or only `problem`, the code of the reason why they cannot be
-    computed."""
+    """Returns what each policy would have achieved on the last days of stored posts: `rows` (visits per day, delays and their
+    ratio to era's, one row per policy), `test_days` and `history_days` (lengths of the test and the history before it), the
+    number of `boards`, and the figures of `_comparison`; `problem` is "". If this cannot be computed, only `problem`, the code of
+    the reason ("too_large" or, with the `days` stored, "too_short")."""
     if len(known.boards) > MOST_REPLAYED_BOARDS or plan.visits_per_day > reads.MOST_REPLAYED_VISITS:
         return {"problem": "too_large"}
     try:

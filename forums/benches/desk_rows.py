@@ -23,7 +23,7 @@ from forums.models import (
 
 BOARDS = 20  # number of boards per forum
 POSTS = 2  # posts per thread: a million threads for two million posts
-DEEP = 0.1  # share of threads in the first board; a tenth of it is the share of posts in its first thread
+DEEP = 0.1  # share of all threads that the first board has; its first thread has a tenth of this share of all posts
 HOURS = 60  # number of recent hours in which each board has posts
 DAY = 86_400
 

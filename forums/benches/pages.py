@@ -19,7 +19,8 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
     """Measures two installations with few and many posts, each in a process of its own; returns the two numbers of posts and, as
-    `pages`, for each page its median seconds and number of queries in both, and the ratio of the seconds."""
+    `pages`, for each page its median seconds and number of queries in both, and the ratio of the seconds
+    (many to few posts)."""
     sides = {}
     for name in ("few", "many"):
         say(f"{options[name]} posts")

@@ -97,7 +97,8 @@ def _logs(folder: Path, names: str | None) -> list[Path]:
 
 
 def windows(events: Events, name: str) -> tuple[str, ...]:
-    """Returns the first days (YYYY-MM-DD) of the log's periods: those in WINDOWS, otherwise three Mondays spread over the log."""
+    """Returns the first days (YYYY-MM-DD) of the periods of a log in which delays are computed (HISTORY_DAYS of history, then
+    TEST_DAYS of test): those that WINDOWS has for the log's `name`, otherwise three Mondays spread over the log."""
     if name in WINDOWS:
         return WINDOWS[name]
     first, last = (datetime.fromtimestamp(float(events.times[end]), UTC).date() for end in (0, -1))

@@ -29,7 +29,7 @@ _FORUM_LINK = re.compile(
     re.I,
 )
 
-SHORT = 8  # number of replies up to which a thread surely fits on one page
+SHORT = 8  # a thread with up to this many replies is taken to fit on one page
 _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 
 

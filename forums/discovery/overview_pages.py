@@ -15,7 +15,7 @@ from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import page_key, sends_or_asks
 from forums.reading import PageKind, ThreadRecord
 
-MOST_TRIED = 4  # number of links tried for the first board of a site
+MOST_TRIED = 4  # links of one overview page tried at most, to find the form of links to lists; then none is looked for
 _DIGITS = re.compile(r"\d")
 
 
@@ -51,8 +51,8 @@ def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
 
 
 def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
-    """Yields the addresses to fetch for overview pages: up to MOST_TRIED links of the page with most links; once one of them
-    leads to a list, the link of the same form on every overview page.
+    """Yields the addresses to fetch for overview pages: up to MOST_TRIED links of the page with most links, of forms that most
+    of the pages have; once one of them leads to a list, the link of the same form on every overview page.
 
     overviews: overview pages of boards; pages: all pages of the sample.
     """

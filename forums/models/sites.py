@@ -15,12 +15,14 @@ DEFAULT_INTERVAL_SECONDS = 6 * 3600
 class Site(models.Model):
     """A forum.
 
-    `settings` override the crawl settings; `structure` is what was learned about its pages and `rules` the operator's
-    corrections: together version `version` of the site model. `layout` describes a detected layout change ({"at", "run", "kind",
-    "reasons", "roles", "state", "verdict"}), {} for none; its key "moved" is kept for ever once the site's addresses have
-    changed: threads not seen since are then searched under the new ones. `evidence` says for each claim of the model in how many
-    cases it held since the model was learned ({claim: {"kept": held, "of": cases, "at": time of the last visit that tested it,
-    "last": [held, cases] in that visit}}). `drop` is set while far fewer posts come than usual ({"items", "usual"}).
+    `settings` override the crawl settings. The site model consists of `structure`, learned from the pages, and `rules`, the
+    operator's corrections; `version` is its number. `layout` describes a detected layout change, {} for none: "at" (time), "run"
+    (id), "kind" of page, "reasons" and missing "roles" (see `LayoutChange`), "state" of learning the site again ("learning",
+    "agreed" or "disagrees"), "verdict" (reasons against the new model) and "version" (its number). The key "moved" is kept for
+    ever once the site's addresses have changed: threads not seen since are then searched under the new ones. `evidence` says for
+    each claim of the model in how many cases it held since the model was learned ({claim: {"kept": held, "of": cases, "at": time
+    of the last visit that tested it, "last": [held, cases] in that visit}}). `drop` is {} unless far fewer posts come than usual:
+    then {"items": posts of the last two days, "usual": the mean of the same days of the four weeks before}.
     """
 
     name = models.CharField(_("name"), max_length=200)

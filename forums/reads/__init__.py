@@ -21,7 +21,7 @@ from forums.reads.upcoming import ALL_PAUSED, LATE, VISIT_PAUSED, Due, due
 BY_NAME = Order(("name", "id"), downwards=False)
 IN_THREAD = Order(("page", "position", "id"), downwards=False)
 BOARDS_A_PAGE = 200
-TREE_LIMIT = 300  # number of boards of a site shown in the navigation tree
+TREE_LIMIT = 300  # largest number of boards of a site in the navigation tree; further ones are left out
 TREE_SITES = 60
 
 

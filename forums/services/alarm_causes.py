@@ -16,14 +16,14 @@ from forums.reads import delays
 from forums.services import plans
 
 LATE = timedelta(hours=1)
-MOST = 100  # largest number of causes of each kind that are reported
+MOST = 100  # largest number of causes of each kind that are reported; further ones are left out
 DAYS = 2  # days over which delays are averaged: today and yesterday in the forum's zone
-FEWEST = 5  # fewest posts of a board from which its delay is judged
+FEWEST = 5  # a board on which fewer posts than this were found in these days raises no alarm about its delay
 WORKED_OUT_SECONDS = 300  # cache time of a forum's delays, which are computed from every visit of two days
 
 
 def causes(now: datetime) -> list[Cause]:
-    """Returns the present problems of all forums for which an alarm can be raised."""
+    """Returns the present problems that raise alarms: for each forum one cause per kind of problem that it has."""
     return [*_silent(), *_dropped(), *_over(now), *_late(now), *_layouts(), *_doubts()]
 
 

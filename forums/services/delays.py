@@ -9,7 +9,7 @@ from django.db.models import F
 
 from forums.models import Visit
 
-KEPT_ARRIVALS = 2000  # number of posts stored individually per visit; sums and counts include all
+KEPT_ARRIVALS = 2000  # number of posts stored individually per visit; further ones only enter its sums and counts
 
 
 def note(visit: Visit, arrivals: Iterable[tuple[datetime, bool, int]], now: datetime) -> None:

@@ -16,7 +16,7 @@ from forums.models import Basis, Board, Look, OverviewSource, Plan, PlanDay, Pla
 from forums.services import hours, loops, outlooks, overviews, plan_days, plans, sites
 
 GATHER_SECONDS = 30  # boards due within this time after one that is due are visited in the same run
-FOLLOW_SECONDS = 10.0  # least time between two checks of one plan
+FOLLOW_SECONDS = 10.0  # least time between two checks of a plan with a timetable; for an adaptive one it is `loops.RANK_SECONDS`
 # values of a plan's `stale` that the dispatcher itself sets as it begins to plan (all others are set by changes); "": none. If
 # one is found later, that planning is still in progress or was killed
 OWN_REASONS = ("", "day", "history")

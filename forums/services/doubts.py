@@ -13,9 +13,10 @@ from forums.incremental import VisitState
 from forums.models import Board, Doubt, Site
 from forums.services import structures
 
-FEWEST = 3  # cases needed before a failing claim counts as a doubt
+FEWEST = 3  # a claim of the model that fails is recorded as a doubt only if it was tested in at least this many cases
 HOLDS = 0.8
-CONTRADICTED = 0.5  # share of the threads of a visit below which a claim counts as contradicted
+# a visit contradicts the counts in lists if they agree for less than this share of its threads, at least FEWEST_OF_VISIT in all
+CONTRADICTED = 0.5
 FEWEST_OF_VISIT = 5
 
 
@@ -63,9 +64,9 @@ def of_model(site: Site, now: datetime) -> None:
 
 def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
     """Records the doubts that arise from a visit of a board, and for how many of its threads the count in the list agreed with
-    the posts read. Returns True if the counts of most threads disagreed, so that the visit must not count as complete. Rows or
-    posts that the page reader left out do not make a visit incomplete, because it leaves out some on many pages that it reads
-    correctly."""
+    the posts read. Returns True if most counts disagreed, of at least FEWEST_OF_VISIT threads compared: then the visit must not
+    count as complete. Rows or posts that the page reader left out do not make a visit incomplete, because it leaves out some on
+    many pages that it reads correctly."""
     subject = str(board.pk)
     for code in ("rows_left_out", "posts_left_out"):
         if code in state.doubts:

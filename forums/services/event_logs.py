@@ -1,4 +1,4 @@
-"""Event logs for simulations: uploaded as files or made from a forum's stored posts, then read, and deleted."""
+"""Event logs for simulations: uploaded as files or made from a forum's stored posts, read (checked and counted), and deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from django.db.models import Min, QuerySet
 from forums.events import HEADER, Events, EventsError, read_events
 from forums.models import EventLog, Post, Site
 
-LARGEST_BYTES = 120_000_000  # largest uploaded log, also after decompression; larger ones can be simulated by the command line
+LARGEST_BYTES = 120_000_000  # largest uploaded log, also after decompression; larger ones are refused
 SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # uploads and logs of stored posts up to these sizes are read while the user waits
 FROZEN_DAYS = 240  # length of a log of stored posts: the 160 days that the simulator looks back, its history and its test
 _FILE = re.compile(r"[0-9a-zA-Z_-]{1,100}\.csv(?:\.gz)?")
@@ -47,14 +47,14 @@ def read(log: EventLog) -> Events:
 
 
 def store_and_read(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
-    """Stores an uploaded file (given in pieces) as a log and reads it. Raises ValueError with a one-line message if it cannot be
-    used (EventsError is a subclass)."""
+    """Stores an uploaded file (given in pieces) as a log and reads it at once (see `read_in`), so that it is ready for
+    simulations. If it cannot be used, deletes it and raises ValueError with a one-line message."""
     return _read_or_removed(store(name, pieces, now=now, timezone=timezone, user=user))
 
 
 def freeze(site: Site, *, now: datetime, user: Any = None) -> EventLog:
-    """Makes a log of a forum's stored posts of the last 240 days and reads it; later visits do not change it. Raises ValueError
-    if there are no such posts.
+    """Makes a log of a forum's stored posts of the last 240 days. Its file is written at once, so that later visits do not change
+    it, and read (see `read_in`), so that it is ready for simulations. Raises ValueError if there are no such posts.
 
     Only posts with a time count; the first post of a thread is `new`, all others are `reply`.
     """
@@ -92,7 +92,7 @@ def create_unwritten(site: Site, *, now: datetime, user: Any = None) -> EventLog
 
 
 def unread(log: EventLog) -> bool:
-    """Tells whether the log has not been read yet, so that its counts are unknown."""
+    """Tells whether the log has not been read yet, so that what `read_in` stores of it is unknown."""
     return log.first is None
 
 
@@ -106,8 +106,9 @@ def small(log: EventLog) -> bool:
 
 
 def read_in(log: EventLog) -> None:
-    """Reads a log for the first time and stores its counts; writes its file before if it is made from stored posts. If the file
-    cannot be used, deletes it and raises ValueError with a one-line message."""
+    """Reads a log for the first time and stores its numbers of boards, events and invalid rows and its first and last time. If it
+    is made from stored posts, its file is written before. If the file cannot be used, deletes it and raises ValueError with a
+    one-line message."""
     place = path(log)
     if log.site is not None and not place.exists():
         _write(log.site, place, log.added)

@@ -16,8 +16,9 @@ from forums.services import threads
 
 KINDS = frozenset((SourceKind.FEED, SourceKind.SITEMAP))
 MOST_ROWS = 500  # largest number of entries of one feed that are used, newest first
-SLACK = timedelta(seconds=60)  # tolerated difference of a post's times between a feed and a page
-SKEW = timedelta(hours=1)  # amount by which a site's clock may be behind ours
+SLACK = timedelta(seconds=60)  # a thread has changed only if its entry is later than its newest fetched post by more than this
+# an entry up to this much earlier than the last fetch of its thread may still be new: the site's clock may be behind ours
+SKEW = timedelta(hours=1)
 
 Named = tuple[incremental.Row, ThreadRecord]
 

@@ -21,7 +21,7 @@ from forums.overview_values import Figures
 
 NEVER = float("nan")
 NONE = np.zeros(0, dtype=np.int64)
-MOST_LEVELS = 20  # number of levels of parent boards searched for one that the index shows
+MOST_LEVELS = 20  # a parent that an index shows is searched up to this many levels above a board; beyond, it counts as missing
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:

@@ -26,8 +26,8 @@ from forums.services import backoff, feeds, threads, visits
 
 FIRST = 1e5  # priority of readings: before all boards of their run
 MOST_COST = 20
-TRIES = 3  # failed tries after which an address that may be a source is given up
-MOST_PAGES = 3  # largest number of pages of a newest list that are read at once
+TRIES = 3  # an address that may be a source is tried at most this often; if no try succeeds, it is given up
+MOST_PAGES = 3  # a newest list is read back to its previous reading, at most this many pages; `Look.CUT` marks a longer gap
 MOST_SITEMAPS = 2
 DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose responses are not HTML pages
 
@@ -82,8 +82,9 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
 
 def _tried(run: Run, now: datetime) -> list[int]:
     """Creates readings that test whether an address is an overview source, and returns their ids; they are not charged to the
-    plan. They are made on sites with enough completely read boards, whose threads are known, until one succeeds; an address whose
-    page shows no boards is not tried again. For a site saved before sources were searched for, the site's own page is tried."""
+    plan. They are made on sites with at least LEAST_BOARDS completely read boards, whose threads are known, until one succeeds;
+    an address whose page shows no boards is not tried again. For a site saved before sources were searched for, the site's own
+    page is tried."""
     if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < LEAST_BOARDS:
         return []
     site = Site.objects.get(pk=run.target)
@@ -250,7 +251,8 @@ def _newest(
     run: Run, look: Look, reading: PageReading, now: datetime
 ) -> tuple[Stored, dict[str, list[float | None]], bool]:
     """Requests the changed threads that a newest list or feed names, each in a targeted visit of its board. Returns the requests;
-    what the source shows of each board, by id; and whether it reaches back to the source's previous reading.
+    the figures that the source shows, by board id, [None, None, epoch seconds of the newest post]; and whether it reaches back to
+    its previous reading.
 
     A thread has changed if the row of the page differs from its stored signature. Threads of boards that this run visits anyway
     are left to that visit.

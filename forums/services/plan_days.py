@@ -42,7 +42,8 @@ class _Visits:
 def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
     """Plans the rest of today and tomorrow again; visits pinned by users and visits already due are kept.
 
-    Returns tomorrow's day (today's if there are very many visits per day). If the plan has no board, or lets the boards be
+    Returns the stored day of tomorrow; that of today if the plan has more than TWO_DAYS_UP_TO visits per day, because then only
+    today is planned. If the plan has no board, or lets the boards be
     visited at their intervals, planned visits that are not pinned are deleted and None is returned. reason: code that is stored
     with the day.
     """

@@ -16,7 +16,7 @@ from forums.services.rhythms import stored_events
 HISTORY_DAYS = 90.0
 RETRAIN = timedelta(days=1)
 FETCHES_A_VISIT = 12
-LEAST_EXPECTED = 0.02  # fewest expected replies for which a thread is fetched
+LEAST_EXPECTED = 0.02  # a thread is fetched only if at least this many replies are expected since its last fetch
 SEED = 1
 
 
@@ -28,8 +28,9 @@ def needed(board: Board) -> bool:
 
 
 def choose(board: Board, now: datetime, most: int = FETCHES_A_VISIT) -> list[Thread]:
-    """Returns the threads to fetch in this visit, at most `most`, best first: by the replies expected since the fetch, times the
-    square root of the time since then."""
+    """Returns the threads to fetch in this visit, at most `most`, best first: by the replies expected since their last fetch,
+    times the square root of the time since then. Threads with fewer than LEAST_EXPECTED, deleted ones, and pending ones (which
+    are fetched anyway) are left out."""
     since = now - timedelta(days=HISTORY_DAYS)
     events = stored_events([board.pk], since, now)
     ids = [int(name) for name in events.threads]

@@ -17,8 +17,8 @@ from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
-ARRIVED_SINCE = 2  # posts by which a thread may exceed the count in its row: made between reading the list and the thread
-MOST_REPLIES = 2**31 - 1  # largest number that the column can store, whatever a page claims
+ARRIVED_SINCE = 2  # a thread agrees with the count in its row even with so many more posts, made after the list was read
+MOST_REPLIES = 2**31 - 1  # largest number that the column can store; if a page claims more, this number is stored
 HOUR_SECONDS = 3600  # only posts whose times are known to this precision or better are counted by hour
 
 
@@ -341,7 +341,7 @@ def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
 
 def missed(thread: Thread, now: datetime, *, gone: bool) -> None:
     """Handles a fetch of a thread without result: marks it as deleted (`gone`: 404, 410), otherwise leaves it pending for the
-    next visits, up to MISSES_ALLOWED times."""
+    next visits; after MISSES_ALLOWED such fetches in a row it is pending no longer."""
     if gone:
         Thread.objects.filter(pk=thread.pk).update(pending=False, gone_at=now)
         return

@@ -14,7 +14,7 @@ from forums.reading import PostRecord
 
 CLAIMS = ("replies", "author", "last_author", "last_reply", "created", "title", "order")
 MINUTE_SECONDS = 60
-IN_ORDER = 0.9  # share of the steps between consecutive posts that must go in the same direction of time
+IN_ORDER = 0.9  # posts are in order of time if at least this share of the steps between them go in one direction
 
 
 @dataclass(frozen=True, slots=True)

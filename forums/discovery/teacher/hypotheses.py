@@ -19,7 +19,7 @@ from forums.reading.addresses import names_user
 from forums.reading.document import Page
 from forums.reading.rules import select, value_of
 
-MOST_FROM = 3  # number of rows or posts from which selectors are derived
+MOST_FROM = 3  # selectors are derived from the texts of at most this many rows or posts, spread over the sample
 LONGEST_NAME = 60
 # addresses of login and registration links, which may stand in the place of a user's profile link but are none
 _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)

@@ -17,9 +17,9 @@ from forums.discovery.teacher.pairs import Seen, threads_seen
 from forums.reading import PageKind, thread_key
 from forums.reading.rules import NOTHING, KindRules, SiteRules
 
-FEWEST = 3  # fewest threads with evidence that are needed to replace a reading
+FEWEST = 3  # the reading of a field is replaced only if at least this many threads could be compared
 HOLDS = 0.8  # share of the cases from which on a claim counts as holding
-GAIN = 0.2  # by how much a selector's share of agreeing cases must exceed that of the default reading
+GAIN = 0.2  # a selector is used only if its share of agreeing cases exceeds that of the default reading by this
 LITTLE_GAIN = 0.02  # as GAIN, for a selector that no record contradicts
 # a field that no selector corrects and that is right in less than this share of the cases is taken to be something else, and left
 # empty
