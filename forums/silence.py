@@ -16,7 +16,7 @@ BEYOND_LONGEST = 2.0
 
 DROP = 0.3
 DROP_DAYS = 2  # number of last days whose items are compared with those of the same weekdays before
-DROP_WEEKS = 4  # number of weeks before the last days from which those weekdays are taken
+DROP_WEEKS = 4  # number of weeks before the last DROP_DAYS days; the same weekdays of these weeks are the comparison
 DROP_RECORD_HOURS = 24 * (7 * DROP_WEEKS + 2 * DROP_DAYS)
 DROP_LEAST_EXPECTED = 10.0
 DROP_DEVIATIONS = 3.0

@@ -184,7 +184,8 @@ class Simulation:
         return self._outcome(policy, visits_per_board, budget, used, delays)
 
     def timetable(self, policy: str, visits_per_day: int) -> Timetable:
-        """Returns the daily timetable of a policy: era, wra, lra, bra, bra_literal, bra_method1 or optimal."""
+        """Returns the daily timetable of a policy with `visits_per_day` visits: era, wra, lra, bra (see docs/glossary.md),
+        bra_literal (bra as printed in the paper), bra_method1 (hours by eq. (9)) or optimal. KeyError for another policy."""
         if policy == "optimal":
             return self.planner().plan(visits_per_day)
         demand = self.demand(self.profile(PAPER_PROFILE))

@@ -54,7 +54,8 @@ def _east_asian(run: str) -> str:
 
 
 def canonical(text: str) -> str:
-    """Returns the text of a time in lower case with every word replaced by its code.
+    """Returns the text of a time in a form that does not depend on its language: words that `dates_words` knows are replaced
+    by their codes (M03 March, P pm, U60; a minute, G ago); the rest of the text is put in lower case.
 
     >>> canonical("Tue Mar 04, 2014 10:22 pm"), canonical("3分钟前"), canonical("vor 2 Stunden")
     ('W2 M03 04, 2014 10:22 P', '3U60;G', 'G 2 U3600;')

@@ -13,7 +13,7 @@ QUERIES, DETAILS = 40, 160
 
 
 def begin(url: str, number: int) -> int:
-    """Finds the search form at `url` and queues a harvest of it; returns the run's id."""
+    """Finds the search form at `url` and queues a harvest of it, whose label ends with `number`; returns the run's id."""
     settings = {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0}
     sources.add([url], SYSTEM.now(), settings)
     engine.run_slice(sources.find([url], now=SYSTEM.now(), settings=settings, start=False).pk)

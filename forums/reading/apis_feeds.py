@@ -69,8 +69,8 @@ def _time(fields: dict[str, str], names: tuple[str, ...]) -> Moment | None:
 
 
 def _board_url(scheme: str, url: str) -> str | None:
-    """Returns the address given as scheme or domain of an item's category, if it is one of the site's own pages; otherwise
-    None."""
+    """Returns `scheme`, the value of the attribute "scheme" (Atom) or "domain" (RSS) of an item's category, as an absolute
+    address if it has the host of `url`, the feed's address, and is not its start page; otherwise None."""
     try:
         found = urlsplit(urljoin(url, scheme))
     except ValueError:

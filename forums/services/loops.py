@@ -304,6 +304,6 @@ def _first_site() -> list[int]:
 
 
 def share(plan: Plan) -> Floats:
-    """Returns for each board of a plan, by its number, the mean number of posts that make up one weighted event. This process
-    must have built or loaded the plan's adaptive policy before."""
+    """Returns an array with, at the number of each board in the plan, the mean number of posts per weighted event. Raises
+    KeyError if this process has not built or loaded the plan's adaptive policy."""
     return np.asarray(_fixed[plan.pk][1]["raw"], dtype=float)

@@ -61,7 +61,7 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
         "board": boards[outlook.board],
         "at": outlook.moments,
         "posts": outlook.events * share[outlook.board],
-        # the time of the ranking stays inside, so that a visit expected on a day is listed on that day
+        # widened to include the time at which the forecast makes the visit, so that it is listed on the day of that time
         "first": np.minimum(first, outlook.moments),
         "last": np.maximum(last, outlook.moments),
         "looks": looks,
