@@ -56,7 +56,8 @@ def find(request: HttpRequest, wanted: Find) -> dict[str, Any]:
 @router.post(
     "/forms/{int:form}/harvest", auth=changes, summary=gettext_noop("Harvest the database behind a form"),
     description=gettext_noop(
-        "Records are listed under `tables/records`; the figures are in the run's `result` when it has ended."
+        "The records are listed under `tables/records`; once the run has ended, its `result` holds the totals (queries, "
+        "records, estimated size)."
     ),
 )
 def harvest(request: HttpRequest, form: int, wanted: Harvest) -> dict[str, Any]:

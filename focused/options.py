@@ -71,8 +71,8 @@ class RunOptions:
     ahead: int = parameter(
         0,
         gettext_noop(
-            "Number of addresses chosen before earlier pages have arrived (0: as many as keep "
-            "the connection busy)"
+            "Number of addresses to choose ahead, while earlier pages are still being fetched (0: as many as keep the "
+            "connection busy)"
         ),
         0, 512,
         title=gettext_noop("Links chosen ahead"),

@@ -144,7 +144,10 @@ class Adaptive(Strategy):
         )
         sharpness: float = parameter(
             2.0,
-            gettext_noop("Power that rewards are raised to as relevant pages come, until the learning judge ranks; 1: none"),
+            gettext_noop(
+                "Exponent of rewards: rises from 1 to this value as relevant pages are found, until the learning judge ranks; "
+                "1: no change"
+            ),
             1, 8,
             title=gettext_noop("Sharpness of rewards"),
         )

@@ -148,7 +148,9 @@ class AntColony(Strategy):
         )
         revisit: bool = parameter(
             False,
-            gettext_noop("Treat links to fetched pages like all others, not only when no other link is left"),
+            gettext_noop(
+                "Let ants follow links to fetched pages like any other link; off: only from pages that have no other link"
+            ),
             title=gettext_noop("Links to fetched pages"),
         )
         similarity: str = parameter(
@@ -167,7 +169,9 @@ class AntColony(Strategy):
         )
         stop: bool = parameter(
             False,
-            gettext_noop("End after three cycles without a fetch or without a link favoured by the pheromone (as published)"),
+            gettext_noop(
+                "End after three cycles without a fetch or without a link favoured by the pheromone (as in the original paper)"
+            ),
             title=gettext_noop("Early end"),
         )
 

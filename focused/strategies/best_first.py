@@ -37,8 +37,8 @@ class BestFirst(Strategy):
         off_topic: str = parameter(
             "follow",
             gettext_noop(
-                "Links of off-topic pages: followed by their score, kept until no other link waits, or dropped (pure "
-                "best first)"
+                "Links on off-topic pages: followed in order of score; followed last, when no other link is waiting; or dropped "
+                "(pure best first)"
             ),
             choices=("follow", "reserve", "drop"),
             title=gettext_noop("Links on off-topic pages"),

@@ -71,8 +71,8 @@ class Dolphin(Strategy):
         normalise: str = parameter(
             "saturating",
             gettext_noop(
-                "How TimelyRank is normalised to [0, 1]: relative to the frontier's median, by logarithm, by rank, "
-                "or not at all (as published)"
+                "How TimelyRank is normalised to [0, 1]: relative to the frontier's median, by logarithm, by rank, or not at "
+                "all (as in the original paper)"
             ),
             choices=("saturating", "log", "rank", "none"),
             title=gettext_noop("Normalisation"),

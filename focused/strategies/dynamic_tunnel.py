@@ -90,8 +90,8 @@ class DynamicTunnel(Tunnelling):
         mode: str = parameter(
             "share",
             gettext_noop(
-                "How tunnels are scheduled: with a share of the fetches, or depth first until the next page on topic "
-                "(as published)"
+                "How tunnels are scheduled: with a share of the fetches, or depth first until the next page on topic (as in the "
+                "original paper)"
             ),
             choices=("share", "literal"),
             title=gettext_noop("Scheduling of tunnels"),
@@ -125,7 +125,7 @@ class DynamicTunnel(Tunnelling):
         )
         width: int = parameter(
             3,
-            gettext_noop("Number of links followed from an off-topic page in the mode as published"),
+            gettext_noop("Number of links followed from an off-topic page if tunnels are scheduled as in the original paper"),
             1, 100,
             title=gettext_noop("Links followed in a tunnel"),
         )
@@ -143,7 +143,7 @@ class DynamicTunnel(Tunnelling):
         )
         beyond: str = parameter(
             "reserve",
-            gettext_noop("Links beyond the tunnels: kept until no other link waits, or dropped"),
+            gettext_noop("Links beyond the tunnels: followed last, when no other link is waiting; or dropped"),
             choices=("reserve", "drop"),
             title=gettext_noop("Links beyond the tunnels"),
         )

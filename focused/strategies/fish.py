@@ -51,7 +51,7 @@ class Fish(Strategy):
         )
         front: bool = parameter(
             True,
-            gettext_noop("The newest page on topic first (as published), not the oldest"),
+            gettext_noop("The newest page on topic first (as in the original paper), not the oldest"),
             title=gettext_noop("Newest first"),
         )
         other_sites: bool = parameter(

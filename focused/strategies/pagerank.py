@@ -31,7 +31,10 @@ class PageRank(Strategy):
     class Settings:
         off_topic: str = parameter(
             "reserve",
-            gettext_noop("Links of off-topic pages: kept until no other link waits, dropped (as published), or followed"),
+            gettext_noop(
+                "Links on off-topic pages: followed last, when no other link is waiting; dropped, as in the original paper; or "
+                "followed like others"
+            ),
             choices=("reserve", "drop", "follow"),
             title=gettext_noop("Links on off-topic pages"),
         )
