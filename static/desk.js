@@ -282,11 +282,16 @@
     });
     root.querySelectorAll("select.field").forEach((select) => {
       const tell = () => {
-        const text = select.selectedOptions[0]?.text.trim() || "", look = getComputedStyle(select);
+        const text = select.selectedOptions[0]?.text.trim() || "", look = getComputedStyle(select), { width, maxWidth } = select.style;
         if (select.nextElementSibling?.classList.contains("whole-choice")) select.nextElementSibling.remove();
+        const given = select.offsetWidth;
+        Object.assign(select.style, { width: "max-content", maxWidth: "none" });
+        const natural = select.offsetWidth;
+        Object.assign(select.style, { width, maxWidth });
+        if (!given || natural <= given + 1) return;
         pen.font = `${look.fontWeight} ${look.fontSize} ${look.fontFamily}`;
-        const long = select.offsetWidth > 0 && pen.measureText(text).width > select.clientWidth - parseFloat(look.paddingLeft) - parseFloat(look.paddingRight) - 18;
-        if (!long) return;
+        const long = (words) => pen.measureText(words.trim()).width, widest = Math.max(...Array.from(select.options, (one) => long(one.text)));
+        if (long(text) <= given - (natural - widest) + 1) return;
         const whole = document.createElement("span");
         whole.className = "whole-choice soft small"; whole.textContent = text; whole.ariaHidden = "true";
         select.after(whole);
