@@ -63,15 +63,11 @@ class AntColony(Strategy):
         ants: int = parameter(10, gettext_noop("Ants in a cycle"), 1, 1000, title=gettext_noop("Ants"))
         depth: int = parameter(5, gettext_noop("Links an ant takes in a cycle"), 1, 100, title=gettext_noop("Links per ant"))
         alpha: float = parameter(
-            1.0,
-            gettext_noop("Weight of the pheromone (exponent)"),
-            0, 10,
+            1.0, gettext_noop("Weight of the pheromone (exponent)"), 0, 10,
             title=gettext_noop("Exponent of the pheromone (α)"),
         )
         beta: float = parameter(
-            2.0,
-            gettext_noop("Weight of the link's own relevance (exponent)"),
-            0, 10,
+            2.0, gettext_noop("Weight of the link's own relevance (exponent)"), 0, 10,
             title=gettext_noop("Exponent of the promise (β)"),
         )
         rho: float = parameter(
