@@ -156,6 +156,7 @@ def compare(page: Any, topic: str, said: Said) -> str:  # noqa: F811
     return best
 
 
+@pytest.mark.slow
 def test_every_choice_of_the_crawl_form_is_what_is_saved(page: Any, desk: str, site: LocalSite) -> None:  # noqa: F811
     """Selects each strategy, changes all its fields and all options, and saves; the form must then show the same values."""
     login(page, desk)

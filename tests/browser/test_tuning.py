@@ -16,6 +16,7 @@ __all__ = ["desk", "forum", "page"]  # fixtures
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 
+@pytest.mark.slow
 def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServer, tmp_path: Path) -> None:  # noqa: F811
     login(page, desk)
     simulate(page, desk, tmp_path)

@@ -24,6 +24,7 @@ def _start(environment: dict[str, str], *words: str) -> subprocess.CompletedProc
     return subprocess.run(program, cwd=ROOT, env=environment, umask=0o022, capture_output=True, text=True, check=True, timeout=600)
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_what_a_command_makes_is_its_owners_only_and_an_old_installation_is_mended_once(installed: dict[str, str]) -> None:
     data = Path(installed["CRAWLMGR_DATA"])

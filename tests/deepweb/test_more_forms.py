@@ -8,14 +8,17 @@ import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from crawlmgr.web.url import registered_domain
 from deepweb.benches import forms as bench
 from deepweb.classifier import can_be_asked, shipped_model
 from deepweb.form_roles import asks_for_something_else
 from deepweb.form_training import Example, TrainingError, example_of, predictions, read_examples, score, train
 from deepweb.form_types import FormType
+from deepweb.jsonl import read_lines
 from deepweb.submission import SURE
 from tests.deepweb import labelled_pages
 from tests.deepweb.drawn_forms import LANGUAGES, WEIGHT, Drawer, drawn, patterns, wordings
@@ -164,8 +167,10 @@ def test_the_shipped_model_types_noted_forms_of_sites_that_it_never_saw() -> Non
     assert len(sent) <= 1 and all(map(can_be_asked, (one.form for one in examples if one.domain in sent)))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "nonforum").exists(), reason="the shared saved pages are not here")
 def test_noted_forms_are_of_sites_in_none_of_the_other_data() -> None:
-    others = {one.domain for one in read_examples(DATA / "forms" / "forms.jsonl.gz")}
+    rows = (row for _number, row in read_lines(DATA / "forms" / "forms.jsonl.gz"))
+    others = {row.get("domain") or registered_domain(urlsplit(row["url"]).hostname or "") for row in rows}
     others |= {labelled_pages.Pages(DATA).read(page)[1] for page, _, _ in labelled_pages.labels()}
     assert not others & {note.site for note in notes()}

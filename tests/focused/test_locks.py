@@ -47,6 +47,7 @@ def writers(path: Path, number: int) -> Iterator[None]:
             one.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_run_gone_through_again_does_not_mind_other_writers(installed: dict[str, str], tmp_path: Path) -> None:
     """While more than 100 steps are replayed, the lease is renewed between two of them, at a point where a cursor used to be

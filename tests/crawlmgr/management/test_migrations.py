@@ -107,12 +107,14 @@ def _told(environment: Mapping[str, str], kept: dict[str, Any]) -> dict[str, Any
     return kept
 
 
+@pytest.mark.slow
 def test_a_database_of_the_first_release_gets_the_tables_of_an_empty_one(installed: dict[str, str], kept: dict[str, Any]) -> None:
     told = _told(installed, kept)
     assert set(told["migrated"]) == set(told["fresh"]) and len(told["migrated"]) == len(told["fresh"]) > 200
     assert {name.split(".")[0] for name in told["recorded"] if "squashed" in name} == set(OURS)
 
 
+@pytest.mark.slow
 def test_rows_of_the_first_release_are_mended(installed: dict[str, str], kept: dict[str, Any]) -> None:
     rows = _told(installed, kept)["rows"]
     assert rows["allowed"] == {"site": "10.0.0.9", "run": "10.0.0.9", "topic": "10.0.0.8", "source": "10.0.0.7"}
@@ -122,6 +124,7 @@ def test_rows_of_the_first_release_are_mended(installed: dict[str, str], kept: d
     assert rows["found"] == [1, 1], "both searches find the row of before"
 
 
+@pytest.mark.slow
 def test_a_database_with_all_old_migrations_is_left_as_it_is(installed: dict[str, str], kept: dict[str, Any]) -> None:
     told = _told(installed, kept)
     assert not [name for name in told["old names"] if "squashed" in name] and len(told["old names"]) > 60
