@@ -32,7 +32,7 @@ BOARD = (
 
 
 class NewForum(Schema):
-    """A forum to inspect. A run finds its boards; its number is returned."""
+    """Request body: a forum to inspect. A run, whose id is returned, finds its boards."""
 
     url: str
     name: str = ""
@@ -42,7 +42,8 @@ class NewForum(Schema):
 
 
 class KeptForum(Schema):
-    """How an inspected forum is saved: the addresses of its boards, or all that were found."""
+    """Request body: the name, the time zone and the boards (addresses; None: all that were found) with which an inspected forum
+    is saved; "" stands for the name or zone found."""
 
     name: str = ""
     timezone: str = ""
@@ -50,13 +51,13 @@ class KeptForum(Schema):
 
 
 class Visit(Schema):
-    """A visit now, of these boards or of all scheduled ones."""
+    """Request body: the boards to visit now, by id; None: all scheduled ones."""
 
     boards: list[int] | None = None
 
 
 class PlanChange(Schema):
-    """Changes of a plan; omitted values stay unchanged."""
+    """Request body: the values of a plan to change; omitted ones (None) stay unchanged."""
 
     policy: str | None = None
     visits_per_day: int | None = None

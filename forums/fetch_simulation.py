@@ -361,7 +361,7 @@ def _mean(values: list[float]) -> float | None:
 @dataclass(frozen=True, slots=True)
 class FetchSummary:
     """A policy's results over all days: mean precision and recall of the days that have them (None if none has), mean delay over
-    all posts, and sums."""
+    all posts (None without any), and the numbers of threads fetched and changed and of list pages read."""
 
     precision: float | None
     recall: float | None

@@ -263,8 +263,8 @@ class Simulation:
         return LoopSources([source], self.importance, weighted(0.0 * self.importance, self.importance, self.setup.theta))
 
     def named(self, now: float) -> Ints:
-        """Returns the boards of the threads that a newest list shows at this time: those with the newest posts. The list is
-        trusted for a board only after it has named the board once or the board has been visited."""
+        """Returns the boards, each once, of the NEWEST_ROWS threads with the newest posts at this time (epoch seconds; of all
+        threads if there are fewer), which a list of the site's newest threads shows."""
         stop = int(np.searchsorted(self.events.times, now, side="right"))
         size = NEWEST_ROWS
         while True:

@@ -95,7 +95,8 @@ def _figures(scores: Scores) -> dict[str, float]:
 
 
 def _figures_of(places: Sequence[int], truth: Sequence[FormType], told: Sequence[FormType]) -> dict[str, float]:
-    """Returns the figures of some of the forms, given by their places."""
+    """Returns accuracy and F1 scores by name (see `_figures`), counting only the forms at the indices `places`. `truth` and
+    `told` hold the true and the predicted type of every form."""
     return _figures(score([truth[place] for place in places], [told[place] for place in places]))
 
 

@@ -12,7 +12,8 @@ HISTORY_DAYS = 400
 
 
 def begin(url: str, number: int) -> int:
-    """Inspects the forum, saves it and queues a visit of all its boards; returns the run's id."""
+    """Inspects the forum at `url`, saves it under a name that contains `number`, and queues a visit of all its boards; returns
+    the id of the visit's run."""
     settings = {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0, "history_days": HISTORY_DAYS}
     look = sites.discover(url, {"settings": settings, "timezone": "UTC"}, now=SYSTEM.now(), start=False)
     engine.run_slice(look.pk)

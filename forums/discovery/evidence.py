@@ -71,8 +71,8 @@ def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
 
 
 def pager_lessons(pages: Sequence[PageFacts]) -> list[ClaimResult]:
-    """Returns how often the next page of a list had new rows, and that of a thread new posts, as lessons. Only next-page links
-    whose target is in the sample count."""
+    """Returns how often the next page of a list had new rows, and that of a thread new posts, as results of two claims.
+    Only next-page links whose target is in the sample count."""
     names = {PageKind.threadlist: "next_list", PageKind.thread: "next_thread"}
     best = pagers.chosen(pages)
     used: dict[PageKind, Pager] = {}

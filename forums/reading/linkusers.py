@@ -19,7 +19,8 @@ _SPACE = re.compile(r"/spaces?/\d+/?")  # a user's own pages on some sites, boar
 
 
 def leads_to_user(url: str, pattern: str) -> bool:
-    """Tells whether an address of the page's own site is that of a user's profile. `pattern` is the address's pattern."""
+    """Tells whether an address of the page's own site is that of a user's profile. `pattern` is its
+    address pattern (see `patterns`)."""
     return names_user(url) and (leads_to(pattern) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
 
 

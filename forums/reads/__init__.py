@@ -171,7 +171,8 @@ def tree_boards(site_id: int, limit: int = TREE_LIMIT) -> list[tuple[Board, int]
 
 
 def boards(site: Site, number: int = 1) -> tuple[list[BoardRow], int]:
-    """Returns one page of a site's boards in tree order, each with its last visit, and the number of pages; three queries."""
+    """Returns page `number` (from 1; the nearest one if there is none) of a site's boards in tree order, each with its last
+    visit, and the number of pages; three queries."""
     order = ordered(list(Board.objects.filter(site=site).only("id", "parent_id", "position", "site_id")))
     pages = max(1, -(-len(order) // BOARDS_A_PAGE))
     number = min(max(1, number), pages)
