@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from crawlmgr.admin import help as help_pages
-from crawlmgr.admin import words
+from crawlmgr.admin import table_tags, words
 from crawlmgr.admin.tree import address, open_item
 from crawlmgr.models import UrlState
 from crawlmgr.services import sealed_settings
@@ -31,6 +31,11 @@ register.filter("seed", words.seed)
 register.filter("hours", words.hours)
 register.filter("kind", words.kind)
 register.filter("happened", words.happened)
+register.tag("table", table_tags.table)
+register.tag("column", table_tags.column)
+register.tag("row", table_tags.attributes)
+register.tag("cell", table_tags.attributes)
+register.tag("emptystate", table_tags.emptystate)
 
 STATE_LOOK = {"running": "on", "queued": "", "paused": "warn", "finished": "ok", "stopped": "warn", "failed": "bad"}
 NOTHING = "–"
@@ -166,6 +171,12 @@ def url_state(name: str) -> str:
     return str(UrlState[name.upper()].label)
 
 
+@register.filter
+def inset(depth: int) -> str:
+    """Returns the class of a cell that is indented by the depth of its row in a tree, from 0."""
+    return f"in{depth}"
+
+
 def safe_address(url: str) -> str:
     """Returns the address if it is http or https, otherwise "": nothing else may become a link."""
     try:
@@ -212,6 +223,12 @@ def guide(context: Any) -> str:
 @register.simple_tag
 def icon(name: str) -> SafeString:
     return format_html('<span class="material-symbols-outlined" aria-hidden="true">{}</span>', name)
+
+
+@register.simple_tag
+def tick_all(name: str) -> SafeString:
+    """Makes the checkbox that ticks all checkboxes of a name, for the heading of their column."""
+    return format_html('<input type="checkbox" class="tick" data-tick-all="{}" aria-label="{}">', name, _("all"))
 
 
 @register.simple_tag
