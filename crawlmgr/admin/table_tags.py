@@ -38,7 +38,8 @@ Text = FilterExpression | None
 
 
 def _options(parser: Parser, bits: Iterable[str], known: Collection[str] | None = None) -> Options:
-    """Compiles `name=value` pairs of a tag; names may contain hyphens. `known`: the names the tag has, None for any."""
+    """Compiles the `name=value` pieces of a tag; names may contain hyphens. `known` are the names that the tag has; with None
+    any is taken. A piece that is no such pair is a TemplateSyntaxError."""
     found: Options = {}
     for bit in bits:
         option = OPTION.fullmatch(bit)
@@ -49,8 +50,8 @@ def _options(parser: Parser, bits: Iterable[str], known: Collection[str] | None 
 
 
 def _condition(parser: Parser, bits: list[str], word: str) -> tuple[list[str], TokenBase | None]:
-    """Splits the pieces of a tag at `word`: those before it, and the compiled condition after it (as of Django's `if`); None
-    without the word."""
+    """Splits the pieces of a tag at `word`, "if" or "when": returns those before it, and the condition after it, compiled as by
+    Django's `if`; the condition is None if the word is missing."""
     if word not in bits:
         return bits, None
     at = bits.index(word)
@@ -58,7 +59,7 @@ def _condition(parser: Parser, bits: list[str], word: str) -> tuple[list[str], T
 
 
 def _holds(condition: TokenBase | None, context: Context) -> bool:
-    """Evaluates a condition as Django's `if` does; no condition holds always, one with an unknown name never."""
+    """Returns whether a condition holds, as Django's `if` evaluates it: True for None, False if a filter lacks its argument."""
     try:
         return condition is None or bool(condition.eval(context))
     except VariableDoesNotExist:
@@ -66,7 +67,8 @@ def _holds(condition: TokenBase | None, context: Context) -> bool:
 
 
 def _attributes(values: Iterable[tuple[str, Any]], context: Context) -> str:
-    """Formats attributes of a start tag, escaped; True is an attribute without value, None and False leave it out."""
+    """Formats names and values as attributes of a start tag, each after a space and escaped; True makes an attribute without a
+    value, None and False leave the attribute out."""
     parts = []
     for name, value in values:
         if value is True:
@@ -79,8 +81,9 @@ def _attributes(values: Iterable[tuple[str, Any]], context: Context) -> str:
 class AttributesNode(Node):
     """`row` and `cell`: attributes of the row, or of the cell of a column, if their condition holds (`… if condition`).
 
-    Every option is an attribute; classes are added to those that the column has anyway. A table or column turns it into the
-    nodes of a start tag written by hand, so that it is never rendered itself."""
+    Every option is an attribute; classes are added to those that the column has anyway. `kind` is the tag's name, "row" or
+    "cell"; `condition` is None if there is none. The table or column takes `nodes` into its start tag; rendering the
+    tag itself is an error, because it then stands inside another tag."""
 
     def __init__(self, kind: str, options: Options, condition: TokenBase | None) -> None:
         self.kind, self.options, self.condition = kind, options, condition
@@ -89,7 +92,7 @@ class AttributesNode(Node):
         raise TemplateSyntaxError(f"{self.kind} stands directly in its table or column, not within another tag")
 
     def nodes(self, name: str, before: str, after: str) -> list[Node]:
-        """Returns the nodes of one option's value between two texts, all under the condition."""
+        """Returns the nodes of the option `name`: its value between the texts `before` and `after`, all under the condition."""
         option = self.options[name]
         plain = isinstance(option.var, str) and not option.filters
         inside: list[Node] = [TextNode(before), TextNode(option.var) if plain else VariableNode(option), TextNode(after)]
@@ -100,7 +103,8 @@ class AttributesNode(Node):
 
 
 def _start(name: str, classes: str, parts: list[AttributesNode]) -> list[Node]:
-    """Returns the nodes of the start tag of a row or cell with these classes ("" for none) and attributes."""
+    """Returns the nodes of a start tag: `name` is "tr" or "td", `classes` its constant classes separated by spaces ("" for none),
+    `parts` are its further attributes (empty for none)."""
     dynamic = [part for part in parts if "class" in part.options]
     nodes: list[Node] = [TextNode(f"<{name}")]
     if not classes and len(dynamic) == 1:  # no empty attribute where the condition does not hold
@@ -114,7 +118,7 @@ def _start(name: str, classes: str, parts: list[AttributesNode]) -> list[Node]:
 
 
 def _line(nodes: Iterable[Node]) -> NodeList:
-    """Returns the nodes with neighbouring texts joined, as the parser would have read them: fewer nodes to visit for each row."""
+    """Returns the nodes with neighbouring texts joined, as the parser reads them: there are fewer to render for each row."""
     line = NodeList()
     for node in nodes:
         if line and type(node) is TextNode and type(line[-1]) is TextNode:
@@ -125,7 +129,7 @@ def _line(nodes: Iterable[Node]) -> NodeList:
 
 
 def _split(nodes: NodeList, kind: str) -> tuple[list[AttributesNode], list[Node]]:
-    """Returns the attributes of this kind ("row" or "cell") among nodes, and the other nodes."""
+    """Returns the `AttributesNode`s of a kind ("row" or "cell") among nodes, and the other nodes, in their order."""
     parts = [node for node in nodes if isinstance(node, AttributesNode) and node.kind == kind]
     return parts, [node for node in nodes if node not in parts]
 
@@ -133,8 +137,10 @@ def _split(nodes: NodeList, kind: str) -> tuple[list[AttributesNode], list[Node]
 class ColumnNode(Node):
     """`column [heading] [class="…"] [title=…] [when condition] … endcolumn`: a column and the content of its cells.
 
-    `class` is that of the cells; the class "num" (a number, to the right) is the heading's too. `title` explains the heading.
-    `when` is evaluated once for the table, not for each row. The heading may be HTML that is marked as safe."""
+    `classes` are the constant classes of the cells, "" for none; "num" (a number, to the right) is the heading's class too.
+    `heading` and its explanation `title` are None if there is none; a heading that is marked as safe may be HTML. `when` is
+    evaluated once for the table, not for each row; a column without it (None) is always shown. `inside` is the content of a
+    cell and its `cell` tags."""
 
     def __init__(self, heading: Text, classes: str, title: Text, when: TokenBase | None, inside: NodeList) -> None:
         self.heading, self.title, self.when = heading, title, when
@@ -143,14 +149,15 @@ class ColumnNode(Node):
         self.nodes = [*_start("td", classes, parts), *content, TextNode("</td>")]
 
     def head(self, context: Context) -> str:
-        """Returns the heading's HTML; a column without a heading has an empty one."""
+        """Returns the `th` element, an empty one if the column has no heading."""
         title = None if self.title is None else self.title.resolve(context)
         text = "" if self.heading is None else render_value_in_context(self.heading.resolve(context), context)
         return f"<th{_attributes((('class', self.head_class), ('title', title)), context)}>{text}</th>"
 
 
 class EmptyStateNode(Node):
-    """What stands where there is nothing to show: a text and, below it, steps that change this, if any."""
+    """`emptystate text [steps …] endemptystate`: what is shown where there is nothing: a text and, below it, the steps that
+    change this. Without steps (None), or if they are rendered as space only, the text stands alone."""
 
     def __init__(self, text: NodeList, steps: NodeList | None = None) -> None:
         self.text, self.steps = text, steps
@@ -162,7 +169,7 @@ class EmptyStateNode(Node):
 
 
 class _Given(NamedTuple):
-    """Rows that have been read, as the sequence of a `ForNode`."""
+    """Rows that were evaluated already, in the form in which a `ForNode` takes its sequence."""
 
     rows: Collection[Any]
 
@@ -171,12 +178,12 @@ class _Given(NamedTuple):
 
 
 class TableNode(Node):
-    """`table rows as name[, name] [options] … endtable`: a table with a line for each of the rows; see the module.
+    """`table rows as name[, name] [options] … [empty …] endtable`: a table with a line for each of the rows; see the module.
 
-    Options: `empty`, the text shown instead of the table if there are no rows (longer ones follow `empty` as a part of the
-    table; without either the headings stand alone); `class`, more classes of the table; `wrap`, the classes of the element
-    around it ("scroll" unless told, "" for none); every other option is an attribute of the table. A table none of whose columns
-    has a heading has no head."""
+    The options `class` and `wrap` are more classes of the table, and the classes of the element around it ("scroll" if the option
+    is missing, no element for ""); every other option is an attribute of the table. `names` are bound to a row as by Django's
+    `for`, with several names to its parts. `row` are the nodes of a row's start tag. No rows (None or empty) are shown as
+    `empty`; if that is None, as a table with headings only. A table none of whose shown columns has a heading has no head."""
 
     def __init__(
         self,
@@ -233,7 +240,7 @@ def column(parser: Parser, token: Token) -> ColumnNode:
 
 
 def _empty_state(parser: Parser, end: str) -> EmptyStateNode:
-    """Reads an empty state up to the tag `end`: its text and, after `steps`, the steps."""
+    """Reads an empty state up to and with the tag `end`: its text and, after the tag `steps`, the steps."""
     text, steps = parser.parse(("steps", end)), None
     if parser.next_token().contents == "steps":
         steps = parser.parse((end,))
@@ -247,7 +254,7 @@ def emptystate(parser: Parser, token: Token) -> EmptyStateNode:
 
 
 def table(parser: Parser, token: Token) -> TableNode:
-    """Compiles `table … endtable`; see `TableNode`."""
+    """Compiles `table … endtable`; see `TableNode`. Its empty state is the option `empty`, a text, or follows the tag `empty`."""
     bits = token.split_contents()[1:]
     first = next((at for at, bit in enumerate(bits) if OPTION.fullmatch(bit)), len(bits))
     names = "".join(bits[2:first]).split(",")
